@@ -1,0 +1,150 @@
+"""What an analysis concludes: the values that reports are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Skipped, Workload
+
+
+class Verdict(StrEnum):
+    """What can be said of a function or of the whole comparison."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    UNCHANGED = "unchanged"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Head over base with its confidence interval, over `runs_base` and `runs_head` runs. 1.0 means no difference."""
+
+    value: float
+    low: float
+    high: float
+    runs_base: int
+    runs_head: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientShift:
+    """One term of the cost on both sides, e.g. `n`, in the metric's unit; the interval is of head minus base; q as in the FDR."""
+
+    term: str
+    base: float
+    head: float
+    low: float
+    high: float
+    q: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Cost of one call at an input, by both annotations. `beyond` tells that the input lies outside what was measured."""
+
+    inputs: Mapping[str, float]
+    base: float
+    head: float
+    beyond: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFinding:
+    """One metric of one function, compared at equal inputs.
+
+    `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs
+    most; `overall` is the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input
+    mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
+    that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any.
+    """
+
+    metric: str
+    base: Annotation | None
+    head: Annotation | None
+    feature: str | None  # the main feature, x of the plot
+    ratio: Ratio | None
+    stratum: str
+    overall: Ratio | None
+    q: float
+    mix: Ratio | None
+    calls: Ratio | None
+    total: Ratio | None
+    floor: float
+    coefficients: tuple[CoefficientShift, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    crosses: float | None = None
+    class_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A number behind a cause, per call unless it says otherwise."""
+
+    counter: str
+    base: float
+    head: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the cost grew: `name` is a slug such as `more-calls`, `says` a full sentence with numbers and diff lines."""
+
+    name: str
+    says: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFinding:
+    """The conclusion on one function.
+
+    `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
+    function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
+    nothing got slower). `chain` tells the way from the change to where the cost shows, one step a string.
+    """
+
+    info: FunctionInfo
+    verdict: Verdict
+    reason: str
+    rank: int | None
+    calls_base: float | None
+    calls_head: float | None
+    extra_ns: float
+    share: float | None
+    metrics: Mapping[str, MetricFinding]
+    causes: tuple[Cause, ...]
+    chain: tuple[str, ...]
+    headline: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """Time of whole runs at one point: plain builds head against base, and the probes' cost (timed against plain, base)."""
+
+    point: Point
+    base_ns: float
+    head_ns: float
+    ratio: Ratio | None
+    overhead: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first."""
+
+    verdict: Verdict
+    sentence: str
+    base: Revision
+    head: Revision
+    environment: Environment
+    workloads: tuple[Workload, ...]
+    points: tuple[Point, ...]
+    end_to_end: tuple[EndToEnd, ...]
+    functions: tuple[FunctionFinding, ...]
+    skipped: tuple[Skipped, ...]
+    notes: tuple[Note, ...]
+    overhead: float | None  # added CPU time of the timed build, as a share

@@ -1,0 +1,61 @@
+"""The configuration: what to build, what to run, and when a difference counts.
+
+The values live here; reading them from TOML, environment and command line is below. Defaults stand in the dataclasses alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class BuildConfig:
+    """`[build]`: how a revision is built in its own tree."""
+
+    command: str
+    overlay: tuple[str, ...] = ()
+    timeout_s: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadConfig:
+    """`[[workload]]`: a command with `{parameter}` places, run in the built tree once per combination of `parameters`."""
+
+    name: str
+    command: str
+    parameters: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
+    runs: int = 10
+    timeout_s: float = 300.0
+    exit_codes: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeConfig:
+    """`[probes]`: what may be probed and what it may cost."""
+
+    overhead: float = 0.02  # share of CPU time that probes may add
+    exclude: tuple[str, ...] = ()  # path patterns never probed
+    depth: int = 3  # pointers followed from an argument
+    samples: int = 1000  # calls kept per function, process and thread
+
+
+@dataclass(frozen=True, slots=True)
+class CompareConfig:
+    """`[compare]`: when a difference counts."""
+
+    min_effect: float = 0.05
+    fdr: float = 0.05
+    confidence: float = 0.95
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a comparison follows; `source` is the file it came from."""
+
+    build: BuildConfig
+    workloads: tuple[WorkloadConfig, ...]
+    probes: ProbeConfig = ProbeConfig()
+    compare: CompareConfig = CompareConfig()
+    source: str | None = None

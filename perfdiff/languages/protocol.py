@@ -1,0 +1,155 @@
+"""What perfdiff asks of a language: find the functions, say what changed, plan the probes, insert them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from perfdiff.records.schema import Change, Origin, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCommand:
+    """One recorded compiler call that turned a source file into an object. Paths are absolute."""
+
+    file: Path
+    directory: Path
+    compiler: str  # the real compiler's path
+    arguments: tuple[str, ...]  # without the compiler itself
+    cplusplus: bool
+
+
+class Load(StrEnum):
+    """How a feature's value is read at the start of a call."""
+
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOATING = "floating"
+    TEXT = "text"  # length of a C string
+    FILE = "file"  # size in bytes of the file a string names
+    DEPTH = "depth"  # path components of the file a string names
+    TYPE = "type"  # dynamic type, by its vtable pointer
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePlan:
+    """A feature of a function's input and the C expression that reads it (see `docs/architecture.md`, the probe's text).
+
+    `expression` is a complete call of a `pd_*` reader that fills one cell, with the cell's number left as `{cell}`.
+    """
+
+    name: str  # as a programmer writes it: `n`, `list->size`, `this->count`, `strlen(path)`
+    origin: Origin
+    load: Load
+    expression: str
+    category: bool = False
+    labels: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPlan:
+    """A condition that can be wrapped: byte offsets of the condition's text in its file."""
+
+    start: int
+    end: int
+    line: int
+    text: str
+    in_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDefinition:
+    """A function definition as one revision's build sees it; one per place in a file, whatever the number of translation units.
+
+    `key` tells it from all others of its program and is stable between revisions (USR; with the file for internal linkage). `names`
+    are all names it goes by (a body included several times under renaming macros, template instances). `body` is the byte offset
+    just behind the body's `{`, `start` and `end` the extent. `tokens` digests the body and signature without comments and white
+    space. `uses` are keys of `Declaration`s it depends on, transitively; `calls` are keys of functions; `reads` and `writes` names of
+    fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None.
+    """
+
+    key: str
+    name: str
+    names: tuple[str, ...]
+    file: str  # relative to the tree
+    line: int
+    start: int
+    body: int
+    end: int
+    text: str
+    signature: str
+    tokens: str
+    uses: frozenset[str]
+    calls: frozenset[str]
+    reads: frozenset[str]
+    writes: frozenset[str]
+    features: tuple[FeaturePlan, ...]
+    branches: tuple[BranchPlan, ...]
+    obstacle: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A type, macro, global or set of compile flags that functions depend on. `says` names it: "struct sums", "macro HASH"."""
+
+    key: str
+    says: str
+    fingerprint: str  # digest of what dependants can see: layout, definition, initialiser
+    summary: str  # what to print when it changed, e.g. "128 bytes"
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All functions and declarations of one built tree. Keys map to values; `problems` are files that could not be parsed."""
+
+    functions: Mapping[str, FunctionDefinition]
+    declarations: Mapping[str, Declaration]
+    problems: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """A function on both sides; exactly one of `base` and `head` is None where it was added or removed."""
+
+    base: FunctionDefinition | None
+    head: FunctionDefinition | None
+    change: Change
+    reasons: tuple[str, ...]
+    culprits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A function that gets a probe: its number in both builds, and which of its features and branches are read (indices into the plan)."""
+
+    id: int
+    definition: FunctionDefinition
+    features: tuple[int, ...]
+    branches: tuple[int, ...]
+
+
+class Language(Protocol):
+    """One language pack."""
+
+    name: str
+
+    def index(self, tree: Path, commands: Sequence[CompileCommand], *, depth: int) -> Program:
+        """Parse everything that was compiled in `tree` and return its functions and declarations."""
+        ...
+
+    def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
+        """Pair the functions of both revisions and say how each differs."""
+        ...
+
+    def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
+        """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
+        ...
+
+    def runtime(self, compiler: str, cache: Path) -> Path:
+        """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
+        ...

@@ -1,0 +1,291 @@
+"""The values that measuring hands to analysis: what was compared, what ran, and what was recorded.
+
+Bulk data is columnar (numpy); everything else is a frozen value. Times are nanoseconds, memory is bytes. `None` and NaN mean absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Side(StrEnum):
+    """The two revisions of a comparison."""
+
+    BASE = "base"
+    HEAD = "head"
+
+
+class Change(StrEnum):
+    """How a function differs between base and head."""
+
+    CHANGED = "changed"  # its body or signature
+    ADDED = "added"
+    REMOVED = "removed"
+    RENAMED = "renamed"  # same body under another name or in another file; not a change of behaviour
+    AFFECTED = "affected"  # same text, but something it depends on changed: type, macro, global, inline function, flags
+    CALLER = "caller"  # unchanged, but calls a changed function
+    UNCHANGED = "unchanged"  # none of these; probed because the survey saw its cost move
+
+    @property
+    def is_suspect(self) -> bool:
+        """Return whether the change itself can be guilty, not only the place where cost shows."""
+        return self in (Change.CHANGED, Change.ADDED, Change.REMOVED, Change.AFFECTED)
+
+
+class Phase(StrEnum):
+    """What a run was made for."""
+
+    PLAIN = "plain"  # no probes: end-to-end times and the probes' own overhead
+    SURVEY = "survey"  # every function counted and timed, roughly; also exact call counts
+    TIMED = "timed"  # the chosen probes; the only source of reported times
+
+
+class Origin(StrEnum):
+    """Where a feature comes from, plainest first: of twins, the plainest names the class."""
+
+    WORKLOAD = "workload"
+    ARGUMENT = "argument"
+    FIELD = "field"
+    GLOBAL = "global"
+    DERIVED = "derived"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measured cost of a call. `noisy` metrics (times) differ from run to run; the others are counts."""
+
+    name: str
+    unit: str  # "ns", "bytes" or "count"
+    noisy: bool
+    says: str
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("wall_ns", "ns", True, "time, callees included"),
+        Metric("self_ns", "ns", True, "time without the probed callees'"),
+        Metric("cpu_ns", "ns", True, "CPU time of the thread, callees included"),
+        Metric("alloc_bytes", "bytes", False, "bytes allocated"),
+        Metric("alloc_count", "count", False, "allocations"),
+        Metric("callee_calls", "count", False, "calls to probed functions"),
+        Metric("lock_wait_ns", "ns", True, "time waiting for locks"),
+        Metric("lock_hold_ns", "ns", True, "time holding locks"),
+        Metric("page_faults", "count", True, "page faults"),
+        Metric("switches", "count", True, "context switches"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A resolved revision. `commit` is None for the working tree."""
+
+    rev: str
+    commit: str | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a function on one side, for the diff in the report. `line` is 1-based."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """A function as both revisions know it; `id` is its probe number in both builds and starts at 1.
+
+    `reasons` say in words why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
+    (sums.h:12)", "calls insert, which changed". `calls` are ids of functions it can call (either side), `reads` and `writes` names of
+    fields, globals and types through which data passes from one function to another. `culprits` name the changed things an affected
+    function depends on ("struct sums", "macro HASH").
+    """
+
+    id: int
+    name: str
+    file: str
+    line: int
+    language: str
+    change: Change
+    reasons: tuple[str, ...] = ()
+    culprits: tuple[str, ...] = ()
+    base: Source | None = None
+    head: Source | None = None
+    calls: frozenset[int] = frozenset()
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A function that could not be probed, or is not touched by any workload, with the reason."""
+
+    name: str
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload as configured; `command` still holds its `{parameter}` places."""
+
+    name: str
+    command: str
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of a workload's parameters, ready to run."""
+
+    id: int
+    workload: str
+    parameters: Mapping[str, float | str]
+    command: str
+
+    @property
+    def label(self) -> str:
+        """Return the point as people name it, e.g. `sort n=1000`."""
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in self.parameters.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of one point on one side. `load` is the system's load from other processes in CPUs, `steal` the share of stolen time."""
+
+    id: int
+    phase: Phase
+    point: int
+    side: Side
+    block: int
+    wall_ns: float
+    cpu_ns: float
+    max_rss_bytes: float
+    load: float
+    steal: float
+    output: str  # digest of what it printed
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column of a sample table. A `category` holds codes; `labels` maps them to names (enumerators, types, true/false)."""
+
+    name: str
+    origin: Origin
+    category: bool = False
+    labels: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A condition of a probed function, by its source text."""
+
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTable:
+    """Single calls of one function on one side, n rows.
+
+    `metrics[name]` (n,) float64, NaN where absent; `values` (n, p) float64, one column a feature, NaN where a load failed;
+    `executed` and `taken` (n, b) counts per branch; `run` (n,) ids of runs, the statistical unit; `point` (n,); `thread` and `call`
+    (n,) tell which call of its run a row is; `weight` (n,): how many calls a sampled row stands for.
+    """
+
+    function: int
+    side: Side
+    metrics: Mapping[str, Floats]
+    features: tuple[Feature, ...]
+    values: Floats
+    branches: tuple[Branch, ...]
+    executed: Floats
+    taken: Floats
+    run: Ints
+    point: Ints
+    thread: Ints
+    call: Ints
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Exact sums per run and function, m rows: every call is counted, sampled or not.
+
+    `self_ns` and `wall_ns` are totals over all calls of a run (estimated from the timed ones where calls are sampled; recursive calls
+    count once in `wall_ns`); `other` holds further metrics by name (m,).
+    """
+
+    run: Ints
+    function: Ints
+    calls: Floats
+    wall_ns: Floats
+    self_ns: Floats
+    other: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Calls from one probed function to another per run, m rows; `caller` 0 is the start of a thread."""
+
+    run: Ints
+    caller: Ints
+    callee: Ints
+    calls: Floats
+    wall_ns: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine and tools a comparison ran on, as shown in reports."""
+
+    cpu: str
+    cores: int
+    kernel: str
+    governor: str | None
+    compiler: str
+    pmu: bool
+    clock: str
+    perfdiff: str
+    created: str  # ISO 8601
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the reader must know, with its entry in `docs/messages.md`: outputs that differ, overhead over budget, …"""
+
+    slug: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time."""
+
+    base: Revision
+    head: Revision
+    environment: Environment
+    workloads: tuple[Workload, ...]
+    points: tuple[Point, ...]
+    functions: tuple[FunctionInfo, ...]
+    skipped: tuple[Skipped, ...]
+    runs: tuple[Run, ...]
+    totals: Totals
+    edges: Edges
+    notes: tuple[Note, ...] = ()

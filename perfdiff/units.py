@@ -1,0 +1,57 @@
+"""Quantities as people write them: `80 µs`, `1.2 MB`, `×5.7`."""
+
+from __future__ import annotations
+
+import math
+
+_TIME_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_BYTE_STEPS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+
+def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    magnitude = abs(value)
+    for size, name in steps:
+        if magnitude >= size * 0.9995:
+            return f"{significant(value / size)} {name}"
+    size, name = steps[-1]
+    return f"{significant(value / size)} {name}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return `value` with at most `digits` significant digits, without an exponent where it can be avoided."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def duration(ns: float) -> str:
+    """Return nanoseconds in the unit a person would choose."""
+    return _scaled(ns, _TIME_STEPS)
+
+
+def size(count: float) -> str:
+    """Return bytes in the unit a person would choose."""
+    return _scaled(count, _BYTE_STEPS)
+
+
+def count(value: float) -> str:
+    """Return a number of things."""
+    return significant(value, 4)
+
+
+def ratio(value: float) -> str:
+    """Return a factor, such as `×5.7`."""
+    return f"×{significant(value)}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return `value` in `unit`, one of `ns`, `bytes` or `count`."""
+    match unit:
+        case "ns":
+            return duration(value)
+        case "bytes":
+            return size(value)
+        case _:
+            return count(value)
