@@ -164,7 +164,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of one point on one side. `load` is the system's load from other processes in CPUs, `steal` the share of stolen time."""
+    """One execution of one point on one side. `load`: CPUs busy with other processes; `steal`: share of time stolen by the host."""
 
     id: int
     phase: Phase

@@ -1,0 +1,81 @@
+"""Frozen values to JSON and back, by their type annotations. Nothing is executed and no type is taken from the data."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from perfdiff.errors import RecordingError
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """Return `value` (dataclasses, enums, mappings, tuples, frozensets, numbers, text, None) as JSON-able data."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: encode(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return [encode(item) for item in sorted(value)]
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(kind: type[T], data: Any, **given: Any) -> T:
+    """Return the value of type `kind` that `encode` turned into `data`; raise RecordingError where it does not fit.
+
+    `given` are fields of a dataclass that are stored elsewhere and taken as they are.
+    """
+    try:
+        return _decode_fields(kind, data, given) if given else _decode(kind, data)  # type: ignore[no-any-return]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"the stored {kind.__name__} is damaged: {error}", slug="damaged-recording") from error
+
+
+def _decode(kind: Any, data: Any) -> Any:  # noqa: PLR0911 - one return a kind of type
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _decode_union(arguments, data)
+    if origin is tuple:
+        return tuple(_decode(arguments[0], item) for item in _expect(list, data))
+    if origin is frozenset:
+        return frozenset(_decode(arguments[0], item) for item in _expect(list, data))
+    if origin is not None and issubclass(origin, Mapping):
+        return {_decode(arguments[0], key): _decode(arguments[1], item) for key, item in _expect(dict, data).items()}
+    if is_dataclass(kind):
+        return _decode_fields(kind, data, {})
+    if issubclass(kind, Enum):
+        return kind(data)
+    if kind is float:
+        return float(_expect(int | float, data))
+    if kind is int and isinstance(data, str):  # a mapping's key
+        return int(data)
+    return _expect(kind, data)
+
+
+def _decode_fields(kind: Any, data: Any, given: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(kind)
+    stored = {name: value for name, value in _expect(dict, data).items() if name in hints and name not in given}
+    return kind(**{name: _decode(hints[name], value) for name, value in stored.items()}, **given)
+
+
+def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
+    if data is None and type(None) in arguments:
+        return None
+    plain = [argument for argument in arguments if argument is not type(None)]
+    if len(plain) == 1:
+        return _decode(plain[0], data)
+    return _expect(float | str | int, data)
+
+
+def _expect(kind: Any, data: Any) -> Any:
+    if not isinstance(data, kind):
+        raise TypeError(f"expected {kind}, found {type(data).__name__}")
+    return data

@@ -1,0 +1,143 @@
+"""Experiments on disk: one folder, JSON for what was compared, Parquet for what was recorded.
+
+The layout and its version history stand in `docs/formats.md`:
+
+    experiment.json            everything but the bulk data
+    totals.parquet             exact sums per run and function
+    edges.parquet              calls between probed functions per run
+    samples/<id>-<side>.parquet   single calls of one function on one side
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfdiff.errors import RecordingError, StoreError
+from perfdiff.records import codec
+from perfdiff.records.schema import METRICS, Branch, Edges, Experiment, Feature, Floats, SampleTable, Side, Totals
+
+EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
+SAMPLES_SCHEMA = "perfdiff.samples/1"
+
+_TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
+
+
+def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable]) -> None:
+    """Write an experiment and its sample tables to `folder`, which appears whole or not at all; raise StoreError."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
+            draft = Path(room) / "experiment"
+            (draft / "samples").mkdir(parents=True)
+            _write_experiment(draft, experiment)
+            for table in tables:
+                _write_samples(draft / "samples" / f"{table.function}-{table.side}.parquet", table)
+            if folder.exists():
+                shutil.rmtree(folder)
+            draft.rename(folder)
+    except OSError as error:
+        raise StoreError(f"cannot write the recordings to {folder}: {error}; free space or choose another --cache", slug="cache") from error
+
+
+def load(folder: Path) -> Experiment:
+    """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
+    try:
+        document = json.loads((folder / "experiment.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{folder} holds no readable experiment: {error}", slug="damaged-recording") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != EXPERIMENT_SCHEMA:
+        raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA}", slug="format-version")
+    totals, edges = _read_columns(folder / "totals.parquet"), _read_columns(folder / "edges.parquet")
+    try:
+        bulk = {
+            "totals": Totals(**{name: totals.pop(name) for name in _TOTALS}, other=totals),
+            "edges": Edges(**{name: edges[name] for name in Edges.__slots__}),
+        }
+    except KeyError as error:
+        raise RecordingError(f"{folder} lacks the column {error}", slug="damaged-recording") from error
+    return codec.decode(Experiment, document.get("experiment"), **bulk)
+
+
+def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
+    """Return the recorded calls of a function on one side, or None where none were recorded."""
+    path = folder / "samples" / f"{function}-{side}.parquet"
+    if not path.exists():
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        header = json.loads(table.schema.metadata[b"perfdiff"])
+        if header["schema"] != SAMPLES_SCHEMA:
+            raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
+        features = tuple(codec.decode(Feature, item) for item in header["features"])
+        branches = tuple(codec.decode(Branch, item) for item in header["branches"])
+        column = {name: table.column(name).to_numpy() for name in table.column_names}
+
+        def matrix(prefix: str, count: int) -> Floats:
+            return np.column_stack([column[f"{prefix}:{i}"] for i in range(count)]) if count else np.empty((table.num_rows, 0))
+
+        return SampleTable(
+            function=function,
+            side=side,
+            metrics={name: column[name] for name in METRICS if name in column},
+            features=features,
+            values=matrix("feature", len(features)),
+            branches=branches,
+            executed=matrix("executed", len(branches)),
+            taken=matrix("taken", len(branches)),
+            **{name: column[name] for name in ("run", "point", "thread", "call", "weight")},
+        )
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
+
+
+def _write_experiment(folder: Path, experiment: Experiment) -> None:
+    values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in ("totals", "edges")}
+    document = {"schema": EXPERIMENT_SCHEMA, "experiment": values}
+    (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    totals, edges = experiment.totals, experiment.edges
+    _write_columns(
+        folder / "totals.parquet",
+        {name: getattr(totals, name) for name in _TOTALS} | dict(totals.other),
+    )
+    _write_columns(folder / "edges.parquet", {name: getattr(edges, name) for name in edges.__slots__})
+
+
+def _write_samples(path: Path, table: SampleTable) -> None:
+    columns: dict[str, Any] = {name: getattr(table, name) for name in ("run", "point", "thread", "call", "weight")}
+    columns |= table.metrics
+    for prefix, block in (("feature", table.values), ("executed", table.executed), ("taken", table.taken)):
+        columns |= {f"{prefix}:{i}": block[:, i] for i in range(block.shape[1])}
+    header = {"schema": SAMPLES_SCHEMA, "features": codec.encode(table.features), "branches": codec.encode(table.branches)}
+    _write_columns(path, columns, header)
+
+
+def _write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, Any] | None = None) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
+    if header is not None:
+        table = table.replace_schema_metadata({"perfdiff": json.dumps(header)})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _read_columns(path: Path) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
+    return {name: table.column(name).to_numpy() for name in table.column_names}

@@ -1,0 +1,109 @@
+"""Experiments survive the way to disk and back; damage is named, never loaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfdiff.errors import RecordingError
+from perfdiff.records import store
+from perfdiff.records.schema import (
+    Branch,
+    Change,
+    Edges,
+    Environment,
+    Experiment,
+    Feature,
+    FunctionInfo,
+    Note,
+    Origin,
+    Phase,
+    Point,
+    Revision,
+    Run,
+    SampleTable,
+    Side,
+    Skipped,
+    Source,
+    Totals,
+    Workload,
+)
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    return Experiment(
+        base=Revision("v1", "a" * 40, "one"),
+        head=Revision("working tree", None, "two"),
+        environment=Environment("cpu", 2, "6.1", None, "gcc 12", False, "tsc", "0.1.0", "2026-01-01T00:00:00"),
+        workloads=(Workload("sort", "./sort {n}", ("n",)),),
+        points=(Point(0, "sort", {"n": 10.0, "mode": "fast"}, "./sort 10"),),
+        functions=(
+            FunctionInfo(
+                7, "f<é>", "a.c", 3, "c", Change.CHANGED, ("body changed",), (), None, Source("a.c", 3, "int f;"), frozenset({1, 2})
+            ),
+        ),
+        skipped=(Skipped("g", "a.c", "constexpr"),),
+        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0"),),
+        totals=Totals(np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0]), np.array([1.0]), {"alloc_bytes": np.array([8.0])}),
+        edges=Edges(np.array([0]), np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0])),
+        notes=(Note("slug", "text"),),
+    )
+
+
+@pytest.fixture
+def table() -> SampleTable:
+    return SampleTable(
+        function=7,
+        side=Side.HEAD,
+        metrics={"wall_ns": np.array([1.0, np.nan])},
+        features=(Feature("n", Origin.ARGUMENT), Feature("mode", Origin.ARGUMENT, True, {0: "slow", 1: "fast"})),
+        values=np.array([[1.0, 0.0], [np.nan, 1.0]]),
+        branches=(Branch("n > 0", 4),),
+        executed=np.array([[1.0], [2.0]]),
+        taken=np.array([[1.0], [0.0]]),
+        run=np.array([0, 0]),
+        point=np.array([0, 0]),
+        thread=np.array([0, 0]),
+        call=np.array([1, 2]),
+        weight=np.array([1.0, 1.0]),
+    )
+
+
+def test_an_experiment_comes_back_as_it_was_saved(tmp_path: Path, experiment: Experiment, table: SampleTable) -> None:
+    store.save(tmp_path / "x", experiment, [table])
+    loaded = store.load(tmp_path / "x")
+    bare = {"totals": experiment.totals, "edges": experiment.edges}
+    assert replace(loaded, **bare) == experiment
+    assert loaded.totals.other["alloc_bytes"].tolist() == [8.0]
+    assert loaded.edges.callee.tolist() == [7]
+    samples = store.samples(tmp_path / "x", 7, Side.HEAD)
+    assert samples is not None
+    assert samples.features == table.features
+    assert samples.branches == table.branches
+    np.testing.assert_array_equal(samples.values, table.values)
+    np.testing.assert_array_equal(samples.executed, table.executed)
+    np.testing.assert_array_equal(samples.metrics["wall_ns"], table.metrics["wall_ns"])
+    assert store.samples(tmp_path / "x", 7, Side.BASE) is None
+
+
+def test_a_damaged_file_is_named_and_not_loaded(tmp_path: Path, experiment: Experiment, table: SampleTable) -> None:
+    store.save(tmp_path / "x", experiment, [table])
+    path = tmp_path / "x" / "samples" / "7-head.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RecordingError, match=r"7-head\.parquet is damaged"):
+        store.samples(tmp_path / "x", 7, Side.HEAD)
+    (tmp_path / "x" / "experiment.json").write_text('{"schema": "perfdiff.experiment/1", "experiment": {"base": 3}}')
+    with pytest.raises(RecordingError, match="damaged"):
+        store.load(tmp_path / "x")
+
+
+def test_another_format_version_is_refused(tmp_path: Path, experiment: Experiment) -> None:
+    store.save(tmp_path / "x", experiment, [])
+    path = tmp_path / "x" / "experiment.json"
+    path.write_text(path.read_text().replace("perfdiff.experiment/1", "perfdiff.experiment/9"))
+    with pytest.raises(RecordingError, match="perfdiff.experiment/9"):
+        store.load(tmp_path / "x")
