@@ -148,3 +148,5 @@ class Findings:
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
     overhead: float | None  # added CPU time of the timed build, as a share
+    confidence: float = 0.95  # of every interval
+    min_effect: float = 0.05  # smaller shifts are below the threshold of interest
