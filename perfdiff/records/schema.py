@@ -174,8 +174,8 @@ class Run:
     wall_ns: float
     cpu_ns: float
     max_rss_bytes: float
-    load: float
-    steal: float
+    load: float | None
+    steal: float | None
     output: str  # digest of what it printed
 
 

@@ -1,0 +1,44 @@
+"""The order of runs: base and head side by side in randomised blocks, so that drift of the machine hits both alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfdiff.records.schema import Phase, Point, Side
+
+PLAIN_EVERY = 3  # every third block also runs the builds without probes: end-to-end times, and what the probes cost
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One run to be made."""
+
+    phase: Phase
+    point: Point
+    side: Side
+    block: int
+
+
+def survey_slots(points: Sequence[Point], rounds: int, seed: int) -> list[Slot]:
+    """Return the survey: `rounds` runs of every point on both sides, and one plain run of each for the CPU it takes."""
+    rng = random.Random(seed)
+    slots: list[Slot] = []
+    for block in range(rounds):
+        phases = (Phase.PLAIN, Phase.SURVEY) if block == 0 else (Phase.SURVEY,)
+        slots += _paired(rng, phases, points, block)
+    return slots
+
+
+def timed_block(points: Sequence[Point], block: int, seed: int) -> list[Slot]:
+    """Return one block: every point once on both sides, in a random order of its own."""
+    phases = (Phase.PLAIN, Phase.TIMED) if block % PLAIN_EVERY == 0 else (Phase.TIMED,)
+    return _paired(random.Random(f"{seed}:{block}"), phases, points, block)
+
+
+def _paired(rng: random.Random, phases: Sequence[Phase], points: Sequence[Point], block: int) -> list[Slot]:
+    """Return the runs of a block: pairs in random order, the sides of a pair next to each other in random order."""
+    pairs = [(phase, point) for phase in phases for point in points]
+    rng.shuffle(pairs)
+    return [Slot(phase, point, side, block) for phase, point in pairs for side in rng.sample(list(Side), 2)]

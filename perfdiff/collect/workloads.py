@@ -1,0 +1,35 @@
+"""Workload points: every combination of a workload's parameters, with its command made whole."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Sequence
+
+from perfdiff.config import WorkloadConfig
+from perfdiff.records.schema import Point, Workload
+
+
+def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
+    """Return the workloads as reports name them."""
+    return tuple(Workload(config.name, config.command, tuple(config.parameters)) for config in configs)
+
+
+def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
+    """Return all points of all workloads, numbered from 0, in the order of the configuration."""
+    found: list[Point] = []
+    for config in configs:
+        for values in itertools.product(*config.parameters.values()):
+            parameters = dict(zip(config.parameters, values, strict=True))
+            found.append(Point(len(found), config.name, parameters, _command(config.command, parameters)))
+    return tuple(found)
+
+
+def _command(template: str, parameters: dict[str, float | str]) -> str:
+    """Put values in the places of a command, quoted for the shell; braces that name no parameter stay as they are."""
+
+    def value(match: re.Match[str]) -> str:
+        return shlex.quote(str(parameters[match[1]])) if match[1] in parameters else match[0]
+
+    return re.sub(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", value, template)
