@@ -1,6 +1,6 @@
 """The configuration: what to build, what to run, and when a difference counts.
 
-The values live here; reading them from TOML, environment and command line is below. Defaults stand in the dataclasses alone.
+The values alone, with their defaults; `configuration` reads them from TOML, environment and command line.
 """
 
 from __future__ import annotations
@@ -52,10 +52,14 @@ class CompareConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything a comparison follows; `source` is the file it came from."""
+    """Everything a comparison follows.
+
+    `source` is the file it came from; `build_guessed_from` the file that gave the build command away where none is configured.
+    """
 
     build: BuildConfig
     workloads: tuple[WorkloadConfig, ...]
     probes: ProbeConfig = ProbeConfig()
     compare: CompareConfig = CompareConfig()
     source: str | None = None
+    build_guessed_from: str | None = None

@@ -1,0 +1,34 @@
+"""Build systems, known by the files they leave at the top of a source tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSystem:
+    """A build system, the file that gives it away, and the shell command that builds an optimised program from a fresh tree."""
+
+    name: str
+    file: str
+    command: str
+
+
+# The generators stand before make: a checkout in which one of them ran holds a Makefile that a fresh tree does not have.
+KNOWN = (
+    BuildSystem("cmake", "CMakeLists.txt", "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --parallel $(nproc)"),
+    BuildSystem("meson", "meson.build", "meson setup build --buildtype=release && ninja -C build"),
+    BuildSystem("autotools", "autogen.sh", "(test -x configure || NOCONFIGURE=1 ./autogen.sh) && ./configure && make -j$(nproc)"),
+    BuildSystem("autotools", "configure.ac", "(test -x configure || autoreconf -fi) && ./configure && make -j$(nproc)"),
+    BuildSystem("autotools", "configure.in", "(test -x configure || autoreconf -fi) && ./configure && make -j$(nproc)"),
+    BuildSystem("configure", "configure", "./configure && make -j$(nproc)"),
+    BuildSystem("make", "GNUmakefile", "make -j$(nproc)"),
+    BuildSystem("make", "makefile", "make -j$(nproc)"),
+    BuildSystem("make", "Makefile", "make -j$(nproc)"),
+)
+
+
+def detect(tree: Path) -> BuildSystem | None:
+    """Return the build system of a source tree, or None where none of the known files stands at its top."""
+    return next((system for system in KNOWN if (tree / system.file).is_file()), None)

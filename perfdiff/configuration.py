@@ -1,0 +1,242 @@
+"""Reading the configuration: the command line over `PERFDIFF_*` over the file over the defaults of `config`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from perfdiff import buildsystem, settings, tomlfile
+from perfdiff.config import BuildConfig, CompareConfig, Config, ProbeConfig, WorkloadConfig
+from perfdiff.errors import ConfigError
+from perfdiff.settings import Setting
+from perfdiff.tomlfile import Keys, TomlFile
+
+FILE = "perfdiff.toml"
+PYPROJECT = "pyproject.toml"
+PREFIX = "PERFDIFF_"
+
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says; None and empty leave the word to environment, file and defaults."""
+
+    file: Path | None = None
+    build: str | None = None
+    command: str | None = None  # a workload of its own, in place of the file's
+    workloads: tuple[str, ...] = ()  # names: only these run
+    parameters: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
+    runs: int | None = None
+    seed: int | None = None
+
+
+def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str]) -> Config:
+    """Return the configuration that holds in `directory`, a folder of a checkout.
+
+    The file is the nearest `perfdiff.toml`, or `pyproject.toml` with a table `[tool.perfdiff]`, from `directory` up to the top of the
+    checkout. Raises `ConfigError` with file, line and key.
+    """
+    overrides = overrides or Overrides()
+    top = _top(directory)
+    source = _read_source(overrides.file) if overrides.file else _find(directory, top)
+    if source:
+        _check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
+    values = {section: _section(section, source, environment) for section in settings.SECTIONS}
+    if overrides.build is not None:
+        values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, "command line", "--build")
+    if overrides.seed is not None:
+        values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, "command line", "--seed")
+    guessed = None if "command" in values["build"] else _guess(top, source)
+    if guessed:
+        values["build"]["command"] = guessed.command
+    return Config(
+        build=BuildConfig(**values["build"]),
+        workloads=_workloads(source, overrides, environment),
+        probes=ProbeConfig(**values["probes"]),
+        compare=CompareConfig(**values["compare"]),
+        source=str(source.path) if source else None,
+        build_guessed_from=guessed.file if guessed else None,
+    )
+
+
+def _top(directory: Path) -> Path:
+    return next((folder for folder in (directory, *directory.parents) if (folder / ".git").exists()), directory)
+
+
+def _find(directory: Path, top: Path) -> TomlFile | None:
+    for folder in (directory, *directory.parents):
+        if (folder / FILE).is_file():
+            return _read_source(folder / FILE)
+        if (folder / PYPROJECT).is_file() and "tool.perfdiff" in (folder / PYPROJECT).read_text(encoding="utf-8", errors="replace"):
+            return _read_source(folder / PYPROJECT)
+        if folder == top:
+            break
+    return None
+
+
+def _read_source(path: Path) -> TomlFile:
+    """Return the file as if `[tool.perfdiff]` of a `pyproject.toml` were all of it."""
+    source = tomlfile.read(path)
+    if path.name != PYPROJECT:
+        return source
+    table = source.table.get("tool", {}).get("perfdiff", {})
+    return TomlFile(path, table, {keys[2:]: line for keys, line in source.lines.items() if keys[:2] == ("tool", "perfdiff")})
+
+
+def _section(section: str, source: TomlFile | None, environment: Mapping[str, str]) -> dict[str, Any]:
+    known = settings.SECTIONS[section]
+    values = _table(source, source.table.get(section, {}), known, (section,)) if source else {}
+    for key, setting in known.items():
+        variable = f"{PREFIX}{section}_{key}".upper()
+        if variable in environment:
+            values[key] = _checked(settings.parse(setting, environment[variable]), setting, "environment", variable)
+    return values
+
+
+def _table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{source.place(keys)}: '{keys[0]}' must be a table: write [{keys[0]}] above its keys", slug="config-value")
+    _check_keys(source, table, known, keys)
+    return {key: _checked(found, known[key], source.place((*keys, key)), key) for key, found in table.items()}
+
+
+def _check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str], keys: Keys) -> None:
+    for key in table:
+        if key not in known:
+            where = f" in [{keys[0]}]" if keys else ""
+            raise ConfigError(
+                f"{source.place((*keys, key))}: unknown key '{key}'{where}{nearest(key, known)}; valid keys are {', '.join(known)}",
+                slug="config-key",
+            )
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean …?` with the nearest of the known words, or nothing where none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
+    value = setting.read(found)
+    if value is None:
+        raise ConfigError(f"{place}: '{key}' is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
+    return value
+
+
+def _guess(top: Path, source: TomlFile | None) -> buildsystem.BuildSystem:
+    system = buildsystem.detect(top)
+    if system is None:
+        raise ConfigError(
+            f"no build command is configured, and no build system is known by its files in {top}; "
+            f"write in {source.path if source else top / FILE} what builds the program in a fresh tree, such as:\n\n"
+            '[build]\ncommand = "make"',
+            slug="config-build",
+        )
+    return system
+
+
+def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str]) -> tuple[WorkloadConfig, ...]:
+    if overrides.command is not None:
+        workloads: tuple[WorkloadConfig, ...] = (_given(overrides),)
+    else:
+        workloads = tuple(_configured(source)) if source else ()
+        if not workloads:
+            raise ConfigError(_no_workload(source), slug="config-no-workload")
+        workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
+    runs = _runs(overrides, environment)
+    return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
+
+
+def _no_workload(source: TomlFile | None) -> str:
+    missing = f"{source.path}: no [[workload]] is configured" if source else f"no {FILE} was found, so there is no workload to run"
+    return (
+        f"{missing}; give a command behind `--`, as in `perfdiff BASE HEAD -- ./program {{n}} --param n=1000,3000`, or run `perfdiff init`"
+    )
+
+
+def _runs(overrides: Overrides, environment: Mapping[str, str]) -> int | None:
+    variable = f"{PREFIX}RUNS"
+    if overrides.runs is not None:
+        return int(_checked(overrides.runs, settings.RUNS, "command line", "--runs"))
+    if variable in environment:
+        return int(_checked(settings.parse(settings.RUNS, environment[variable]), settings.RUNS, "environment", variable))
+    return None
+
+
+def _given(overrides: Overrides) -> WorkloadConfig:
+    command = overrides.command or ""
+    if overrides.workloads:
+        raise ConfigError(
+            "--workload chooses from the file's workloads, a command behind `--` replaces them: give one", slug="config-workload"
+        )
+    _check_places(command, overrides.parameters, "command line", "give each with --param NAME=VALUE,VALUE")
+    return WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters)
+
+
+def _program(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"the command behind `--` cannot be read: {error}", slug="config-workload") from error
+    program = next((word for word in words if not _ASSIGNMENT.match(word)), "")
+    if not program:
+        raise ConfigError("the command behind `--` names no program", slug="config-workload")
+    return Path(program).name
+
+
+def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
+    tables = source.table.get("workload", [])
+    if not isinstance(tables, list):
+        raise ConfigError(f"{source.place(('workload',))}: workloads are a list: write [[workload]] above each one", slug="config-value")
+    names = Counter(table.get("name") for table in tables if isinstance(table, dict))
+    for index, table in enumerate(tables):
+        keys: Keys = ("workload", index)
+        values = _table(source, table, settings.WORKLOAD, keys)
+        for key in ("name", "command"):
+            if key not in values:
+                raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")
+        if names[values["name"]] > 1:
+            raise ConfigError(f"{source.place((*keys, 'name'))}: two workloads are named '{values['name']}'", slug="config-workload")
+        _check_places(values["command"], values.get("parameters", {}), source.place((*keys, "command")), "list its values in 'parameters'")
+        yield WorkloadConfig(**values)
+
+
+def _check_places(command: str, parameters: Mapping[str, object], place: str, remedy: str) -> None:
+    places = set(_PLACE.findall(command))
+    for name in sorted(places - set(parameters)):
+        raise ConfigError(
+            f"{place}: '{{{name}}}' in '{command}' has no parameter{nearest(name, parameters)}; {remedy}", slug="config-parameter"
+        )
+    for name in sorted(set(parameters) - places):
+        raise ConfigError(
+            f"{place}: parameter '{name}' has no place in '{command}'{nearest(name, places)}; write {{{name}}} where its value goes",
+            slug="config-parameter",
+        )
+
+
+def _selected(workloads: tuple[WorkloadConfig, ...], names: tuple[str, ...]) -> tuple[WorkloadConfig, ...]:
+    known = [workload.name for workload in workloads]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"no workload is named '{name}'{nearest(name, known)}; there are {', '.join(known)}", slug="config-workload")
+    return tuple(workload for workload in workloads if not names or workload.name in names)
+
+
+def _with_parameters(workloads: tuple[WorkloadConfig, ...], given: Mapping[str, tuple[float | str, ...]]) -> tuple[WorkloadConfig, ...]:
+    known = {name for workload in workloads for name in workload.parameters}
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"--param {name}: no workload has this parameter{nearest(name, known)}", slug="config-parameter")
+    return tuple(
+        replace(workload, parameters={name: given.get(name, values) for name, values in workload.parameters.items()})
+        for workload in workloads
+    )

@@ -1,0 +1,106 @@
+"""The keys of the configuration: which there are, what each holds, and how it is read from TOML or from text."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A kind of value. `read` returns the value or None where `found` is not of this kind; `wanted` names the kind with an example."""
+
+    wanted: str
+    read: Callable[[Any], Any]
+    text: bool = False  # whether text from the environment is the value itself and not its TOML form
+
+
+def parse(setting: Setting, text: str) -> object:
+    """Return the value that `text` from environment or command line stands for, not yet checked."""
+    if setting.text:
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def parameter_values(text: str) -> tuple[float | str, ...]:
+    """Return the values of `1000,3000,large`; numbers are numbers, all else is text."""
+    return tuple(_scalar(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _scalar(text: str) -> float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(valid: Callable[[float], bool]) -> Callable[[Any], float | None]:
+    return lambda value: float(value) if _is_number(value) and valid(value) else None
+
+
+def _integer(lowest: int) -> Callable[[Any], int | None]:
+    return lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= lowest else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    if not isinstance(value, list) or not all(_text(item) for item in value):
+        return None
+    return tuple(value)
+
+
+def _exit_codes(value: object) -> tuple[int, ...] | None:
+    if not isinstance(value, list) or not value or not all(type(code) is int and 0 <= code <= 255 for code in value):
+        return None
+    return tuple(value)
+
+
+def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
+    if not isinstance(value, dict):
+        return None
+    if not all(isinstance(values, list) and values and all(_is_number(v) or _text(v) for v in values) for values in value.values()):
+        return None
+    return {name: tuple(values) for name, values in value.items()}
+
+
+_SECONDS = Setting("a number of seconds above 0, such as 300", _number(lambda value: value > 0))
+_SHARE = Setting("a share between 0 and 1, such as 0.05", _number(lambda value: 0 < value < 1))
+_PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
+
+# Two runs a side are the fewest that have a spread.
+RUNS = Setting("a whole number of at least 2, such as 10", _integer(2))
+SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
+BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
+
+SECTIONS: Mapping[str, Mapping[str, Setting]] = {
+    "build": {"command": BUILD_COMMAND, "overlay": _PATHS, "timeout_s": _SECONDS},
+    "probes": {
+        "overhead": _SHARE,
+        "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),
+        "depth": Setting("a whole number of at least 0, such as 3", _integer(0)),
+        "samples": Setting("a whole number of at least 1, such as 1000", _integer(1)),
+    },
+    "compare": {"min_effect": _SHARE, "fdr": _SHARE, "confidence": _SHARE, "seed": SEED},
+}
+WORKLOAD: Mapping[str, Setting] = {
+    "name": Setting('a name, such as "sort"', _text, text=True),
+    "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
+    "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
+    "runs": RUNS,
+    "timeout_s": _SECONDS,
+    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
+}
