@@ -1,0 +1,151 @@
+"""From recordings of single processes to the columns of an experiment."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.languages.protocol import FeaturePlan, Load, Probe
+from perfdiff.records.recording import RecordedSamples, Recording
+from perfdiff.records.schema import (
+    METRICS,
+    Branch,
+    Edges,
+    Feature,
+    Floats,
+    Origin,
+    Point,
+    Run,
+    SampleTable,
+    Side,
+    Totals,
+)
+
+Part = tuple[Run, Mapping[int, str], RecordedSamples]  # a run, the names of its types by vtable pointer, and one function's calls
+
+_SUMMED = ("calls", "wall_ns", "self_ns")
+_OTHER = ("alloc_bytes", "alloc_count", "lock_wait_ns", "lock_hold_ns")
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Collects the recordings of many runs; the numbers of a run are sums over its processes and threads."""
+
+    probes: Mapping[Side, Mapping[int, Probe]]
+    points: Mapping[int, Point]
+    _totals: list[tuple[int, int, tuple[float, ...]]] = field(default_factory=list)
+    _edges: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    _calls: dict[tuple[int, Side], list[Part]] = field(default_factory=dict)
+
+    def add(self, run: Run, recordings: Iterable[Recording]) -> None:
+        """Add what the processes of one run recorded."""
+        totals: dict[int, Floats] = {}
+        edges: dict[tuple[int, int], Floats] = {}
+        for recording in recordings:
+            columns = np.column_stack([getattr(recording.totals, name) for name in (*_SUMMED, *_OTHER)])
+            for probe, row in zip(recording.totals.probe.tolist(), columns, strict=True):
+                totals[probe] = totals.get(probe, 0.0) + row
+            pairs = zip(recording.edges.caller.tolist(), recording.edges.callee.tolist(), strict=True)
+            for pair, calls, wall_ns in zip(pairs, recording.edges.calls, recording.edges.wall_ns, strict=True):
+                edges[pair] = edges.get(pair, 0.0) + np.array([calls, wall_ns])
+            for probe, samples in recording.samples.items():
+                if probe in self.probes[run.side]:
+                    self._calls.setdefault((probe, run.side), []).append((run, recording.types, samples))
+        self._totals += [(run.id, probe, tuple(row)) for probe, row in sorted(totals.items())]
+        self._edges += [(run.id, *pair, *row) for pair, row in sorted(edges.items())]
+
+    def totals(self) -> Totals:
+        """Return the exact sums of all runs."""
+        columns = np.array([values for _, _, values in self._totals]).reshape(len(self._totals), len(_SUMMED) + len(_OTHER))
+        return Totals(
+            np.array([run for run, _, _ in self._totals], np.int64),
+            np.array([probe for _, probe, _ in self._totals], np.int64),
+            calls=columns[:, 0],
+            wall_ns=columns[:, 1],
+            self_ns=columns[:, 2],
+            other={name: columns[:, len(_SUMMED) + i] for i, name in enumerate(_OTHER)},
+        )
+
+    def edges(self) -> Edges:
+        """Return the calls between probed functions of all runs."""
+        rows = np.array(self._edges, float).reshape(len(self._edges), 5)
+        return Edges(*rows[:, :3].astype(np.int64).T, *rows[:, 3:].T)
+
+    def tables(self) -> Iterator[SampleTable]:
+        """Yield the sample table of every function and side that has one."""
+        for (function, side), parts in sorted(self._calls.items()):
+            yield self._table(self.probes[side][function], side, parts)
+
+    def _table(self, probe: Probe, side: Side, parts: Sequence[Part]) -> SampleTable:
+        plans = [probe.definition.features[i] for i in probe.features]
+        branches = [probe.definition.branches[i] for i in probe.branches]
+        lengths = [len(samples.thread) for _, _, samples in parts]
+        cells = np.concatenate([samples.cells for _, _, samples in parts])
+        read = np.concatenate([samples.read for _, _, samples in parts])
+        types = {pointer: name for _, names, _ in parts for pointer, name in names.items()}
+        columns = [_column(plan, cells[:, i], read[:, i], types) for i, plan in enumerate(plans)]
+        features = [feature for feature, _ in columns]
+        parameters = self._parameters({feature.name for feature in features}, parts)
+        points = np.repeat([run.point for run, _, _ in parts], lengths)
+        columns += [(feature, values[np.searchsorted(keys, points)]) for feature, keys, values in parameters]
+        first = len(plans)
+        outcomes = cells[:, first : first + 2 * len(branches)].astype(float)
+        return SampleTable(
+            function=probe.id,
+            side=side,
+            metrics={name: np.concatenate([getattr(samples, name) for _, _, samples in parts]) for name in METRICS},
+            features=tuple(feature for feature, _ in columns),
+            values=np.column_stack([values for _, values in columns]) if columns else np.empty((len(points), 0)),
+            branches=tuple(Branch(plan.text, plan.line) for plan in branches),
+            executed=outcomes[:, 0::2],
+            taken=outcomes[:, 1::2],
+            run=np.repeat([run.id for run, _, _ in parts], lengths).astype(np.int64),
+            point=points.astype(np.int64),
+            thread=np.concatenate([samples.thread for _, _, samples in parts]).astype(np.int64),
+            call=np.concatenate([samples.call for _, _, samples in parts]).astype(np.int64),
+            weight=np.concatenate([samples.weight for _, _, samples in parts]),
+        )
+
+    def _parameters(self, taken: set[str], parts: Sequence[Part]) -> Iterator[tuple[Feature, Floats, Floats]]:
+        """Yield each workload parameter as (feature, sorted point ids, value per point)."""
+        keys = sorted({run.point for run, _, _ in parts})
+        names = dict.fromkeys(name for key in keys for name in self.points[key].parameters)
+        for name in names:
+            values = [self.points[key].parameters.get(name) for key in keys]
+            shown = f"workload.{name}" if name in taken else name
+            if all(value is None or isinstance(value, int | float) for value in values):
+                feature = Feature(shown, Origin.WORKLOAD)
+                column = [np.nan if value is None else float(value) for value in values]
+            else:
+                feature = Feature(shown, Origin.WORKLOAD, True, {_code(str(value)): str(value) for value in values})
+                column = [float(_code(str(value))) for value in values]
+            yield feature, np.array(keys), np.array(column)
+
+
+def _column(
+    plan: FeaturePlan, cells: npt.NDArray[np.uint64], read: npt.NDArray[np.bool_], types: Mapping[int, str]
+) -> tuple[Feature, Floats]:
+    """Return a feature and its values (n,) out of raw 64-bit cells; NaN where a load failed."""
+    match plan.load:
+        case Load.FLOATING:
+            values = cells.view(np.float64).copy()
+        case Load.SIGNED:
+            values = cells.view(np.int64).astype(float)
+        case Load.TYPE:
+            names = {pointer: types.get(pointer, f"type at {pointer:#x}") for pointer in np.unique(cells[read]).tolist()}
+            values = np.array([_code(names[pointer]) if pointer in names else 0 for pointer in cells.tolist()], float)
+            labels = {_code(name): name for name in names.values()}
+            return Feature(plan.name, plan.origin, True, labels), np.where(read, values, np.nan)
+        case _:
+            values = cells.astype(float)
+    feature = Feature(plan.name, plan.origin, plan.category, dict(plan.labels or {}))
+    return feature, np.where(read, values, np.nan)
+
+
+def _code(name: str) -> int:
+    """Return a number for a name that is the same in every process, run and revision."""
+    return zlib.crc32(name.encode())

@@ -1,0 +1,82 @@
+"""Carry out slots of the schedule and keep what every process recorded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff.collect.executor import Command, Execution, Executor
+from perfdiff.collect.schedule import Slot
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import StoreError
+from perfdiff.records import recording
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Phase, Run, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A built tree that workloads run in; `plan` steers its probes and is None for a plain build."""
+
+    directory: Path
+    plan: Path | None
+
+
+@dataclass(slots=True)
+class Collector:
+    """Runs slots one after the other. `room` is an empty folder for recordings; nothing stays in it."""
+
+    targets: Mapping[tuple[Phase, Side], Target]
+    workloads: Mapping[str, WorkloadConfig]
+    environment: Mapping[str, str]
+    executor: Executor
+    room: Path
+    seed: int
+    _made: int = field(default=0)
+
+    def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
+        """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
+        for slot in slots:
+            target = self.targets[slot.phase, slot.side]
+            number, self._made = self._made, self._made + 1
+            folder = self.room / f"{number:06d}"
+            try:
+                folder.mkdir()
+                execution = self.executor.execute(self._command(slot, target, folder, number))
+                recordings = [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+            except OSError as error:
+                raise StoreError(f"cannot record into {folder}: {error}; free space or choose another --cache", slug="cache") from error
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            advance(f"{slot.point.label} on {slot.side}")
+            yield _run(number, slot, execution), recordings
+
+    def _command(self, slot: Slot, target: Target, folder: Path, number: int) -> Command:
+        workload = self.workloads[slot.point.workload]
+        steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
+        return Command(
+            text=slot.point.command,
+            directory=target.directory,
+            environment=dict(self.environment) | (steering if target.plan else {}),
+            timeout_s=workload.timeout_s,
+            exit_codes=workload.exit_codes,
+            where=f"{slot.side}, {slot.point.label}",
+        )
+
+
+def _run(number: int, slot: Slot, execution: Execution) -> Run:
+    return Run(
+        id=number,
+        phase=slot.phase,
+        point=slot.point.id,
+        side=slot.side,
+        block=slot.block,
+        wall_ns=execution.wall_ns,
+        cpu_ns=execution.cpu_ns,
+        max_rss_bytes=execution.max_rss_bytes,
+        load=execution.load,
+        steal=execution.steal,
+        output=execution.output,
+    )

@@ -1,0 +1,204 @@
+"""Choose what to measure: which functions get probes, how often they are sampled, which conditions are watched.
+
+The survey build counts and times every function, roughly. Its numbers are never reported; they only decide, within the overhead budget,
+what the timed build records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
+
+PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
+COUNTED_NS = 4.0  # a call that is only counted
+BRANCH_NS = 1.0  # one outcome of one condition
+BRANCH_SHARE = 0.25  # of the budget that conditions may use
+PERIODS = (4, 16, 64, 256)  # sampling of hot functions: one timed call in so many
+MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
+HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
+DETAIL_NS = 50_000.0  # from this mean length on, reading CPU time, faults and switches of a call (about 1 µs) stays below 2 %
+
+
+class Priority(IntEnum):
+    """Who is served first when the budget is short."""
+
+    SUSPECT = 0
+    CALLER = 1
+    MOVED = 2
+    ANCESTOR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one function is measured. `period` k: one call in k is timed; `detail`: CPU time, faults and switches as well."""
+
+    id: int
+    priority: Priority
+    period: int
+    detail: bool
+    branches: Mapping[Side, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the survey saw, as arrays over cells; a cell is one point on one side.
+
+    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `cpu_ns` (cells,) CPU time of the plain build;
+    `executions`: (side, function id) -> outcomes per call of each of its conditions; `edges`: pairs (caller, callee) that occurred.
+    """
+
+    cells: tuple[tuple[int, Side], ...]
+    cpu_ns: Floats
+    calls: Mapping[int, Floats]
+    self_ns: Mapping[int, Floats]
+    wall_ns: Mapping[int, Floats]
+    executions: Mapping[tuple[Side, int], Floats]
+    edges: frozenset[tuple[int, int]]
+
+    @property
+    def ran(self) -> frozenset[int]:
+        """Return the functions that were called at least once."""
+        return frozenset(self.calls)
+
+
+def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Mapping[tuple[Side, int], Floats]) -> Survey:
+    """Return the survey's numbers from its runs (phases plain and survey)."""
+    cells = tuple(sorted({(run.point, run.side) for run in runs}))
+    place = {cell: i for i, cell in enumerate(cells)}
+    cpu: list[list[float]] = [[] for _ in cells]
+    rounds: list[list[int]] = [[] for _ in cells]
+    for run in runs:
+        if run.phase is Phase.PLAIN:
+            cpu[place[run.point, run.side]].append(run.cpu_ns)
+        else:
+            rounds[place[run.point, run.side]].append(run.id)
+    by_function: dict[int, dict[int, Floats]] = {}
+    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns])
+    for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
+        by_function.setdefault(function, {})[run_id] = row
+    absent = np.zeros(3)
+    medians = {
+        function: np.array([np.median([seen.get(run_id, absent) for run_id in ids], axis=0) if ids else absent for ids in rounds])
+        for function, seen in by_function.items()
+    }
+    return Survey(
+        cells=cells,
+        cpu_ns=np.array([np.median(values) if values else np.nan for values in cpu]),
+        calls={function: table[:, 0] for function, table in medians.items()},
+        self_ns={function: table[:, 1] for function, table in medians.items()},
+        wall_ns={function: table[:, 2] for function, table in medians.items()},
+        executions=executions,
+        edges=frozenset(zip(edges.caller.tolist(), edges.callee.tolist(), strict=True)),
+    )
+
+
+def choose(
+    survey: Survey, pairs: Mapping[int, Counterpart], branches: Mapping[tuple[Side, int], int], *, overhead: float
+) -> tuple[Choice, ...]:
+    """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
+
+    Suspects are measured whatever they cost, at worst at the longest period: leaving out the guilty one is worse than a slower run.
+    `branches[side, id]` is the number of conditions that can be watched.
+    """
+    priorities = _priorities(survey, pairs)
+    order = sorted(priorities, key=lambda function: (priorities[function], -float(np.max(survey.self_ns[function])), function))
+    spent = np.zeros(len(survey.cells))
+    choices: list[tuple[int, int]] = []
+    for function in order:
+        calls = survey.calls[function]
+        for period in (1, *PERIODS):
+            cost = calls * (PROBE_NS if period == 1 else COUNTED_NS + PROBE_NS / period) / survey.cpu_ns
+            fits = bool(np.all(spent + cost <= overhead * (1 - BRANCH_SHARE)))
+            if fits or (priorities[function] is Priority.SUSPECT and period == PERIODS[-1]):
+                spent += cost
+                choices.append((function, period))
+                break
+    watched = _watched(survey, [function for function, _ in choices], branches, overhead * BRANCH_SHARE)
+    return tuple(
+        Choice(
+            id=function,
+            priority=priorities[function],
+            period=period,
+            detail=_mean_ns(survey, function) >= DETAIL_NS,
+            branches={side: watched.get((side, function), ()) for side in Side},
+        )
+        for function, period in choices
+    )
+
+
+def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:
+    """Say of every function worth a probe why it is."""
+    found: dict[int, Priority] = {}
+    for function in sorted(survey.ran & set(pairs)):
+        change = pairs[function].change
+        if change.is_suspect:
+            found[function] = Priority.SUSPECT
+        elif change is Change.CALLER:
+            found[function] = Priority.CALLER
+        elif _moved(survey, function):
+            found[function] = Priority.MOVED
+    for function in _ancestors(survey.edges, found):
+        if function in pairs:
+            found.setdefault(function, Priority.ANCESTOR)
+    return found
+
+
+def _moved(survey: Survey, function: int) -> bool:
+    """Return whether an unchanged function's own time or number of calls differs between the sides, or is large on either."""
+    by_cell = dict(zip(survey.cells, range(len(survey.cells)), strict=True))
+    for point in {point for point, _ in survey.cells}:
+        base, head = by_cell.get((point, Side.BASE)), by_cell.get((point, Side.HEAD))
+        if base is None or head is None:
+            continue
+        cpu = min(survey.cpu_ns[base], survey.cpu_ns[head])
+        self_ns = survey.self_ns[function]
+        if abs(self_ns[head] - self_ns[base]) > MOVED_SHARE * cpu or max(self_ns[head], self_ns[base]) > HOT_SHARE * cpu:
+            return True
+    return False
+
+
+def _ancestors(edges: Iterable[tuple[int, int]], functions: Iterable[int]) -> set[int]:
+    """Return everything that calls `functions`, directly or not; guilt and netting follow these paths."""
+    callers: dict[int, set[int]] = {}
+    for caller, callee in edges:
+        callers.setdefault(callee, set()).add(caller)
+    seen: set[int] = set()
+    open_ends = list(functions)
+    while open_ends:
+        for caller in callers.get(open_ends.pop(), set()) - seen - {0}:
+            seen.add(caller)
+            open_ends.append(caller)
+    return seen
+
+
+def _watched(
+    survey: Survey, functions: Sequence[int], branches: Mapping[tuple[Side, int], int], budget: float
+) -> dict[tuple[Side, int], tuple[int, ...]]:
+    """Return the conditions to watch per side and function: the rarest first, as long as their cost fits the budget."""
+    offers: list[tuple[float, Side, int, int]] = []
+    for function in functions:
+        for side in Side:
+            per_call = survey.executions.get((side, function), np.empty(0))
+            cells = [i for i, (_, at) in enumerate(survey.cells) if at is side]
+            for branch in range(min(branches.get((side, function), 0), len(per_call))):
+                cost = survey.calls[function][cells] * per_call[branch] * BRANCH_NS / survey.cpu_ns[cells]
+                offers.append((float(np.max(cost)), side, function, branch))
+    spent = dict.fromkeys(Side, 0.0)
+    watched: dict[tuple[Side, int], list[int]] = {}
+    for cost, side, function, branch in sorted(offers):
+        if spent[side] + cost <= budget:
+            spent[side] += cost
+            watched.setdefault((side, function), []).append(branch)
+    return {key: tuple(sorted(chosen)) for key, chosen in watched.items()}
+
+
+def _mean_ns(survey: Survey, function: int) -> float:
+    """Return the mean length of a call over all cells in which it ran."""
+    calls = float(np.sum(survey.calls[function]))
+    return float(np.sum(survey.wall_ns[function])) / calls if calls else 0.0
