@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Note, Revision
 from perfdiff.revisions.repository import Repository
+
+WORKING_TREE = "working tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +47,118 @@ def resolve(repository: Repository, specification: Sequence[str], *, snapshots: 
     The working tree's uncommitted and untracked files are written as git objects to the folder `snapshots`, never to the repository.
     RevisionError: `unknown-revision`, `ambiguous-revision`, `shallow-clone`, `bare-repository`, `no-merge-base`, `bad-specification`.
     """
-    raise NotImplementedError
+    match tuple(specification):
+        case (base, head):
+            return PinnedPair(_pin_commit(repository, base), _pin_commit(repository, head))
+        case (single,):
+            return _resolve_single(repository, single, snapshots)
+        case _:
+            raise RevisionError(
+                f"{len(specification)} revisions were given; give BASE HEAD, A..B, A...B, or one revision to compare with the working tree",
+                slug="bad-specification",
+            )
+
+
+def _resolve_single(repository: Repository, specification: str, snapshots: Path) -> PinnedPair:
+    # A revision can hold dots itself (`HEAD^{/fix..}`), so a range is only what is no revision as a whole.
+    whole = _parse(repository, specification) if ".." in specification and not specification.startswith("-") else None
+    for dots in ("...", ".."):
+        left, found, right = specification.partition(dots)
+        if found and whole is None:
+            base, head = _pin_commit(repository, left or "HEAD"), _pin_commit(repository, right or "HEAD")
+            return PinnedPair(_merge_base(repository, base, head) if dots == "..." else base, head)
+    base = _pin_commit(repository, specification)
+    head, notes = pin_working_tree(repository, snapshots=snapshots)
+    return PinnedPair(base, head, notes)
+
+
+def _parse(repository: Repository, name: str) -> str | None:
+    answer = repository.ask("rev-parse", "--verify", "--quiet", name)
+    return answer.output.strip() if answer.status == 0 else None
+
+
+def _pin_commit(repository: Repository, name: str) -> Pin:
+    if name.startswith("-") or not name.strip():
+        raise RevisionError(f"'{name}' is not the name of a revision", slug="unknown-revision")
+    answer = repository.ask("rev-parse", "--verify", name)
+    if "is ambiguous" in answer.errors:
+        raise RevisionError(
+            f"'{name}' can mean several things; write more of the commit's id, or heads/{name} or tags/{name}",
+            slug="ambiguous-revision",
+            detail=answer.errors,
+        )
+    commit = _parse(repository, f"{answer.output.strip()}^{{commit}}") if answer.status == 0 else None
+    if commit is None:
+        raise _unknown(repository, name)
+    return _pin(repository, name, commit)
+
+
+def _pin(repository: Repository, name: str, commit: str) -> Pin:
+    tree, _, summary = repository.tell("log", "-1", "--no-show-signature", "--format=%T %s", commit).strip().partition(" ")
+    return Pin(revision=Revision(rev=name, commit=commit, summary=summary), repository=repository, commit=commit, tree=tree)
+
+
+def _unknown(repository: Repository, name: str) -> RevisionError:
+    if repository.is_shallow:
+        return RevisionError(
+            f"'{name}' is not in this shallow clone, whose history was cut off; run 'git fetch --unshallow --tags' and try again",
+            slug="shallow-clone",
+        )
+    if _parse(repository, "HEAD") is None:
+        return RevisionError(f"'{name}' is unknown: the repository has no commits yet", slug="unknown-revision")
+    refs = repository.tell("for-each-ref", "--format=%(refname:short)").split()
+    near = difflib.get_close_matches(re.split(r"[~^@:]", name)[0] or name, ["HEAD", *refs], n=3)
+    offer = f"; did you mean {' or '.join(near)}?" if near else "; 'git log --oneline --all' lists what there is"
+    return RevisionError(f"'{name}' is not a revision of {repository.top or repository.git_dir}{offer}", slug="unknown-revision")
+
+
+def _merge_base(repository: Repository, base: Pin, head: Pin) -> Pin:
+    names = f"{base.revision.rev}...{head.revision.rev}"
+    answer = repository.ask("merge-base", base.commit, head.commit)
+    if answer.status == 0:
+        return _pin(repository, names, answer.output.split()[0])
+    if repository.is_shallow:
+        raise RevisionError(
+            f"{names} have no common ancestor in this shallow clone; run 'git fetch --unshallow' and try again", slug="shallow-clone"
+        )
+    raise RevisionError(f"{names} have no common ancestor; name the two revisions as 'BASE HEAD'", slug="no-merge-base")
+
+
+def pin_working_tree(repository: Repository, *, snapshots: Path) -> tuple[Pin, tuple[Note, ...]]:
+    """Pin the checkout as it stands: HEAD, uncommitted changes, and untracked files that git does not ignore."""
+    if repository.top is None:
+        raise RevisionError(f"{repository.git_dir} is a bare repository without a working tree; name two revisions", slug="bare-repository")
+    head = _pin_commit(repository, "HEAD")
+    tree = _snapshot(repository, snapshots)
+    changed = "no uncommitted changes" if tree == head.tree else "uncommitted changes"
+    revision = Revision(rev=WORKING_TREE, commit=None, summary=f"{changed} on {head.commit[:10]} {head.revision.summary}")
+    pin = Pin(revision=revision, repository=repository, commit=head.commit, tree=tree, snapshots=snapshots / "objects")
+    return pin, _dirty_submodules(repository)
+
+
+def _snapshot(repository: Repository, snapshots: Path) -> str:
+    """Write the working tree as git objects to `snapshots`, with a copy of the index, and return the tree's id."""
+    (snapshots / "objects").mkdir(parents=True, exist_ok=True)
+    (snapshots / ".gitignore").write_text("*\n")  # where the cache lies in the checkout, it is no part of it
+    with tempfile.TemporaryDirectory(dir=snapshots) as scratch:
+        index = Path(scratch) / "index"
+        if (repository.git_dir / "index").exists():
+            shutil.copyfile(repository.git_dir / "index", index)  # with its time stamps: only changed files are read
+        environment = {
+            "GIT_INDEX_FILE": str(index),
+            "GIT_OBJECT_DIRECTORY": str(snapshots / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(repository.objects),
+        }
+        repository.tell("add", "--all", "--", ":/", environment=environment)
+        return repository.tell("write-tree", environment=environment).strip()
+
+
+def _dirty_submodules(repository: Repository) -> tuple[Note, ...]:
+    status = repository.tell("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none")
+    notes = []
+    for entry in status.split("\0"):
+        match = re.match(r"[12] \S+ S.(M.|.U) (?:\S+ ){5}(?:R\d+ |C\d+ )?(.*)", entry)
+        if match:
+            text = f"submodule {match[2]} has uncommitted changes, which are not compared; commit them in the submodule"
+            notes.append(Note(slug="submodule-dirty", text=text))
+    return tuple(notes)

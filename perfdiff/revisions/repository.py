@@ -2,8 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from perfdiff.errors import RevisionError
+
+# Nothing of the user's may run or be written: no hooks, no daemons, no index in parts, no filters that fetch.
+_QUIET = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",
+    "core.safecrlf=false",
+    "core.warnAmbiguousRefs=true",
+    "advice.addEmbeddedRepo=false",
+    "init.defaultBranch=main",
+    "filter.lfs.process=",
+    "filter.lfs.smudge=",
+    "filter.lfs.clean=",
+    "filter.lfs.required=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """What one git command said."""
+
+    status: int
+    output: str
+    errors: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +46,81 @@ class Repository:
     top: Path | None
     folder: Path
 
+    @property
+    def objects(self) -> Path:
+        """Return the folder of its objects."""
+        return self.common_dir / "objects"
+
+    @property
+    def is_shallow(self) -> bool:
+        """Return whether its history was cut off by the clone."""
+        return (self.common_dir / "shallow").exists()
+
+    def ask(self, *arguments: str, environment: Mapping[str, str] | None = None) -> GitAnswer:
+        """Run a git command on the repository and return its answer, whatever its status.
+
+        Every place is told explicitly: variables that a hook or a caller left behind must not lead git elsewhere, and git does not
+        question the ownership of a repository that it was told by name.
+        """
+        import git
+
+        places = {
+            "GIT_DIR": str(self.git_dir),
+            "GIT_COMMON_DIR": str(self.common_dir),
+            "GIT_WORK_TREE": str(self.top or self.git_dir),
+            "GIT_INDEX_FILE": str(self.git_dir / "index"),
+            "GIT_OBJECT_DIRECTORY": str(self.objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_DEFAULT_REF_FORMAT": "files",
+            "LC_ALL": "C",
+        }
+        settings = [word for setting in _QUIET for word in ("-c", setting)]
+        status, output, errors = git.Git(self.top or self.git_dir).execute(
+            ["git", *settings, *arguments],
+            env={**places, **(environment or {})},
+            with_extended_output=True,
+            with_exceptions=False,
+            strip_newline_in_stdout=False,
+        )
+        return GitAnswer(status, str(output), str(errors))
+
+    def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+        """Run a git command that must succeed and return what it printed; RevisionError `git-failed`, `objects-missing`."""
+        answer = self.ask(*arguments, environment=environment)
+        if answer.status != 0:
+            raise _failure(arguments, answer)
+        return answer.output
+
+
+def _failure(arguments: tuple[str, ...], answer: GitAnswer) -> RevisionError:
+    if any(phrase in answer.errors for phrase in ("unable to read", "bad object", "missing blob", "missing tree", "could not fetch")):
+        return RevisionError(
+            "objects of this revision are not in the repository (a partial clone?); run 'git fetch --refetch --no-filter' and try again",
+            slug="objects-missing",
+            detail=answer.errors,
+        )
+    reason = answer.errors.strip().splitlines()[-1:] or [f"status {answer.status}"]
+    return RevisionError(f"'git {arguments[0]}' failed: {reason[0]}", slug="git-failed", detail=answer.errors)
+
 
 def find_repository(start: Path) -> Repository:
-    """Return the repository that `start` lies in; RevisionError `not-a-repository`, `no-git`."""
-    raise NotImplementedError
+    """Return the repository that the folder `start` lies in; RevisionError `not-a-repository`, `no-git`."""
+    try:
+        import git
+    except ImportError as error:  # GitPython looks for the executable when it is imported
+        raise RevisionError("git was not found; install it or put it on PATH", slug="no-git") from error
+    start = start.resolve()
+    try:
+        with git.Repo(start, search_parent_directories=True) as found:
+            top = None if found.bare or found.working_tree_dir is None else Path(found.working_tree_dir).resolve()
+            git_dir, common_dir = Path(found.git_dir).resolve(), Path(found.common_dir).resolve()
+    except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
+        raise RevisionError(
+            f"{start} is not in a git repository; run perfdiff in a checkout of the project", slug="not-a-repository"
+        ) from error
+    folder = start.relative_to(top) if top is not None and start.is_relative_to(top) else Path()
+    return Repository(git_dir=git_dir, common_dir=common_dir, top=top, folder=folder)

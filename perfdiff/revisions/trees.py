@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Note
+from perfdiff.revisions.overlay import overlay_files, replace_overlay
 from perfdiff.revisions.pins import Pin
-from perfdiff.revisions.repository import Repository
+from perfdiff.revisions.repository import Repository, find_repository
+
+_GITLINK = re.compile(r"160000 commit ([0-9a-f]+)\t(.*)", re.DOTALL)
 
 
 def lay_out(pin: Pin, target: Path, *, overlay: Sequence[str] = ()) -> tuple[Note, ...]:
@@ -16,9 +24,92 @@ def lay_out(pin: Pin, target: Path, *, overlay: Sequence[str] = ()) -> tuple[Not
     Submodules come from the user's own copies; `overlay` paths, relative to the project's folder, are copied from the user's checkout
     and replace what stands there. RevisionError: `submodule-missing`, `overlay-missing`, `objects-missing`.
     """
-    raise NotImplementedError
+    files = overlay_files(pin.repository, overlay)
+    tree = _check_out(pin.repository, pin.commit, pin.tree, target, pin.snapshots)
+    notes = _lay_out_submodules(pin, pin.repository, tree)
+    settle(target)
+    tree.ask("update-index", "-q", "--refresh")
+    replace_overlay(pin.repository, overlay, files, target)
+    return notes
 
 
-def overlay_digest(repository: Repository, overlay: Sequence[str]) -> str:
-    """Return a digest of the names, modes and contents of the overlay's files."""
-    raise NotImplementedError
+def settle(tree: Path) -> None:
+    """Give all files of `tree` one time of change.
+
+    A checkout writes files in any order, so generated files that are committed (parsers, `configure`) would look out of date, and the
+    build would ask for tools that made them.
+    """
+    now = time.time_ns()
+    for folder, folders, names in os.walk(tree):
+        if ".git" in folders:
+            folders.remove(".git")
+        for name in names:
+            os.utime(Path(folder, name), ns=(now, now), follow_symlinks=False)
+
+
+def _check_out(source: Repository, commit: str, content: str, target: Path, snapshots: Path | None) -> Repository:
+    """Make `target` a repository with `commit` as its detached HEAD and `content` as index and files.
+
+    Not `git clone --shared`: that starts `git upload-pack` in the user's repository, which asks who owns it, and copies every branch.
+    """
+    git_dir = target / ".git"
+    tree = Repository(git_dir=git_dir, common_dir=git_dir, top=target, folder=source.folder)
+    target.mkdir(parents=True, exist_ok=True)
+    object_format = source.tell("rev-parse", "--show-object-format").strip()
+    tree.tell("init", "--quiet", "--template=", f"--object-format={object_format}")
+    borrowed = [source.objects, *([snapshots] if snapshots else [])]
+    (git_dir / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    (git_dir / "objects" / "info" / "alternates").write_text("".join(f"{folder}\n" for folder in borrowed))
+    # Tags let `git describe` name the version; branches have no meaning in a tree that is built.
+    (git_dir / "packed-refs").write_text(source.tell("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"))
+    if source.is_shallow:
+        shutil.copyfile(source.common_dir / "shallow", git_dir / "shallow")
+    tree.tell("update-ref", "--no-deref", "HEAD", commit)
+    tree.tell("read-tree", "--reset", "-u", content)
+    return tree
+
+
+def _lay_out_submodules(pin: Pin, source: Repository, tree: Repository) -> tuple[Note, ...]:
+    names = _submodule_names(tree)
+    notes: list[Note] = []
+    for entry in tree.tell("ls-tree", "-r", "-z", tree.tell("write-tree").strip()).split("\0"):
+        link = _GITLINK.fullmatch(entry)
+        if link is None:
+            continue
+        commit, path = link[1], link[2]
+        copies = _local_copies(source, path, names.get(path))
+        holder = next((copy for copy in copies if copy.ask("cat-file", "-e", f"{commit}^{{commit}}").status == 0), None)
+        if holder is not None and tree.top is not None:
+            inner = _check_out(holder, commit, commit, tree.top / path, None)
+            notes.extend(_lay_out_submodules(pin, holder, inner))
+        elif copies:
+            raise RevisionError(
+                f"{pin.revision.rev} needs commit {commit[:10]} of submodule {path}, which is not in your checkout; "
+                f"run 'git -C {path} fetch origin {commit}' and try again",
+                slug="submodule-missing",
+            )
+        elif path in names:
+            text = f"submodule {path} is empty in {pin.revision.rev}: it is not initialised; run 'git submodule update --init {path}'"
+            notes.append(Note(slug="submodule-missing", text=text))
+    return tuple(notes)
+
+
+def _submodule_names(tree: Repository) -> dict[str, str]:
+    """Return the names of the submodules by path."""
+    if tree.top is None or not (tree.top / ".gitmodules").is_file():
+        return {}
+    answer = tree.ask("config", "--file", str(tree.top / ".gitmodules"), "--null", "--get-regexp", r"^submodule\..*\.path$")
+    pairs = (entry.partition("\n") for entry in answer.output.split("\0") if entry)
+    return {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs}
+
+
+def _local_copies(source: Repository, path: str, name: str | None) -> list[Repository]:
+    """Return the repositories on this machine that the submodule's objects may be in."""
+    copies = []
+    if source.top is not None and (source.top / path / ".git").exists():
+        copies.append(find_repository(source.top / path))
+    if name is not None:
+        for git_dir in dict.fromkeys((source.git_dir / "modules" / name, source.common_dir / "modules" / name)):
+            if (git_dir / "objects").is_dir():
+                copies.append(Repository(git_dir=git_dir, common_dir=git_dir, top=None, folder=Path()))
+    return copies
