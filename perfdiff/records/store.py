@@ -46,6 +46,11 @@ def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable]) ->
         raise StoreError(f"cannot write the recordings to {folder}: {error}; free space or choose another --cache", slug="cache") from error
 
 
+def exists(folder: Path) -> bool:
+    """Return whether `folder` holds an experiment; it appears whole or not at all."""
+    return (folder / "experiment.json").exists()
+
+
 def load(folder: Path) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:

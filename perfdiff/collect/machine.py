@@ -1,0 +1,145 @@
+"""The machine that measurements are taken on: processor, clock, counters, compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from perfdiff import __version__
+from perfdiff.records.schema import Environment
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_COMPILER_TIMEOUT_S = 10.0
+
+# perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+_ATTRIBUTE_BYTES = 64
+_HARDWARE, _INSTRUCTIONS = 0, 1
+_DISABLED_USER_ONLY = 1 << 0 | 1 << 5 | 1 << 6  # disabled, exclude_kernel, exclude_hv
+
+
+class Pmu(StrEnum):
+    """Whether this process can count hardware events."""
+
+    PRESENT = "present"
+    ABSENT = "absent"  # the processor, or the virtual machine, has none
+    FORBIDDEN = "forbidden"  # by perf_event_paranoid or a sandbox
+
+
+class _Attribute(ctypes.Structure):
+    """`struct perf_event_attr` of Linux, as far as an instruction counter needs it."""
+
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("config", ctypes.c_uint64),
+        ("sample_period", ctypes.c_uint64),
+        ("sample_type", ctypes.c_uint64),
+        ("read_format", ctypes.c_uint64),
+        ("flags", ctypes.c_uint64),
+        ("rest", ctypes.c_uint64 * 2),
+    )
+
+
+def environment(variables: Mapping[str, str]) -> Environment:
+    """Return what reports say of the machine and its tools; `variables` are the user's, for PATH and CC."""
+    found = compiler(variables)
+    return Environment(
+        cpu=cpu(),
+        cores=len(os.sched_getaffinity(0)),
+        kernel=f"{platform.system()} {platform.release()}",
+        governor=governor(),
+        compiler=compiler_version(found) if found else "none found",
+        pmu=pmu() is Pmu.PRESENT,
+        clock=clock(),
+        perfdiff=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def cpu() -> str:
+    """Return the processor's name."""
+    names = (_cpuinfo(key) for key in ("model name", "Model", "CPU part"))
+    return next((name for name in names if name), platform.machine())
+
+
+def compiler(variables: Mapping[str, str]) -> str | None:
+    """Return the path of the C compiler that a build would take: `$CC`, else the first of cc, gcc and clang."""
+    chosen = variables.get("CC", "").split()[:1]
+    paths = (shutil.which(name, path=variables.get("PATH")) for name in chosen or ("cc", "gcc", "clang"))
+    return next((path for path in paths if path), None)
+
+
+def compiler_version(path: str) -> str:
+    """Return the first line of `path --version`, or the path where it does not answer."""
+    try:
+        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_COMPILER_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return path
+    return answer.stdout.partition("\n")[0].strip() or path
+
+
+def clock() -> str:
+    """Return what time stamps come from: an invariant counter of the processor, else the kernel."""
+    source = _first_line(_CLOCK_SOURCE) or "unknown"
+    if platform.machine() == "aarch64":
+        return "cntvct_el0, invariant"
+    return f"{source}, {'invariant TSC' if has_invariant_tsc() else 'no invariant TSC'}"
+
+
+def has_invariant_tsc() -> bool:
+    """Return whether the time stamp counter runs at one rate in all states and on all cores, as the kernel judged it."""
+    flags = (_cpuinfo("flags") or "").split()
+    return {"constant_tsc", "nonstop_tsc"} <= set(flags) and _first_line(_CLOCK_SOURCE) in (
+        "tsc",
+        "kvm-clock",
+        "hyperv_clocksource_tsc_page",
+    )
+
+
+def pmu() -> Pmu:
+    """Try to open a counter of this thread's instructions (perf_event_open(2))."""
+    number = _PERF_EVENT_OPEN.get(platform.machine())
+    if number is None:
+        return Pmu.ABSENT
+    attribute = _Attribute(type=_HARDWARE, size=_ATTRIBUTE_BYTES, config=_INSTRUCTIONS, flags=_DISABLED_USER_ONLY)
+    library = ctypes.CDLL(None, use_errno=True)
+    descriptor = library.syscall(ctypes.c_long(number), ctypes.byref(attribute), 0, -1, -1, ctypes.c_ulong(0))
+    if descriptor >= 0:
+        os.close(descriptor)
+        return Pmu.PRESENT
+    return Pmu.FORBIDDEN if ctypes.get_errno() in (errno.EACCES, errno.EPERM) else Pmu.ABSENT
+
+
+def governor() -> str | None:
+    """Return the frequency governor of the first core, None where the kernel does not say, as in most virtual machines."""
+    return _first_line(_GOVERNOR)
+
+
+def _cpuinfo(key: str) -> str | None:
+    try:
+        text = _CPUINFO.read_text()
+    except OSError:
+        return None
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def _first_line(path: Path) -> str | None:
+    try:
+        return path.read_text().strip().partition("\n")[0] or None
+    except OSError:
+        return None

@@ -1,0 +1,135 @@
+"""The functions of both revisions under one set of numbers: what is compared, what is probed, and what the report says of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from perfdiff.collect.survey import Choice
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Probe
+from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Pairs of functions by number; a number is the probe's in both builds and starts at 1."""
+
+    pairs: Mapping[int, Counterpart]
+    language: str
+
+    @classmethod
+    def number(cls, pairs: Sequence[Counterpart], language: str) -> Subjects:
+        """Number the pairs in their order."""
+        return cls(dict(enumerate(pairs, start=1)), language)
+
+    def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
+        """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
+        return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}
+
+    def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
+        """Return the suspects that cannot be probed, with their reasons."""
+        return tuple(
+            Skipped(_definition(pair).name, _definition(pair).file, reason)
+            for pair in self.pairs.values()
+            if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
+        )
+
+    def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects that no workload ever called."""
+        return tuple(
+            Skipped(_definition(pair).name, _definition(pair).file, "never called by any workload")
+            for id_, pair in self.pairs.items()
+            if pair.change.is_suspect and id_ in probeable and id_ not in ran
+        )
+
+    def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
+        """Return probes that count and time; suspects and their callers also count the outcomes of their conditions."""
+        found: dict[int, Probe] = {}
+        for id_, definition in self._definitions(side, ids):
+            watched = self.pairs[id_].change.is_suspect or self.pairs[id_].change is Change.CALLER
+            found[id_] = Probe(id_, definition, (), tuple(range(len(definition.branches))) if watched else ())
+        return found
+
+    def timed_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
+        """Return the chosen probes with all features of their functions and the chosen conditions."""
+        by_id = {choice.id: choice for choice in choices}
+        return {
+            id_: Probe(id_, definition, tuple(range(len(definition.features))), by_id[id_].branches[side])
+            for id_, definition in self._definitions(side, by_id)
+        }
+
+    def branch_counts(self) -> dict[tuple[Side, int], int]:
+        """Return how many conditions of each function can be watched."""
+        return {(side, id_): len(definition.branches) for side in Side for id_, definition in self._definitions(side, self.pairs)}
+
+    def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
+        """Return what the report needs to know of the functions `ids`."""
+        numbers = {side: {definition.key: id_ for id_, definition in self._definitions(side, self.pairs)} for side in Side}
+        return tuple(self._info(id_, numbers) for id_ in sorted(ids))
+
+    def _definitions(self, side: Side, ids: Iterable[int]) -> Iterable[tuple[int, FunctionDefinition]]:
+        for id_ in ids:
+            pair = self.pairs[id_]
+            definition = pair.base if side is Side.BASE else pair.head
+            if definition is not None:
+                yield id_, definition
+
+    def _info(self, id_: int, numbers: Mapping[Side, Mapping[str, int]]) -> FunctionInfo:
+        pair = self.pairs[id_]
+        shown = _definition(pair)
+        sides = [(side, definition) for side, definition in ((Side.BASE, pair.base), (Side.HEAD, pair.head)) if definition]
+        return FunctionInfo(
+            id=id_,
+            name=shown.name,
+            file=shown.file,
+            line=shown.line,
+            language=self.language,
+            change=pair.change,
+            reasons=pair.reasons,
+            culprits=pair.culprits,
+            base=_source(pair.base),
+            head=_source(pair.head),
+            calls=frozenset(numbers[side][key] for side, definition in sides for key in definition.calls if key in numbers[side]),
+            reads=frozenset().union(*(definition.reads for _, definition in sides)),
+            writes=frozenset().union(*(definition.writes for _, definition in sides)),
+        )
+
+
+def digest(probes: Mapping[int, Probe]) -> str:
+    """Return a digest of everything that inserting `probes` depends on."""
+    rows = [
+        (
+            probe.id,
+            probe.definition.file,
+            probe.definition.body,
+            [probe.definition.features[i].expression for i in probe.features],
+            [(branch.start, branch.end) for branch in (probe.definition.branches[i] for i in probe.branches)],
+        )
+        for probe in probes.values()
+    ]
+    return hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
+
+
+def _definition(pair: Counterpart) -> FunctionDefinition:
+    found = pair.head or pair.base
+    assert found is not None, "a counterpart exists on one side at least"
+    return found
+
+
+def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
+    for definition in (pair.base, pair.head):
+        if definition is None:
+            continue
+        if definition.obstacle:
+            return definition.obstacle
+        for pattern in exclude:
+            if fnmatch(definition.file, pattern):
+                return f"excluded by {pattern}"
+    return None
+
+
+def _source(definition: FunctionDefinition | None) -> Source | None:
+    return None if definition is None else Source(definition.file, definition.line, definition.text)

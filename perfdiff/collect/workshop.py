@@ -1,0 +1,94 @@
+"""Where both revisions are built in every variant and made ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from perfdiff.build.builder import Built, build
+from perfdiff.build.cache import BuildCache
+from perfdiff.build.variants import BuildRequest, Instrumentation
+from perfdiff.collect import subjects
+from perfdiff.collect.collector import Target
+from perfdiff.config import BuildConfig
+from perfdiff.languages.protocol import Language, Probe
+from perfdiff.progress import Progress
+from perfdiff.records import plan
+from perfdiff.records.schema import Phase, Side, Skipped
+from perfdiff.revisions.pins import Pin
+
+Probes = Mapping[Side, Mapping[int, Probe]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Builds variants of both sides. `root` is the cache folder, `plans` an own folder for the files that steer probes."""
+
+    pins: Mapping[Side, Pin]
+    config: BuildConfig
+    environment: Mapping[str, str]
+    cache: BuildCache
+    root: Path
+    plans: Path
+    language: Language
+    progress: Progress
+
+    def plain(self) -> dict[Side, Built]:
+        """Build both sides as they are; raise BuildError."""
+        return self._build(Phase.PLAIN, dict.fromkeys(Side))
+
+    def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
+        """Build both sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
+        instrumentation = {
+            side: Instrumentation(
+                digest=subjects.digest(probes[side]),
+                insert=partial(self.language.insert, probes=list(probes[side].values())),
+                runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
+            )
+            for side in Side
+        }
+        return self._build(phase, instrumentation)
+
+    def targets(
+        self, phase: Phase, built: Mapping[Side, Built], modes: Mapping[int, plan.Entry], probes: Probes
+    ) -> dict[tuple[Phase, Side], Target]:
+        """Return where to run each side; `modes` say what each probe does and are written to a plan per side."""
+        found = {}
+        for side in Side:
+            path = None
+            if phase is not Phase.PLAIN:
+                path = self.plans / f"{phase}-{side}.plan"
+                entries = {
+                    id_: mode.sized(features=len(probe.features), branches=len(probe.branches))
+                    for id_, probe in probes[side].items()
+                    if (mode := modes.get(id_)) is not None
+                }
+                plan.write(path, entries)
+            found[phase, side] = Target(built[side].folder, path)
+        return found
+
+    def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
+        self.progress.stage(f"building ({phase})", len(Side))
+        built = {}
+        for side in Side:
+            request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, instrumentation[side])
+            built[side] = build(request, self.cache)
+            self.progress.advance(side)
+        return built
+
+
+def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
+    """Return the functions whose probes did not compile, with what the compiler said."""
+    found = []
+    for side in Side:
+        for drop in built[side].dropped:
+            probe = None if drop.probe is None else probes[side].get(drop.probe)
+            name = probe.definition.name if probe else f"every function of {drop.file}"
+            found.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
+    return tuple(found)
+
+
+def _compiler(built: Built) -> str:
+    return built.commands[0].compiler if built.commands else "cc"

@@ -1,0 +1,64 @@
+"""The plan file that tells a probed process what each of its probes does (format: `docs/architecture.md`)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+
+_MAGIC = b"PDPLAN1\0"
+_HEADER = struct.Struct("<8sII")
+_ENTRY = struct.Struct("<BBHHHII")
+
+SURVEY_SAMPLES = 16  # calls per run that tell how often a condition is met; their mean is all that is used
+
+
+class Mode(IntEnum):
+    """What a probe does with a call."""
+
+    OFF = 0
+    COUNT = 1
+    TIME = 2
+    SAMPLE = 3
+
+
+_DETAIL = 1  # flag: CPU time, page faults and context switches of sampled calls
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k."""
+
+    mode: Mode
+    period: int = 1
+    detail: bool = False
+    reservoir: int = 0
+    features: int = 0
+    branches: int = 0
+
+    @classmethod
+    def survey(cls, *, conditions: bool) -> Entry:
+        """Count and time; with `conditions`, keep a few calls for the outcomes of their conditions."""
+        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES) if conditions else cls(Mode.TIME)
+
+    @classmethod
+    def timed(cls, *, period: int, detail: bool, reservoir: int) -> Entry:
+        """Count, time one call in `period`, and keep up to `reservoir` of them."""
+        return cls(Mode.SAMPLE, period, detail, reservoir)
+
+    def sized(self, *, features: int, branches: int) -> Entry:
+        """Return the entry for a probe with so many features and conditions."""
+        return replace(self, features=features, branches=branches)
+
+
+def write(path: Path, entries: Mapping[int, Entry]) -> None:
+    """Write the plan of probes by number; numbers without an entry are off."""
+    size = max(entries, default=0) + 1
+    rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
+    for number in range(size):
+        entry = entries.get(number, Entry(Mode.OFF))
+        flags = _DETAIL if entry.detail else 0
+        rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
+    path.write_bytes(rows)
