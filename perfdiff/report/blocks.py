@@ -1,0 +1,161 @@
+"""The pieces of a document: what is said, apart from how any format shows it. All texts are printable and on one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfdiff.analysis.findings import Verdict
+from perfdiff.records.schema import Side
+
+
+class Tone(StrEnum):
+    """What a text stands for, so that each format can colour it in its own way."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    MUTED = "muted"
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A paragraph."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A labelled statement, such as `time: 80 µs → 456 µs per call`."""
+
+    label: str
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Labelled statements, one below the other."""
+
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of statements; `ordered` where each follows from the one before."""
+
+    title: str
+    texts: tuple[str, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table. `code` marks names from the program; `target` is the id of the section it leads to."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    code: bool = False
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `minor` columns are left out where the page is too narrow for all."""
+
+    title: str
+    right: bool = False
+    minor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, as many in each row as there are columns."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Text in the program's or the annotation's own language, line by line."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a source diff with its numbers on both sides. `mark` is `+`, `-`, a space, or `@` where lines are left out."""
+
+    mark: str
+    base: int | None
+    head: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The source of a function on both sides, as a unified diff."""
+
+    title: str
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one side, or a curve through them where `line`; `label` tells several curves of a side apart."""
+
+    side: Side
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Cost over an input, both sides. `caption` says what is drawn and what is not."""
+
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    x_unit: str  # "ns", "bytes", "count" or "share"
+    y_unit: str
+    series: tuple[Series, ...]
+
+
+Block = Sentence | Facts | Items | Table | Listing | Diff | Plot
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A ratio and its interval, to be drawn beside others on one axis."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSection:
+    """All that is said of one function. `figure` is its ratio in words, `facts` the answer, `details` the evidence."""
+
+    id: str
+    name: str
+    place: str
+    verdict: Verdict
+    rank: int | None
+    figure: str
+    span: Span | None
+    headline: str
+    facts: Facts
+    plot: Plot | None
+    diff: Diff | None
+    details: tuple[Block, ...]

@@ -1,0 +1,53 @@
+"""The source of a function on both sides as a unified diff with line numbers."""
+
+from __future__ import annotations
+
+import difflib
+
+from perfdiff.records.schema import FunctionInfo, Source
+from perfdiff.report.blocks import Diff, DiffLine
+
+# As many unchanged lines around a change as fit a loop's head with its body; git shows 3.
+CONTEXT_LINES = 4
+# A function longer than this is read in an editor, not in a report; keeps 50 functions well under 2 MB.
+MOST_LINES = 240
+
+
+def source_diff(info: FunctionInfo) -> Diff | None:
+    """Return what changed in a function's text, or None where there is nothing to show. Texts must be printable."""
+    base, head = _lines(info.base), _lines(info.head)
+    if base == head:
+        return None
+    lines = _compared(base, head, info.base.line if info.base else 1, info.head.line if info.head else 1)
+    if len(lines) > MOST_LINES:
+        left_out = len(lines) - MOST_LINES
+        lines = [*lines[:MOST_LINES], DiffLine("@", None, None, f"{left_out:,} more lines of this diff are left out")]
+    return Diff(_title(info), tuple(lines))
+
+
+def _lines(source: Source | None) -> list[str]:
+    return source.text.rstrip("\n").split("\n") if source else []
+
+
+def _title(info: FunctionInfo) -> str:
+    if info.base is None or info.head is None:
+        side, source = ("head", info.head) if info.head else ("base", info.base)
+        return f"{source.file}, only in {side}" if source else info.file
+    return info.head.file if info.base.file == info.head.file else f"{info.base.file} → {info.head.file}"
+
+
+def _compared(base: list[str], head: list[str], base_start: int, head_start: int) -> list[DiffLine]:
+    lines: list[DiffLine] = []
+    for group in difflib.SequenceMatcher(None, base, head, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
+        if lines:
+            lines.append(DiffLine("@", None, None, "unchanged lines"))
+        for tag, base_low, base_high, head_low, head_high in group:
+            if tag == "equal":
+                lines += [
+                    DiffLine(" ", base_start + i, head_start + j, base[i])
+                    for i, j in zip(range(base_low, base_high), range(head_low, head_high), strict=True)
+                ]
+                continue
+            lines += [DiffLine("-", base_start + i, None, base[i]) for i in range(base_low, base_high)]
+            lines += [DiffLine("+", None, head_start + j, head[j]) for j in range(head_low, head_high)]
+    return lines

@@ -1,0 +1,211 @@
+"""The neutral document: findings put into sentences and tables once, for every format to render."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from perfdiff import units
+from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Verdict
+from perfdiff.records.schema import SampleTable, Side
+from perfdiff.report import wording
+from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
+from perfdiff.report.function import answer_facts, function_section
+from perfdiff.report.plots import function_plot
+from perfdiff.report.printable import printable_values
+
+SampleLoader = Callable[[int, Side], SampleTable | None]
+
+# More names than this in one sentence are no longer read.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A comparison put into words.
+
+    `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
+    it in the same order; `coverage` what was measured and what an effect must have to be seen; `skipped` what was not measured.
+    `findings` are those it was written from, with printable texts.
+    """
+
+    findings: Findings
+    title: str
+    answer: tuple[Block, ...]
+    overview: Table
+    functions: tuple[FunctionSection, ...]
+    coverage: Facts
+    end_to_end: Table | None
+    skipped: Table | None
+    notes: Items | None
+    environment: Facts
+
+
+def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
+    """Put findings into words. Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side."""
+    clean: Findings = printable_values(findings)
+    plots = [function_plot(finding, samples) if samples else None for finding in findings.functions]
+    return Document(
+        findings=clean,
+        title=f"{wording.revision(clean.base)} → {wording.revision(clean.head)}",
+        answer=tuple(_answer(clean)),
+        overview=_overview(clean),
+        functions=tuple(function_section(finding, clean.confidence, plot) for finding, plot in zip(clean.functions, plots, strict=True)),
+        coverage=_coverage(clean),
+        end_to_end=_end_to_end(clean.end_to_end),
+        skipped=_skipped(clean),
+        notes=Items("Notes", tuple(f"{note.text} ({note.slug})" for note in clean.notes)) if clean.notes else None,
+        environment=_environment(clean),
+    )
+
+
+def _answer(findings: Findings) -> Iterator[Block]:
+    verdict = wording.ANSWERS[findings.verdict]
+    said = findings.sentence.lower().startswith(verdict.lower())
+    yield Sentence(findings.sentence if said else f"{verdict}: {findings.sentence}", wording.TONES[findings.verdict])
+    alike = [finding for finding in findings.functions if finding.verdict is findings.verdict]
+    if findings.verdict is Verdict.UNCHANGED or not alike:
+        yield _coverage(findings)
+        return
+    first = alike[0]
+    facts = answer_facts(first, findings.confidence)
+    named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
+    yield Facts((named, *facts.facts, *_others(findings.verdict, alike[1:])))
+    if len(first.chain) > 1:
+        yield Items("From the change to the cost", first.chain, ordered=True)
+
+
+def _others(verdict: Verdict, findings: list[FunctionFinding]) -> Iterator[Fact]:
+    if not findings:
+        return
+    names = []
+    for finding in findings[:_NAMED]:
+        metric = wording.leading(finding)
+        figure = f" ({units.ratio(metric.ratio.value)})" if metric and metric.ratio else ""
+        names.append(f"{finding.info.name}{figure}")
+    rest = f" and {len(findings) - _NAMED} more" if len(findings) > _NAMED else ""
+    yield Fact("also", f"{verdict.value} in {', '.join(names)}{rest}")
+
+
+def _overview(findings: Findings) -> Table:
+    columns = (
+        Column("#", right=True),
+        Column("function"),
+        Column("where"),
+        Column("verdict"),
+        Column("change", minor=True),
+        Column("calls", right=True, minor=True),
+        Column("cost a call", right=True),
+        Column("ratio", right=True),
+        Column("growth"),
+    )
+    return Table("Functions", columns, tuple(_row(finding) for finding in findings.functions))
+
+
+def _row(finding: FunctionFinding) -> tuple[Cell, ...]:
+    metric = wording.leading(finding)
+    tone = wording.TONES[finding.verdict]
+    return (
+        Cell(str(finding.rank) if finding.rank is not None else ""),
+        Cell(finding.info.name, tone, code=True, target=f"function-{finding.info.id}"),
+        Cell(wording.place(finding.info), Tone.MUTED, code=True),
+        Cell(finding.verdict.value, tone),
+        Cell(finding.info.change.value, Tone.MUTED),
+        Cell(wording.calls(finding)),
+        Cell(wording.costs(metric) if metric else wording.ABSENT),
+        Cell(wording.interval(metric.ratio) if metric else wording.ABSENT, tone),
+        Cell(wording.classes(metric) if metric else wording.ABSENT),
+    )
+
+
+def _coverage(findings: Findings) -> Facts:
+    facts = [Fact("measured", _measured(findings))]
+    floors = [
+        (metric.floor, finding.info.name)
+        for finding in findings.functions
+        if (metric := wording.leading(finding)) is not None and metric.ratio is not None
+    ]
+    if floors:
+        worst, name = max(floors)
+        median = statistics.median(floor for floor, _ in floors)
+        at_worst = f", for {name} only from {wording.percent(worst)} on" if len(floors) > 1 else ""
+        facts.append(Fact("visible", f"effects from {wording.percent(median)} of a function's cost on{at_worst}"))
+    facts.append(Fact("threshold", f"shifts under {wording.percent(findings.min_effect)} are not reported as a regression"))
+    if findings.skipped:
+        facts.append(Fact("not measured", _not_measured(findings)))
+    if findings.overhead is not None:
+        facts.append(Fact("probes", f"added {wording.percent(findings.overhead)} CPU time"))
+    return Facts(tuple(facts))
+
+
+def _measured(findings: Findings) -> str:
+    workloads = wording.plural(len(findings.workloads), "workload")
+    points = wording.plural(len(findings.points), "point")
+    runs = [
+        (metric.ratio.runs_base, metric.ratio.runs_head)
+        for finding in findings.functions
+        for metric in finding.metrics.values()
+        if metric.ratio is not None
+    ]
+    text = f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
+    if not runs:
+        return text
+    return f"{text}, up to {max(base for base, _ in runs)} base and {max(head for _, head in runs)} head runs each"
+
+
+def _not_measured(findings: Findings) -> str:
+    reasons = Counter(skipped.reason for skipped in findings.skipped)
+    says = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(_NAMED))
+    return f"{wording.plural(len(findings.skipped), 'function')}: {says}{'; …' if len(reasons) > _NAMED else ''}"
+
+
+def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
+    if not rows:
+        return None
+    columns = (
+        Column("whole run"),
+        Column("base", right=True),
+        Column("head", right=True),
+        Column("ratio", right=True),
+        Column("probes' cost", right=True),
+    )
+    return Table(
+        "Whole runs, without probes",
+        columns,
+        tuple(
+            (
+                Cell(row.point.label, code=True),
+                Cell(units.duration(row.base_ns)),
+                Cell(units.duration(row.head_ns)),
+                Cell(wording.interval(row.ratio)),
+                Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _skipped(findings: Findings) -> Table | None:
+    if not findings.skipped:
+        return None
+    columns = (Column("function"), Column("file"), Column("reason"))
+    rows = tuple((Cell(item.name, code=True), Cell(item.file, Tone.MUTED, code=True), Cell(item.reason)) for item in findings.skipped)
+    return Table("Not measured", columns, rows)
+
+
+def _environment(findings: Findings) -> Facts:
+    environment = findings.environment
+    facts = [
+        ("base", f"{wording.revision(findings.base)} {findings.base.summary}".strip()),
+        ("head", f"{wording.revision(findings.head)} {findings.head.summary}".strip()),
+        ("workloads", "; ".join(f"{workload.name}: {workload.command}" for workload in findings.workloads)),
+        ("machine", f"{environment.cpu}, {wording.plural(environment.cores, 'CPU')}, {environment.kernel}"),
+        ("governor", environment.governor or "unknown"),
+        ("compiler", environment.compiler),
+        ("counters", "hardware counters" if environment.pmu else "no hardware counters on this machine"),
+        ("clock", environment.clock),
+        ("perfdiff", f"{environment.perfdiff}, {environment.created}"),
+    ]
+    return Facts(tuple(Fact(label, text) for label, text in facts))

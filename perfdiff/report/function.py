@@ -1,0 +1,237 @@
+"""What a report says of one function: the answer first, then the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from perfdiff import units
+from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import FunctionInfo
+from perfdiff.report import wording
+from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
+from perfdiff.report.diff import source_diff
+
+
+def function_section(finding: FunctionFinding, confidence: float, plot: Plot | None = None) -> FunctionSection:
+    """Return the section of one function. Its texts must be printable."""
+    metric = wording.leading(finding)
+    ratio = metric.ratio if metric else None
+    return FunctionSection(
+        id=f"function-{finding.info.id}",
+        name=finding.info.name,
+        place=wording.place(finding.info),
+        verdict=finding.verdict,
+        rank=finding.rank,
+        figure=wording.interval(ratio),
+        span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
+        headline=finding.headline,
+        facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
+        plot=plot,
+        diff=source_diff(finding.info),
+        details=tuple(_details(finding, metric)),
+    )
+
+
+def answer_facts(finding: FunctionFinding, confidence: float) -> Facts:
+    """Return which inputs, how much, how sure and why, as labelled statements in this order."""
+    metric = wording.leading(finding)
+    facts: list[Fact] = []
+    if metric is not None:
+        facts += _cost_facts(finding, metric, confidence)
+    if finding.share is not None and finding.rank is not None:
+        facts.append(Fact("share", f"{wording.percent(finding.share)} of the extra cost of a run ({units.duration(finding.extra_ns)})"))
+    calls = wording.calls(finding)
+    if calls != wording.ABSENT:
+        facts.append(Fact("calls", f"{calls} a run"))
+    facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        facts.append(Fact("unclear", finding.reason, Tone.INCONCLUSIVE))
+        facts += [Fact("remedy", text) for text in _remedy(metric)]
+    facts.append(Fact("change", change(finding.info)))
+    return Facts(tuple(facts))
+
+
+def change(info: FunctionInfo) -> str:
+    """Return how a function's code differs, with the reasons: `changed: body changed`."""
+    return f"{info.change.value}: {'; '.join(info.reasons)}" if info.reasons else info.change.value
+
+
+def _verdict(finding: FunctionFinding) -> Iterator[Fact]:
+    if finding.reason and finding.verdict is not Verdict.INCONCLUSIVE:
+        yield Fact("verdict", f"{finding.verdict.value}: {finding.reason}", wording.TONES[finding.verdict])
+
+
+def _drawable(ratio: Ratio) -> bool:
+    return all(math.isfinite(value) and value > 0 for value in (ratio.value, ratio.low, ratio.high))
+
+
+def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: float) -> Iterator[Fact]:
+    prediction = wording.telling(metric)
+    if prediction is not None:
+        at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
+        yield Fact("cost", f"{wording.costs(metric)} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
+    if metric.ratio is not None:
+        where = f" for calls with {metric.stratum}" if metric.stratum else ""
+        yield Fact("ratio", f"{wording.certainty(metric.ratio, confidence)}{where}", wording.TONES[finding.verdict])
+        if metric.stratum and metric.overall is not None:
+            yield Fact("overall", f"{wording.interval(metric.overall)} over all calls")
+    growth = wording.classes(metric)
+    if growth != wording.ABSENT:
+        yield Fact("growth", f"{growth}{_measured_range(metric)}")
+    if metric.crosses is not None and metric.feature:
+        yield Fact("doubled", f"from {metric.feature} = {units.count(metric.crosses)} on, head costs twice what base costs")
+
+
+def _measured_range(metric: MetricFinding) -> str:
+    feature = metric.feature
+    ranges = [
+        annotation.ranges[feature] for annotation in (metric.base, metric.head) if annotation and feature and feature in annotation.ranges
+    ]
+    if not ranges:
+        return ""
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return f" in {feature}, measured from {units.count(low)} to {units.count(high)}"
+
+
+def _remedy(metric: MetricFinding | None) -> Iterator[str]:
+    """Say what would settle an open question. The noise floor falls with the square root of the number of runs."""
+    if metric is None or metric.ratio is None:
+        return
+    runs = min(metric.ratio.runs_base, metric.ratio.runs_head)
+    yield (
+        f"the smallest visible effect here is {wording.percent(metric.floor)}; four times the runs (runs = {4 * runs}) halve it, "
+        "larger inputs or a quieter machine also help"
+    )
+
+
+def _details(finding: FunctionFinding, leading: MetricFinding | None) -> Iterator[Block]:
+    if finding.chain:
+        yield Items("From the change to the cost", finding.chain, ordered=True)
+    yield from _causes(finding.causes)
+    if leading is not None:
+        yield from _parts(leading)
+        yield from _coefficients(leading)
+        yield from _predictions(leading)
+    if len(finding.metrics) > 1:
+        yield _metrics(tuple(finding.metrics.values()))
+    for metric in finding.metrics.values():
+        yield from annotation_listings(metric)
+
+
+def _causes(causes: tuple[Cause, ...]) -> Iterator[Block]:
+    if len(causes) > 1:
+        yield Items("Why", tuple(cause.says for cause in causes))
+    rows = tuple(
+        (Cell(cause.name), Cell(item.counter), Cell(wording.amount(item.counter, item.base)), Cell(wording.amount(item.counter, item.head)))
+        for cause in causes
+        for item in cause.evidence
+    )
+    if rows:
+        yield Table("Evidence, a call", (Column("cause"), Column("count"), Column("base", right=True), Column("head", right=True)), rows)
+
+
+def _parts(metric: MetricFinding) -> Iterator[Table]:
+    """Keep the three changes apart: cost per input, input mix, number of calls."""
+    stratum = f" ({metric.stratum})" if metric.stratum else ""
+    parts = [
+        (f"cost of a call at equal inputs{stratum}", metric.ratio),
+        ("the same over all calls", metric.overall if metric.stratum else None),
+        ("inputs: cost of head's inputs by base's model", metric.mix),
+        ("number of calls", metric.calls),
+        (f"{wording.metric_says(metric.metric)}, sum of a run", metric.total),
+    ]
+    rows = tuple((Cell(says), Cell(wording.interval(ratio))) for says, ratio in parts if ratio is not None)
+    if rows:
+        yield Table("What changed, and what did not", (Column("head against base"), Column("ratio", right=True)), rows)
+
+
+def _coefficients(metric: MetricFinding) -> Iterator[Table]:
+    rows = tuple(
+        (
+            Cell(shift.term, code=True),
+            Cell(wording.amount(metric.metric, shift.base)),
+            Cell(wording.amount(metric.metric, shift.head)),
+            Cell(f"{wording.amount(metric.metric, shift.low)} to {wording.amount(metric.metric, shift.high)}"),
+            Cell(q_value(shift.q)),
+        )
+        for shift in metric.coefficients
+    )
+    if rows:
+        columns = (
+            Column("term"),
+            Column("base", right=True),
+            Column("head", right=True),
+            Column("head − base", right=True),
+            Column("q", right=True),
+        )
+        yield Table(f"Coefficients ({wording.metric_says(metric.metric)})", columns, rows)
+
+
+def _predictions(metric: MetricFinding) -> Iterator[Table]:
+    rows = tuple(
+        (
+            Cell(wording.inputs(prediction) or "any"),
+            Cell(wording.amount(metric.metric, prediction.base)),
+            Cell(wording.amount(metric.metric, prediction.head)),
+            Cell(units.ratio(prediction.head / prediction.base) if prediction.base > 0 else wording.ABSENT),
+            Cell("predicted beyond what was measured" if prediction.beyond else "within what was measured", Tone.MUTED),
+        )
+        for prediction in metric.predictions
+    )
+    if rows:
+        columns = (Column("input"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column(""))
+        yield Table(f"Cost of a call ({wording.metric_says(metric.metric)})", columns, rows)
+
+
+def _metrics(metrics: tuple[MetricFinding, ...]) -> Table:
+    columns = (
+        Column("metric"),
+        Column("a call, base → head", right=True),
+        Column("ratio", right=True),
+        Column("growth"),
+        Column("q", right=True),
+        Column("smallest visible", right=True, minor=True),
+    )
+    rows = tuple(
+        (
+            Cell(wording.metric_says(metric.metric)),
+            Cell(wording.costs(metric)),
+            Cell(wording.interval(metric.ratio)),
+            Cell(wording.classes(metric)),
+            Cell(q_value(metric.q)),
+            Cell(wording.percent(metric.floor)),
+        )
+        for metric in metrics
+    )
+    return Table("All metrics", columns, rows)
+
+
+def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
+    """Return both sides' annotations of a metric, with how well and on what they were fitted."""
+    lines: list[str] = []
+    for side, annotation in (("base", metric.base), ("head", metric.head)):
+        if annotation is not None:
+            first, *rest = (*wording.formulas(annotation), _quality(annotation))
+            lines += [f"{side}  {first}", *(f"      {line}" for line in rest)]
+    if lines:
+        yield Listing(f"Annotation: {wording.metric_says(metric.metric)}", tuple(lines))
+
+
+def _quality(annotation: Annotation) -> str:
+    ranges = ", ".join(f"{name} {units.count(low)} to {units.count(high)}" for name, (low, high) in annotation.ranges.items())
+    twins = "; ".join(f"{name} cannot be told from {', '.join(others)}" for name, others in annotation.twins.items() if others)
+    parts = [
+        f"{annotation.cost_class.value}, R² {annotation.r2:.4g} ({annotation.cv_r2:.4g} cross-validated), {annotation.n:,} calls",
+        ranges,
+        twins,
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def q_value(q: float) -> str:
+    """Return a false discovery rate as shown in tables."""
+    if not math.isfinite(q):
+        return wording.ABSENT
+    return "< 0.001" if q < 0.001 else units.significant(q, 2)

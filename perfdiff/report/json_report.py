@@ -1,0 +1,178 @@
+"""The report for programs: schema `perfdiff.report/1`. Keys may be added within the version; none is renamed or removed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from perfdiff.analysis.findings import (
+    Cause,
+    CoefficientShift,
+    EndToEnd,
+    Findings,
+    FunctionFinding,
+    MetricFinding,
+    Prediction,
+    Ratio,
+)
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import Environment, Point, Revision
+from perfdiff.report import wording
+from perfdiff.report.document import Document
+
+SCHEMA = "perfdiff.report/1"
+
+
+def render(document: Document) -> str:
+    """Return the findings as JSON. Absent and non-finite numbers are null."""
+    return json.dumps(_finite(_report(document.findings)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """Return a JSON value with every NaN and infinity as None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _report(findings: Findings) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "verdict": findings.verdict.value,
+        "sentence": findings.sentence,
+        "base": _revision(findings.base),
+        "head": _revision(findings.head),
+        "confidence": findings.confidence,
+        "min_effect": findings.min_effect,
+        "overhead": findings.overhead,
+        "environment": _environment(findings.environment),
+        "workloads": [
+            {
+                "name": workload.name,
+                "command": workload.command,
+                "parameters": list(workload.parameters),
+                "points": [_point(point) for point in findings.points if point.workload == workload.name],
+            }
+            for workload in findings.workloads
+        ],
+        "end_to_end": [_end_to_end(item) for item in findings.end_to_end],
+        "functions": [_function(finding) for finding in findings.functions],
+        "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
+        "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
+    }
+
+
+def _revision(revision: Revision) -> dict[str, Any]:
+    return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
+
+
+def _environment(environment: Environment) -> dict[str, Any]:
+    return {
+        "cpu": environment.cpu,
+        "cores": environment.cores,
+        "kernel": environment.kernel,
+        "governor": environment.governor,
+        "compiler": environment.compiler,
+        "pmu": environment.pmu,
+        "clock": environment.clock,
+        "perfdiff": environment.perfdiff,
+        "created": environment.created,
+    }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    return {"label": point.label, "parameters": dict(point.parameters), "command": point.command}
+
+
+def _end_to_end(item: EndToEnd) -> dict[str, Any]:
+    return {"point": item.point.label, "base_ns": item.base_ns, "head_ns": item.head_ns, **_ratio(item.ratio), "overhead": item.overhead}
+
+
+def _function(finding: FunctionFinding) -> dict[str, Any]:
+    info = finding.info
+    return {
+        "name": info.name,
+        "file": info.file,
+        "line": info.line,
+        "language": info.language,
+        "change": info.change.value,
+        "change_reasons": list(info.reasons),
+        "culprits": list(info.culprits),
+        "verdict": finding.verdict.value,
+        "reason": finding.reason,
+        "headline": finding.headline,
+        "rank": finding.rank,
+        "calls": {"base": finding.calls_base, "head": finding.calls_head},
+        "share": finding.share,
+        "extra_ns": finding.extra_ns,
+        "metrics": {name: _metric(metric) for name, metric in finding.metrics.items()},
+        "anomaly": None,
+        "causes": [_cause(cause) for cause in finding.causes],
+        "chain": list(finding.chain),
+    }
+
+
+def _metric(metric: MetricFinding) -> dict[str, Any]:
+    return {
+        "unit": wording.metric_unit(metric.metric),
+        "base": _annotation(metric.base),
+        "head": _annotation(metric.head),
+        "feature": metric.feature,
+        **_ratio(metric.ratio),
+        "q": metric.q,
+        "stratum": metric.stratum,
+        "overall": _ratio_or_none(metric.overall),
+        "mix": _ratio_or_none(metric.mix),
+        "calls": _ratio_or_none(metric.calls),
+        "total": _ratio_or_none(metric.total),
+        "floor": metric.floor,
+        "crosses": metric.crosses,
+        "class_changed": metric.class_changed,
+        "coefficients": [_coefficient(shift) for shift in metric.coefficients],
+        "predictions": [_prediction(prediction) for prediction in metric.predictions],
+    }
+
+
+def _annotation(annotation: Annotation | None) -> dict[str, Any] | None:
+    if annotation is None:
+        return None
+    return {
+        "annotation": "; ".join(wording.formulas(annotation)),
+        "class": annotation.cost_class.value,
+        "r2": annotation.r2,
+        "cv_r2": annotation.cv_r2,
+        "n": annotation.n,
+        "features": list(annotation.features),
+        "ranges": {name: list(bounds) for name, bounds in annotation.ranges.items()},
+        "twins": {name: list(others) for name, others in annotation.twins.items()},
+    }
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, Any]:
+    if ratio is None:
+        return {"ratio": None, "ci": None, "runs": None}
+    # An interval with an open end is still an interval: its finite end stays, the other is null.
+    return {"ratio": ratio.value, "ci": [ratio.low, ratio.high], "runs": {"base": ratio.runs_base, "head": ratio.runs_head}}
+
+
+def _ratio_or_none(ratio: Ratio | None) -> Mapping[str, Any] | None:
+    return None if ratio is None else _ratio(ratio)
+
+
+def _coefficient(shift: CoefficientShift) -> dict[str, Any]:
+    return {"term": shift.term, "base": shift.base, "head": shift.head, "ci": [shift.low, shift.high], "q": shift.q}
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {"inputs": dict(prediction.inputs), "base": prediction.base, "head": prediction.head, "beyond": prediction.beyond}
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    evidence = [{"counter": item.counter, "base": item.base, "head": item.head} for item in cause.evidence]
+    return {"name": cause.name, "says": cause.says, "evidence": evidence}

@@ -1,0 +1,68 @@
+"""Texts that strangers wrote (function names, paths, conditions, output of commands), made safe to show anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import unicodedata
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from perfdiff.records.schema import Source
+
+# Control characters steer terminals (Cc), unpaired surrogates cannot be encoded (Cs), format characters such as U+202E
+# reorder the text around them (Cf; "Trojan Source"), and line and paragraph separators break rows (Zl, Zp).
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+T = TypeVar("T")
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    """Return `text` on one line: white space becomes a space, every other unprintable character its escape, such as `\\x1b`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        " " if character in "\t\n\r" else _escaped(character) if unicodedata.category(character) in _UNPRINTABLE else character
+        for character in text
+    )
+
+
+def printable_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of source text, tabs expanded to 8 columns, every other unprintable character escaped."""
+    return tuple(printable(line.expandtabs(8)) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def printable_values(value: T) -> T:
+    """Return a copy of a value in which every text is printable, through dataclasses, tuples and mappings. Enums stay."""
+    result: Any = value
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        result = printable(value)
+    elif isinstance(value, Source):
+        result = Source(printable(value.file), value.line, "\n".join(printable_lines(value.text)))
+    elif isinstance(value, tuple):
+        result = tuple(printable_values(item) for item in value)
+    elif isinstance(value, frozenset):
+        result = frozenset(printable_values(item) for item in value)
+    elif isinstance(value, Mapping):
+        result = {printable_values(key): printable_values(item) for key, item in value.items()}
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value) if field.init]
+        result = dataclasses.replace(value, **{name: printable_values(getattr(value, name)) for name in fields})
+    return result  # type: ignore[no-any-return]
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return `text` in at most `limit` characters, its middle left out: both ends tell names and paths apart."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"

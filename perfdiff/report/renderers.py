@@ -1,0 +1,26 @@
+"""The formats a report comes in, by the name that `--format` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from perfdiff.report import json_report, terminal
+from perfdiff.report.document import Document
+
+
+class Renderer(Protocol):
+    """A format: a pure function from the document to text."""
+
+    def __call__(self, document: Document, /) -> str:
+        """Return the whole report in this format."""
+        ...
+
+
+RENDERERS: Mapping[str, Renderer] = {
+    "text": terminal.render,
+    "json": json_report.render,
+}
+
+# Formats that draw plots, and so need the samples when the document is built.
+DRAWING = frozenset({"html"})

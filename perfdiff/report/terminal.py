@@ -1,0 +1,160 @@
+"""The report for a terminal: the answer in the first lines, then the tables. Returns text; colours only where asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.document import Document
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.STRONG: "bold",
+    Tone.MUTED: "dim",
+    Tone.REGRESSION: "bold red",
+    Tone.IMPROVEMENT: "bold green",
+    Tone.INCONCLUSIVE: "bold yellow",
+}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "dim", " ": ""}
+# Rows of a terminal's table: what is further down is in the other formats.
+_MOST_ROWS = 30
+_INDENT = 2
+
+
+def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
+    """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`."""
+    verdict = document.answer[0]
+    blocks: list[Block | None] = [verdict, *document.answer[1:], document.overview if document.overview.rows else None]
+    if document.coverage not in document.answer:
+        blocks.append(document.coverage)
+    blocks += [document.end_to_end, document.skipped, document.notes]
+    return render_blocks(
+        [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
+    )
+
+
+def render_section(section: FunctionSection, *, width: int = 100, colour: bool = False) -> str:
+    """Return all that is said of one function, the source diff included."""
+    title = Sentence(f"{section.name}  {section.place}", Tone.STRONG)
+    diff = (section.diff,) if section.diff else ()
+    return render_blocks(
+        [title, Sentence(section.headline), section.facts, *section.details, *diff], width=width, colour=colour, all_rows=True
+    )
+
+
+def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bool = False) -> str:
+    """Return blocks as text, an empty line between them; tables are cut after some rows unless `all_rows`."""
+    from rich.console import Console
+
+    target = io.StringIO()
+    console = Console(
+        file=target,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    for index, block in enumerate(blocks):
+        if index:
+            console.print()
+        for part in _parts(block, console, all_rows):
+            console.print(part, soft_wrap=isinstance(block, Listing | Diff))
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+
+
+def _parts(block: Block, console: Console, all_rows: bool) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if isinstance(block, Sentence):
+        yield Text(block.text, _STYLES[block.tone])
+        return
+    if isinstance(block, Facts):
+        yield Padding(_facts(block), (0, 0, 0, _INDENT))
+        return
+    if block.title:
+        yield Text(block.title, "bold")
+    match block:
+        case Table():
+            yield Padding(_table(block, console, all_rows), (0, 0, 0, _INDENT))
+            if not all_rows and len(block.rows) > _MOST_ROWS:
+                yield Text(f"  … {len(block.rows) - _MOST_ROWS:,} more; the html and json reports hold all", "dim")
+        case Items():
+            yield Padding(_items(block), (0, 0, 0, _INDENT))
+        case Listing():
+            for line in block.lines:
+                yield Text(f"  {line}")
+        case Diff():
+            yield from _diff(block)
+        case Plot():
+            yield Text(block.caption)
+
+
+def _facts(block: Facts) -> RenderableType:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for fact in block.facts:
+        grid.add_row(Text(fact.label, "dim"), Text(fact.text, _STYLES[fact.tone]))
+    return grid
+
+
+def _items(block: Items) -> RenderableType:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for number, text in enumerate(block.texts, 1):
+        grid.add_row(Text(f"{number}." if block.ordered else "-", "dim"), Text(text))
+    return grid
+
+
+def _table(block: Table, console: Console, all_rows: bool) -> RenderableType:
+    from rich.cells import cell_len
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    rows = block.rows if all_rows else block.rows[:_MOST_ROWS]
+    widths = [max(cell_len(text) for text in (column.title, *(row[i].text for row in rows))) + 2 for i, column in enumerate(block.columns)]
+    fits = sum(widths) + _INDENT <= console.width
+    shown = [i for i, column in enumerate(block.columns) if fits or not column.minor]
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i in shown:
+        column = block.columns[i]
+        names = any(row[i].code for row in rows)
+        grid.add_column(
+            Text(column.title), justify="right" if column.right else "left", overflow="fold" if names else "ellipsis", vertical="top"
+        )
+    for row in rows:
+        grid.add_row(*(_cell(row[i]) for i in shown))
+    return grid
+
+
+def _cell(cell: Cell) -> RenderableType:
+    from rich.text import Text
+
+    return Text(cell.text, _STYLES[cell.tone])
+
+
+def _diff(block: Diff) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    for line in block.lines:
+        numbers = f"{line.base or '':>6} {line.head or '':>6} "
+        text = f"  … {line.text}" if line.mark == "@" else f"{line.mark} {line.text}"
+        yield Text(numbers + text, _DIFF_STYLES[line.mark])

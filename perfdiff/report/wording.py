@@ -1,0 +1,163 @@
+"""How findings are put into words: one place for every phrase that several formats share."""
+
+from __future__ import annotations
+
+import math
+
+from perfdiff import units
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.models.annotation import Annotation, Scope, Term
+from perfdiff.records.schema import METRICS, FunctionInfo, Revision
+from perfdiff.report.blocks import Tone
+
+ABSENT = "–"
+
+TONES = {
+    Verdict.REGRESSION: Tone.REGRESSION,
+    Verdict.IMPROVEMENT: Tone.IMPROVEMENT,
+    Verdict.UNCHANGED: Tone.PLAIN,
+    Verdict.INCONCLUSIVE: Tone.INCONCLUSIVE,
+}
+
+ANSWERS = {
+    Verdict.REGRESSION: "Regression",
+    Verdict.IMPROVEMENT: "Improvement",
+    Verdict.UNCHANGED: "No regression",
+    Verdict.INCONCLUSIVE: "Inconclusive",
+}
+
+_FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: `1 run`, `2,400 runs`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, without a false precision: `97 %`, `0.4 %`."""
+    if not math.isfinite(share):
+        return ABSENT
+    return f"{share * 100:.0f} %" if abs(share) >= 0.0995 else f"{units.significant(share * 100, 2)} %"
+
+
+def metric_says(metric: str) -> str:
+    """Return what a metric is, in words."""
+    return METRICS[metric].says if metric in METRICS else metric
+
+
+def metric_unit(metric: str) -> str:
+    """Return the unit of a metric: `ns`, `bytes` or `count`."""
+    return METRICS[metric].unit if metric in METRICS else "count"
+
+
+def amount(metric: str, value: float | None) -> str:
+    """Return a value of a metric in its unit."""
+    return ABSENT if value is None or not math.isfinite(value) else units.quantity(value, metric_unit(metric))
+
+
+def interval(ratio: Ratio | None) -> str:
+    """Return a ratio with its interval, as exact as the interval is narrow: `×5.7 [5.4, 6.1]`, `×1.00 [0.98, 1.02]`."""
+    if ratio is None or not math.isfinite(ratio.value):
+        return ABSENT
+    if ratio.low == ratio.high:
+        return f"×{units.significant(ratio.value, 4)}, exact"
+    decimals = _decimals(ratio)
+    return f"×{ratio.value:,.{decimals}f} [{ratio.low:,.{decimals}f}, {ratio.high:,.{decimals}f}]"
+
+
+def _decimals(ratio: Ratio) -> int:
+    """Return the decimals that show the first digit of the interval's width, and at least two digits of the ratio."""
+    width = ratio.high - ratio.low
+    by_width = -math.floor(math.log10(width)) if math.isfinite(width) and width > 0 else 0
+    by_value = 1 - math.floor(math.log10(ratio.value)) if ratio.value > 0 else 0
+    return min(max(by_width, by_value, 0), 4)
+
+
+def certainty(ratio: Ratio, confidence: float) -> str:
+    """Return a ratio with its interval, confidence and the runs behind it."""
+    return f"{interval(ratio)}, {percent(confidence)} interval over {ratio.runs_base} base and {ratio.runs_head} head runs"
+
+
+def classes(finding: MetricFinding) -> str:
+    """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
+    if finding.base is None and finding.head is None:
+        return ABSENT
+    base = finding.base.cost_class.value if finding.base else ABSENT
+    head = finding.head.cost_class.value if finding.head else ABSENT
+    return base if base == head else f"{base} → {head}"
+
+
+def calls(finding: FunctionFinding) -> str:
+    """Return the calls per run on both sides, as one number where they agree."""
+    base, head = (ABSENT if value is None else units.count(value) for value in (finding.calls_base, finding.calls_head))
+    return base if base == head else f"{base} → {head}"
+
+
+def place(info: FunctionInfo) -> str:
+    """Return where a function stands: `src/list.c:42`."""
+    return f"{info.file}:{info.line}"
+
+
+def revision(value: Revision) -> str:
+    """Return a revision as people name it, with its commit."""
+    if value.commit is None:
+        return f"{value.rev} (working tree)"
+    return value.rev if value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:10]})"
+
+
+def inputs(prediction: Prediction) -> str:
+    """Return the inputs of a prediction: `n = 10,000, depth = 3`."""
+    return ", ".join(f"{name} = {units.count(value)}" for name, value in prediction.inputs.items())
+
+
+def leading(finding: FunctionFinding) -> MetricFinding | None:
+    """Return the metric that the verdict rests on: the first, in the order of `METRICS`, whose interval lies on the verdict's side of 1."""
+    order = list(METRICS)
+    ordered = sorted(finding.metrics.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
+    for metric in ordered:
+        if metric.ratio is None:
+            continue
+        slower = finding.verdict is Verdict.REGRESSION and metric.ratio.low > 1
+        faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio.high < 1
+        if slower or faster:
+            return metric
+    return next((metric for metric in ordered if metric.ratio is not None), ordered[0] if ordered else None)
+
+
+def telling(finding: MetricFinding) -> Prediction | None:
+    """Return the prediction within the measured inputs at which base and head differ most."""
+    within = [prediction for prediction in finding.predictions if not prediction.beyond]
+    return max(within or finding.predictions, key=lambda prediction: abs(prediction.head - prediction.base), default=None)
+
+
+def costs(finding: MetricFinding) -> str:
+    """Return what a call costs on both sides at the telling input: `80 µs → 456 µs`."""
+    prediction = telling(finding)
+    if prediction is None:
+        return ABSENT
+    return f"{amount(finding.metric, prediction.base)} → {amount(finding.metric, prediction.head)}"
+
+
+def _term(term: Term, unit: str) -> str:
+    coefficient = units.quantity(abs(term.coefficient), unit)
+    return "·".join([coefficient, *(_FACTORS.get(function, function + "({})").format(name) for name, function in term.factors)])
+
+
+def _scope(scope: Scope, unit: str) -> str:
+    text = ""
+    for term in scope.terms or (Term(0.0),):
+        sign = "-" if term.coefficient < 0 else "+"
+        text += f" {sign} {_term(term, unit)}" if text else f"{'-' if sign == '-' else ''}{_term(term, unit)}"
+    return f"{text} ± {units.quantity(scope.sigma, unit)}"
+
+
+def formulas(annotation: Annotation) -> tuple[str, ...]:
+    """Return an annotation as formulas with units, one line a scope, with the condition and the share of calls where there are several."""
+    unit = metric_unit(annotation.metric)
+    lines = []
+    for scope in annotation.scopes:
+        condition = f"[{scope.condition}] " if scope.condition else ""
+        share = f"   ({percent(scope.share)} of calls)" if len(annotation.scopes) > 1 else ""
+        lines.append(f"{condition}{_scope(scope, unit)}{share}")
+    return tuple(lines)
