@@ -22,7 +22,8 @@ FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
 PREFIX = "PERFDIFF_"
 
-_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# `${name}` is the shell's own.
+PLACE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -39,15 +40,15 @@ class Overrides:
     seed: int | None = None
 
 
-def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str]) -> Config:
+def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
     """Return the configuration that holds in `directory`, a folder of a checkout.
 
     The file is the nearest `perfdiff.toml`, or `pyproject.toml` with a table `[tool.perfdiff]`, from `directory` up to the top of the
-    checkout. Raises `ConfigError` with file, line and key.
+    checkout. Only for `measuring` must it say what to build and to run. Raises `ConfigError` with file, line and key.
     """
     overrides = overrides or Overrides()
-    top = _top(directory)
-    source = _read_source(overrides.file) if overrides.file else _find(directory, top)
+    path = overrides.file or _find(directory)
+    source = _read(path) if path else None
     if source:
         _check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
@@ -55,12 +56,14 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, "command line", "--build")
     if overrides.seed is not None:
         values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, "command line", "--seed")
-    guessed = None if "command" in values["build"] else _guess(top, source)
-    if guessed:
-        values["build"]["command"] = guessed.command
+    workloads = _workloads(source, overrides, environment)
+    if measuring and not workloads:
+        raise ConfigError(_no_workload(source), slug="config-no-workload")
+    guessed = _guess(project(directory, overrides.file), source) if measuring and "command" not in values["build"] else None
+    values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
-        workloads=_workloads(source, overrides, environment),
+        workloads=workloads,
         probes=ProbeConfig(**values["probes"]),
         compare=CompareConfig(**values["compare"]),
         source=str(source.path) if source else None,
@@ -68,23 +71,37 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     )
 
 
+def project(directory: Path, file: Path | None = None) -> Path:
+    """Return the folder that builds and workloads run in.
+
+    That is the configuration's own, or the top of the checkout where there is none. A `file` that the user named may lie anywhere;
+    then it is `directory`.
+    """
+    if file:
+        return directory
+    found = _find(directory)
+    return found.parent if found else _top(directory)
+
+
 def _top(directory: Path) -> Path:
     return next((folder for folder in (directory, *directory.parents) if (folder / ".git").exists()), directory)
 
 
-def _find(directory: Path, top: Path) -> TomlFile | None:
+def _find(directory: Path) -> Path | None:
+    top = _top(directory)
     for folder in (directory, *directory.parents):
-        if (folder / FILE).is_file():
-            return _read_source(folder / FILE)
-        if (folder / PYPROJECT).is_file() and "tool.perfdiff" in (folder / PYPROJECT).read_text(encoding="utf-8", errors="replace"):
-            return _read_source(folder / PYPROJECT)
+        own, shared = folder / FILE, folder / PYPROJECT
+        if own.is_file():
+            return own
+        if shared.is_file() and "[tool.perfdiff" in shared.read_text(encoding="utf-8", errors="replace"):
+            return shared
         if folder == top:
             break
     return None
 
 
-def _read_source(path: Path) -> TomlFile:
-    """Return the file as if `[tool.perfdiff]` of a `pyproject.toml` were all of it."""
+def _read(path: Path) -> TomlFile:
+    """Return the file, with `[tool.perfdiff]` of a `pyproject.toml` as if it were all of it."""
     source = tomlfile.read(path)
     if path.name != PYPROJECT:
         return source
@@ -132,12 +149,12 @@ def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
     return value
 
 
-def _guess(top: Path, source: TomlFile | None) -> buildsystem.BuildSystem:
-    system = buildsystem.detect(top)
+def _guess(tree: Path, source: TomlFile | None) -> buildsystem.BuildSystem:
+    system = buildsystem.detect(tree)
     if system is None:
         raise ConfigError(
-            f"no build command is configured, and no build system is known by its files in {top}; "
-            f"write in {source.path if source else top / FILE} what builds the program in a fresh tree, such as:\n\n"
+            f"no build command is configured, and no build system is known by its files in {tree}; "
+            f"write in {source.path if source else tree / FILE} what builds the program in a fresh tree, such as:\n\n"
             '[build]\ncommand = "make"',
             slug="config-build",
         )
@@ -149,8 +166,6 @@ def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mappi
         workloads: tuple[WorkloadConfig, ...] = (_given(overrides),)
     else:
         workloads = tuple(_configured(source)) if source else ()
-        if not workloads:
-            raise ConfigError(_no_workload(source), slug="config-no-workload")
         workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
@@ -211,7 +226,7 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
 
 
 def _check_places(command: str, parameters: Mapping[str, object], place: str, remedy: str) -> None:
-    places = set(_PLACE.findall(command))
+    places = set(PLACE.findall(command))
     for name in sorted(places - set(parameters)):
         raise ConfigError(
             f"{place}: '{{{name}}}' in '{command}' has no parameter{nearest(name, parameters)}; {remedy}", slug="config-parameter"

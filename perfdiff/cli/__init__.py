@@ -1,0 +1,35 @@
+"""The command line. The first argument chooses the command; one that is no command's name is a revision to compare."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from perfdiff.cli.exits import ExitCode
+
+# Each module has a Typer application `app`; only the chosen one is imported.
+COMMANDS = ("init", "doctor", "explain", "cache")
+COMPARISON = "comparison"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that `arguments` ask for and exit with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGHUP, _terminate)
+    # What follows the first `--` belongs to the workload's program, options and all.
+    end = given.index("--") if "--" in given else len(given)
+    own, command = given[:end], given[end + 1 :]
+    if own and own[0] in COMMANDS:
+        app = import_module(f"perfdiff.cli.{own[0]}").app
+        app(args=own[1:], prog_name=f"perfdiff {own[0]}", obj=command)
+    else:
+        app = import_module(f"perfdiff.cli.{COMPARISON}").app
+        app(args=own, prog_name="perfdiff", obj=command)
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    """Leave as from any other exit, so that worktrees and child processes are cleared away."""
+    sys.exit(ExitCode.TERMINATED)

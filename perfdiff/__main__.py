@@ -1,0 +1,5 @@
+"""`python -m perfdiff` is `perfdiff`."""
+
+from perfdiff.cli import main
+
+main()

@@ -1,0 +1,144 @@
+"""`perfdiff BASE HEAD [-- COMMAND…]`: compare two revisions."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from perfdiff import __version__, configuration
+from perfdiff.cli import exits, options, output, waiting
+from perfdiff.config import Config
+from perfdiff.configuration import Overrides
+from perfdiff.progress import Progress
+
+if TYPE_CHECKING:
+    from perfdiff.pipeline import Outcome
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+_HELP = """
+Compare the performance of two git revisions of a C or C++ program, function by function.
+
+BASE and HEAD are anything git knows: branches, tags, commits. `A..B` is both in one word, `A...B` starts from their merge base, and one
+revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run.
+
+\b
+  perfdiff main HEAD
+  perfdiff v1.2..v1.3 -o report.html
+  perfdiff HEAD --build "make -j2" --param n=1000,3000,10000 -- ./bench/sort {n}
+"""
+
+_EPILOG = """
+\b
+Other commands:
+  perfdiff init               write a perfdiff.toml for this project
+  perfdiff doctor             say what can be measured on this machine
+  perfdiff explain FUNCTION   tell all that the last comparison knows of a function
+  perfdiff cache              show or clear what is kept between comparisons
+
+\b
+Exit codes:
+  0    no regression
+  1    regression
+  2    the command line, the configuration or a revision is wrong
+  3    could not measure: a build or a workload failed
+  4    inconclusive, under --strict
+  130  interrupted
+"""
+
+
+class _Comparison(TyperCommand):
+    """Shows its usage with the part behind `--`, which never reaches the parser."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what stands behind the program's name in the line of usage."""
+        return ["[OPTIONS]", "BASE [HEAD]", "[-- COMMAND…]"]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        output.write(f"perfdiff {__version__}")
+        raise typer.Exit
+
+
+@app.command(cls=_Comparison, help=_HELP, epilog=_EPILOG)
+def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
+    output_file: options.Output = None,
+    report_format: options.ReportFormat = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")] = False,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+    _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Compare two revisions and exit with the code of the verdict."""
+    with exits.exceptions_become_codes():
+        chosen = options.report_format(report_format, output_file)
+        if output_file:
+            output.check(output_file)
+        overrides = Overrides(
+            file=config,
+            build=build,
+            command=command_text(context.obj or []),
+            workloads=tuple(workload or ()),
+            parameters=options.parameters(param),
+            runs=runs,
+            seed=seed,
+        )
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+        output.write(rendered(outcome, chosen), output_file)
+        raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+
+
+def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
+    """Read the configuration that holds in `directory` and compare."""
+    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
+    if config.build_guessed_from:
+        progress.note(_guess(config))
+    from perfdiff import pipeline
+
+    project = configuration.project(directory.absolute(), overrides.file)
+    return pipeline.compare(pipeline.Request(project, revisions, config, cache, dict(os.environ)), progress)
+
+
+def _guess(config: Config) -> str:
+    return f"building with '{config.build.command}', guessed from {config.build_guessed_from}; `perfdiff init` writes it down to be changed"
+
+
+def command_text(words: list[str]) -> str | None:
+    """Return the words behind `--` as one shell command whose `{parameter}` places stay bare; a single word is a command already."""
+    if len(words) < 2:
+        return words[0] if words else None
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    parts = configuration.PLACE.split(word)
+    # Every second part is the name of a place.
+    return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
+
+
+def rendered(outcome: Outcome, chosen: options.Format) -> str:
+    """Return the report of a comparison; in colour where it is text for a terminal that wants it."""
+    from perfdiff.report import document, renderers, terminal
+
+    samples = outcome.samples if chosen in renderers.DRAWING else None
+    report = document.build(outcome.findings, samples)
+    if chosen is options.Format.TEXT:
+        return terminal.render(report, width=output.width(), colour=output.colour())
+    return renderers.RENDERERS[chosen](report)

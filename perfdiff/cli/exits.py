@@ -1,0 +1,57 @@
+"""Exit codes: the one place where verdicts and exceptions become numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import typer
+
+from perfdiff.errors import PerfdiffError, UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.findings import Verdict
+
+
+class ExitCode(IntEnum):
+    """What the command says to the shell. 130 and 143 are the shell's own for Ctrl-C and SIGTERM."""
+
+    FINE = 0
+    REGRESSION = 1
+    USAGE = 2
+    NOT_MEASURED = 3
+    INCONCLUSIVE = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+def of_verdict(verdict: Verdict, *, strict: bool) -> ExitCode:
+    """Return the exit code of a comparison."""
+    if verdict == "regression":
+        return ExitCode.REGRESSION
+    if verdict == "inconclusive" and strict:
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.FINE
+
+
+@contextmanager
+def exceptions_become_codes() -> Iterator[None]:
+    """Run the body of a command: tell expected failures on standard error and exit with their codes."""
+    try:
+        yield
+    except PerfdiffError as error:
+        _tell(error)
+        raise typer.Exit(ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.NOT_MEASURED) from error
+    except KeyboardInterrupt as interrupt:
+        typer.echo("perfdiff: interrupted", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from interrupt
+
+
+def _tell(error: PerfdiffError) -> None:
+    sys.stdout.flush()
+    typer.echo(f"perfdiff: {error} [{error.slug}]", err=True)
+    for line in error.detail.splitlines():
+        typer.echo(f"  | {line}", err=True)

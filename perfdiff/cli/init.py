@@ -1,0 +1,79 @@
+"""`perfdiff init`: write a commented configuration for the project one stands in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfdiff import buildsystem, configuration
+from perfdiff.cli import exits, options, output
+from perfdiff.config import BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
+from perfdiff.errors import UsageError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+_TEMPLATE = """\
+# What perfdiff builds and runs. All keys: docs/configuration.md of perfdiff.
+
+[build]
+# {found}
+command = {command}
+# Files of this checkout that are copied over both revisions, such as benchmark drivers that old revisions lack:
+# overlay = ["bench/"]
+# timeout_s = {build_timeout:g}
+
+# One or more workloads, run in the built tree of each revision. Small and large inputs let perfdiff say how cost grows.
+[[workload]]
+name = "main"
+command = "./program {{n}}"
+parameters = {{ n = [1000, 3000, 10000, 30000] }}
+# runs = {runs}                 # of each side at each point, at most
+# timeout_s = {workload_timeout:g}
+# exit_codes = [0]
+
+[probes]
+# overhead = {overhead:g}          # share of CPU time that probes may add
+# exclude = ["third_party/*"]
+
+[compare]
+# min_effect = {min_effect:g}        # smaller shifts are reported as below the threshold of interest
+# fdr = {fdr:g}               # false discovery rate over all functions and metrics
+"""
+
+
+@app.command()
+def init(
+    force: Annotated[bool, typer.Option("--force", help="Replace a perfdiff.toml that is there.")] = False,
+    repository: options.Repository = Path(),
+) -> None:
+    """Find the build system and write a commented perfdiff.toml to fill in."""
+    with exits.exceptions_become_codes():
+        here = repository.absolute()
+        folder = here if buildsystem.detect(here) else configuration.project(here)
+        target = folder / configuration.FILE
+        if target.exists() and not force:
+            raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
+        system = buildsystem.detect(folder)
+        try:
+            target.write_text(template(system), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
+        built = f"built with '{system.command}'" if system else "no build system was found: fill in the build command"
+        output.write(f"wrote {target} ({built})\nnext: fill in the workload's command, then run `perfdiff BASE HEAD`")
+
+
+def template(system: buildsystem.BuildSystem | None) -> str:
+    """Return the text of a configuration for a build system, or with a place to fill in where it is not known."""
+    build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
+    return _TEMPLATE.format(
+        found=f"{system.file} was found. The command runs in a fresh tree of each revision." if system else "Whatever builds a fresh tree:",
+        command=f'"{system.command}"' if system else '"make"',
+        build_timeout=build.timeout_s,
+        runs=workload.runs,
+        workload_timeout=workload.timeout_s,
+        overhead=probes.overhead,
+        min_effect=compare.min_effect,
+        fdr=compare.fdr,
+    )

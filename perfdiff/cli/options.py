@@ -1,0 +1,86 @@
+"""Options that several commands take, and what they stand for."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfdiff import settings
+from perfdiff.errors import UsageError
+
+
+class Format(StrEnum):
+    """What a report is written in."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+
+
+_SUFFIXES = {
+    ".txt": Format.TEXT,
+    ".md": Format.MARKDOWN,
+    ".markdown": Format.MARKDOWN,
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".json": Format.JSON,
+}
+
+Repository = Annotated[
+    Path, typer.Option("--repo", metavar="DIR", help="The checkout to compare in, if not where you stand.", show_default=False)
+]
+Cache = Annotated[Path | None, typer.Option("--cache", metavar="DIR", help="Keep builds and recordings here, not in ~/.cache/perfdiff.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Read this configuration, not the nearest perfdiff.toml.")
+]
+Build = Annotated[str | None, typer.Option("--build", metavar="COMMAND", help="Build each revision with this shell command.")]
+Workloads = Annotated[list[str] | None, typer.Option("--workload", metavar="NAME", help="Run only this workload (may be repeated).")]
+Parameters = Annotated[
+    list[str] | None, typer.Option("--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
+]
+Runs = Annotated[int | None, typer.Option("--runs", metavar="N", help="Runs of each side at each point at most.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of everything that is drawn at random.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
+]
+ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
+
+
+def cache_folder(given: Path | None) -> Path:
+    """Return the cache: as given, else `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
+    if given:
+        return given.absolute()
+    if own := os.environ.get("PERFDIFF_CACHE"):
+        return Path(own).absolute()
+    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
+    user = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
+
+
+def report_format(given: Format | None, output: Path | None) -> Format:
+    """Return the format asked for, or the one that the output's suffix names; raise `UsageError` where neither says."""
+    if given or output is None:
+        return given or Format.TEXT
+    if output.suffix.lower() not in _SUFFIXES:
+        raise UsageError(
+            f"'{output}' does not say which format it wants: give --format or one of {', '.join(_SUFFIXES)}", slug="format-unknown"
+        )
+    return _SUFFIXES[output.suffix.lower()]
+
+
+def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:
+    """Return the values of each `NAME=V,V,…`."""
+    named: dict[str, tuple[float | str, ...]] = {}
+    for text in given or ():
+        name, equals, values = text.partition("=")
+        named[name.strip()] = settings.parameter_values(values)
+        if not name.strip() or not equals or not named[name.strip()]:
+            raise UsageError(f"--param '{text}' must be written NAME=VALUE,VALUE,…, such as n=1000,3000", slug="param-syntax")
+    return named

@@ -1,0 +1,47 @@
+"""Where results go: standard output or a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from perfdiff.errors import UsageError
+
+
+def write(text: str, output: Path | None = None) -> None:
+    """Write a result to `output`, or to standard output; a reader who closed the pipe early is no error."""
+    if output is not None:
+        _write_file(text, output)
+        return
+    try:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at exit; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_file(text: str, output: Path) -> None:
+    try:
+        output.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the report cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
+
+
+def check(output: Path) -> None:
+    """Raise `UsageError` where `output` cannot be written, before the time for a comparison is spent."""
+    writable = os.access(output, os.W_OK) and output.is_file() if output.exists() else os.access(output.parent, os.W_OK)
+    if not writable:
+        raise UsageError(f"the report cannot be written to '{output}'; name a file in a folder that exists", slug="output-unwritable")
+
+
+def colour(output: Path | None = None) -> bool:
+    """Return whether results may be coloured: on a terminal whose user did not say NO_COLOR."""
+    return output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Return the columns of the terminal, 100 where there is none."""
+    return shutil.get_terminal_size(fallback=(100, 24)).columns
