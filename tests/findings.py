@@ -71,7 +71,7 @@ def annotation(
         function="f",
         metric=metric,
         cost_class=cost_class,
-        scopes=(Scope("", cost_class, terms, sigma, 1.0, 900),),
+        scopes=(Scope(cost_class, terms, sigma, 1.0, 900),),
         features=tuple(ranges),
         twins={"list->size": ("n",)} if "list->size" in ranges else {},
         ranges=ranges,

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from perfdiff.analysis.findings import (
     Cause,
     CoefficientShift,
@@ -31,7 +33,9 @@ def render(document: Document) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a JSON value with every NaN and infinity as None."""
+    """Return a JSON value with every NaN and infinity as None, and numpy's scalars as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -143,7 +147,7 @@ def _annotation(annotation: Annotation | None) -> dict[str, Any] | None:
     if annotation is None:
         return None
     return {
-        "annotation": "; ".join(wording.formulas(annotation)),
+        "annotation": annotation.text,
         "class": annotation.cost_class.value,
         "r2": annotation.r2,
         "cv_r2": annotation.cv_r2,

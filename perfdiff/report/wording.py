@@ -67,11 +67,11 @@ def interval(ratio: Ratio | None) -> str:
 
 
 def _decimals(ratio: Ratio) -> int:
-    """Return the decimals that show the first digit of the interval's width, and at least two digits of the ratio."""
+    """Return the decimals that show the first digit of the interval's width, and percents where the ratio is near 1."""
     width = ratio.high - ratio.low
     by_width = -math.floor(math.log10(width)) if math.isfinite(width) and width > 0 else 0
-    by_value = 1 - math.floor(math.log10(ratio.value)) if ratio.value > 0 else 0
-    return min(max(by_width, by_value, 0), 4)
+    by_value = 2 if ratio.value < 2 else 1 if ratio.value < 20 else 0
+    return min(max(by_width, by_value), 4)
 
 
 def certainty(ratio: Ratio, confidence: float) -> str:
@@ -153,11 +153,12 @@ def _scope(scope: Scope, unit: str) -> str:
 
 
 def formulas(annotation: Annotation) -> tuple[str, ...]:
-    """Return an annotation as formulas with units, one line a scope, with the condition and the share of calls where there are several."""
+    """Return an annotation as formulas with units, one line a scope, with its condition, probability and share of calls."""
     unit = metric_unit(annotation.metric)
     lines = []
     for scope in annotation.scopes:
         condition = f"[{scope.condition}] " if scope.condition else ""
+        chance = f"in {percent(scope.probability)} of them: " if scope.probability < 1 else ""
         share = f"   ({percent(scope.share)} of calls)" if len(annotation.scopes) > 1 else ""
-        lines.append(f"{condition}{_scope(scope, unit)}{share}")
+        lines.append(f"{condition}{chance}{_scope(scope, unit)}{share}")
     return tuple(lines)
