@@ -51,6 +51,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     source = _read(path) if path else None
     if source:
         _check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
+    _check_variables(environment)
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
     if overrides.build is not None:
         values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, "command line", "--build")
@@ -113,10 +114,21 @@ def _section(section: str, source: TomlFile | None, environment: Mapping[str, st
     known = settings.SECTIONS[section]
     values = _table(source, source.table.get(section, {}), known, (section,)) if source else {}
     for key, setting in known.items():
-        variable = f"{PREFIX}{section}_{key}".upper()
+        variable = _variable(section, key)
         if variable in environment:
             values[key] = _checked(settings.parse(setting, environment[variable]), setting, "environment", variable)
     return values
+
+
+def _variable(section: str, key: str) -> str:
+    return f"{PREFIX}{section}_{key}".upper()
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    known = [_variable(section, key) for section, keys in settings.SECTIONS.items() for key in keys]
+    for name in environment:
+        if name not in known and name.startswith(tuple(_variable(section, "") for section in settings.SECTIONS)):
+            raise ConfigError(f"environment: unknown variable {name}{nearest(name, known)}", slug="config-key")
 
 
 def _table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
@@ -166,16 +178,16 @@ def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mappi
         workloads: tuple[WorkloadConfig, ...] = (_given(overrides),)
     else:
         workloads = tuple(_configured(source)) if source else ()
-        workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
+        if workloads:
+            workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
 
 
 def _no_workload(source: TomlFile | None) -> str:
     missing = f"{source.path}: no [[workload]] is configured" if source else f"no {FILE} was found, so there is no workload to run"
-    return (
-        f"{missing}; give a command behind `--`, as in `perfdiff BASE HEAD -- ./program {{n}} --param n=1000,3000`, or run `perfdiff init`"
-    )
+    given = "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}"
+    return f"{missing}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"
 
 
 def _runs(overrides: Overrides, environment: Mapping[str, str]) -> int | None:

@@ -19,6 +19,8 @@ from perfdiff.records.schema import Environment
 _CPUINFO = Path("/proc/cpuinfo")
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
+_COMPILERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 _COMPILER_TIMEOUT_S = 10.0
 
 # perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
@@ -73,10 +75,11 @@ def cpu() -> str:
     return next((name for name in names if name), platform.machine())
 
 
-def compiler(variables: Mapping[str, str]) -> str | None:
-    """Return the path of the C compiler that a build would take: `$CC`, else the first of cc, gcc and clang."""
-    chosen = variables.get("CC", "").split()[:1]
-    paths = (shutil.which(name, path=variables.get("PATH")) for name in chosen or ("cc", "gcc", "clang"))
+def compiler(variables: Mapping[str, str], *, language: str = "c") -> str | None:
+    """Return the path of the compiler that a build would take for `c` or `c++`: `$CC` or `$CXX`, else the first of the usual names."""
+    variable, names = _COMPILERS[language]
+    chosen = variables.get(variable, "").split()[:1]
+    paths = (shutil.which(name, path=variables.get("PATH")) for name in chosen or names)
     return next((path for path in paths if path), None)
 
 
@@ -90,21 +93,20 @@ def compiler_version(path: str) -> str:
 
 
 def clock() -> str:
-    """Return what time stamps come from: an invariant counter of the processor, else the kernel."""
-    source = _first_line(_CLOCK_SOURCE) or "unknown"
+    """Return what the kernel keeps time by, and whether it serves as a cheap clock in user space."""
+    source = _first_line(_CLOCK_SOURCE) or "unknown clock source"
+    return f"{source}, {'' if has_invariant_counter() else 'no '}invariant counter"
+
+
+def has_invariant_counter() -> bool:
+    """Return whether the processor's counter runs at one rate in all states and on all cores, as the kernel judged it.
+
+    On aarch64 the architecture promises it (Arm ARM, D12: the generic timer).
+    """
     if platform.machine() == "aarch64":
-        return "cntvct_el0, invariant"
-    return f"{source}, {'invariant TSC' if has_invariant_tsc() else 'no invariant TSC'}"
-
-
-def has_invariant_tsc() -> bool:
-    """Return whether the time stamp counter runs at one rate in all states and on all cores, as the kernel judged it."""
+        return True
     flags = (_cpuinfo("flags") or "").split()
-    return {"constant_tsc", "nonstop_tsc"} <= set(flags) and _first_line(_CLOCK_SOURCE) in (
-        "tsc",
-        "kvm-clock",
-        "hyperv_clocksource_tsc_page",
-    )
+    return {"constant_tsc", "nonstop_tsc"} <= set(flags) and _first_line(_CLOCK_SOURCE) in _TSC_SOURCES
 
 
 def pmu() -> Pmu:

@@ -1,0 +1,51 @@
+"""`perfdiff cache`: show or clear what is kept between comparisons."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from perfdiff import units
+from perfdiff.cli import exits, options, output
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    help="Show what is kept between comparisons, so that a repeated one builds and runs nothing again.",
+)
+
+_SECONDS_PER_DAY = 86400.0
+_DAYS = 30.0
+
+
+@app.callback()
+def show(context: typer.Context, cache: options.Cache = None) -> None:
+    """Show the parts of the cache with their sizes."""
+    if context.invoked_subcommand is not None:
+        context.obj = cache
+        return
+    from perfdiff import storage
+
+    with exits.exceptions_become_codes():
+        folder = options.cache_folder(cache)
+        parts = storage.contents(folder)
+        rows = [f"{units.size(part.size_bytes):>10}  {part.says}" for part in parts]
+        output.write("\n".join([*rows, f"{units.size(sum(part.size_bytes for part in parts)):>10}  in {folder}"]))
+
+
+@app.command()
+def prune(
+    context: typer.Context,
+    days: Annotated[float, typer.Option("--days", min=0, help="Remove what was not used for so many days.")] = _DAYS,
+    cache: options.Cache = None,
+) -> None:
+    """Remove builds and recordings that were not used for long; --days 0 removes all that is not in use."""
+    from perfdiff import storage
+
+    with exits.exceptions_become_codes():
+        folder = options.cache_folder(cache or context.obj)
+        freed = storage.prune(folder, max_age_s=days * _SECONDS_PER_DAY)
+        output.write(f"freed {units.size(freed)} in {folder}")

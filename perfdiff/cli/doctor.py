@@ -1,0 +1,61 @@
+"""`perfdiff doctor`: say what can be measured on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from perfdiff.collect.doctor import Check
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+_SCHEMA = "perfdiff.doctor/1"
+
+
+class Format(StrEnum):
+    """What the checks are written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command()
+def doctor(
+    cache: options.Cache = None,
+    chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
+) -> None:
+    """Say what can be measured on this machine, what is missing, and what to do about it.
+
+    Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
+    """
+    from perfdiff.collect import doctor as examination
+
+    with exits.exceptions_become_codes():
+        checks = examination.examine(options.cache_folder(cache), os.environ)
+        possible = examination.can_compare(checks)
+        output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join(_lines(checks, possible=possible)))
+        raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
+
+
+def _json(checks: tuple[Check, ...], *, possible: bool) -> str:
+    return json.dumps({"schema": _SCHEMA, "can_compare": possible, "checks": [asdict(check) for check in checks]}, indent=2)
+
+
+def _lines(checks: tuple[Check, ...], *, possible: bool) -> Iterator[str]:
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        mark = "ok     " if check.found else "MISSING" if check.needed else "without"
+        yield f"{mark}  {check.name:<{width}}  {check.says}"
+        if not check.found:
+            yield f"{'':7}  {'':<{width}}  → {check.remedy}"
+    yield ""
+    yield "perfdiff can compare here." if possible else "perfdiff cannot compare here before what is MISSING is there."

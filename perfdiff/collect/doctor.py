@@ -1,0 +1,155 @@
+"""What can be measured on this machine, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff import units
+from perfdiff.collect import machine
+from perfdiff.collect.machine import Pmu
+
+# A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
+_FREE_BYTES = 2e9
+# Other processes on more than this share of the cores stretch times; interleaving helps, but more runs are needed.
+_BUSY_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing a comparison needs or profits from. `says` is what was found; `remedy` what to do where `found` is false."""
+
+    name: str
+    needed: bool  # whether no comparison is possible without it
+    found: bool
+    says: str
+    remedy: str = ""
+
+
+def examine(cache: Path, variables: Mapping[str, str]) -> tuple[Check, ...]:
+    """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made."""
+    return (
+        _python(),
+        _git(variables),
+        *_compilers(variables),
+        _libclang(),
+        *_build_tools(variables),
+        _cache_writable(cache),
+        _cache_room(cache),
+        _clock(),
+        _counters(),
+        _papi(),
+        _cores(),
+        _load(),
+        _governor(),
+    )
+
+
+def can_compare(checks: tuple[Check, ...]) -> bool:
+    """Return whether all that is needed is there."""
+    return all(check.found for check in checks if check.needed)
+
+
+def _python() -> Check:
+    return Check("python", needed=True, found=True, says=f"{sys.version.split()[0]} at {sys.executable}")
+
+
+def _git(variables: Mapping[str, str]) -> Check:
+    path = shutil.which("git", path=variables.get("PATH"))
+    return Check("git", needed=True, found=path is not None, says=path or "not on PATH", remedy="install git (Debian: apt-get install git)")
+
+
+def _compilers(variables: Mapping[str, str]) -> Iterator[Check]:
+    c = machine.compiler(variables)
+    yield _compiler("C compiler", c, "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one on PATH", needed=True)
+    cpp = machine.compiler(variables, language="c++")
+    yield _compiler("C++ compiler", cpp, "for C++ projects install g++ or clang++, or set CXX to one on PATH", needed=False)
+
+
+def _compiler(name: str, path: str | None, remedy: str, *, needed: bool) -> Check:
+    says = f"{machine.compiler_version(path)} at {path}" if path else "none on PATH"
+    return Check(name, needed=needed, found=path is not None, says=says, remedy=remedy)
+
+
+def _libclang() -> Check:
+    import clang.cindex
+
+    try:
+        clang.cindex.Index.create()
+    except clang.cindex.LibclangError as error:
+        remedy = "reinstall the Python package libclang: pip install --force-reinstall 'libclang>=18.1.1,<19'"
+        return Check("libclang", needed=True, found=False, says=f"cannot be loaded: {error}", remedy=remedy)
+    return Check("libclang", needed=True, found=True, says="loads")
+
+
+def _build_tools(variables: Mapping[str, str]) -> Iterator[Check]:
+    for name in ("make", "cmake", "ninja", "meson", "autoconf"):
+        path = shutil.which(name, path=variables.get("PATH"))
+        remedy = f"install {name} if a project is built with it"
+        yield Check(name, needed=False, found=path is not None, says=path or "not on PATH", remedy=remedy)
+
+
+def _cache_writable(cache: Path) -> Check:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        writable = os.access(cache, os.W_OK | os.X_OK)
+        says = str(cache) if writable else f"{cache} is read-only"
+    except OSError as error:
+        writable, says = False, f"{cache} cannot be made: {error.strerror}"
+    return Check("cache", needed=True, found=writable, says=says, remedy="choose another folder with --cache or PERFDIFF_CACHE")
+
+
+def _cache_room(cache: Path) -> Check:
+    folder = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    free = shutil.disk_usage(folder).free
+    remedy = "free some space, run `perfdiff cache --prune`, or choose another folder with --cache"
+    return Check("free space", needed=False, found=free >= _FREE_BYTES, says=f"{units.size(free)} at {folder}", remedy=remedy)
+
+
+def _clock() -> Check:
+    invariant = machine.has_invariant_counter()
+    remedy = "times are taken from clock_gettime, which costs more a call; short functions are sampled more thinly"
+    return Check("clock", needed=False, found=invariant, says=machine.clock(), remedy=remedy)
+
+
+def _counters() -> Check:
+    match machine.pmu():
+        case Pmu.PRESENT:
+            return Check("hardware counters", needed=False, found=True, says="instructions can be counted")
+        case Pmu.FORBIDDEN:
+            says = "perf_event_open is not permitted"
+            remedy = "sysctl kernel.perf_event_paranoid=2 as root; in a container also allow perf_event_open (--cap-add PERFMON)"
+        case Pmu.ABSENT:
+            says = "this machine has no PMU"
+            remedy = "virtual machines rarely have one: times, allocations and call counts are measured without it"
+    return Check("hardware counters", needed=False, found=False, says=says, remedy=remedy)
+
+
+def _papi() -> Check:
+    name = ctypes.util.find_library("papi")
+    remedy = "only for hardware counters: install PAPI (Debian: apt-get install libpapi-dev)"
+    return Check("libpapi", needed=False, found=name is not None, says=name or "not found", remedy=remedy)
+
+
+def _cores() -> Check:
+    cores = len(os.sched_getaffinity(0))
+    remedy = "with one core everything else on the machine disturbs the runs; expect wide intervals"
+    return Check("cores", needed=False, found=cores > 1, says=f"{cores}, {machine.cpu()}", remedy=remedy)
+
+
+def _load() -> Check:
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    remedy = "stop other work, or let perfdiff make more runs (--runs)"
+    return Check("load", needed=False, found=load <= _BUSY_SHARE * cores, says=f"{load:.2f} over the last minute", remedy=remedy)
+
+
+def _governor() -> Check:
+    governor = machine.governor()
+    says = governor or "not told by the kernel, as in most virtual machines"
+    remedy = "cpupower frequency-set -g performance as root steadies the clock of the cores"
+    return Check("governor", needed=False, found=governor in (None, "performance"), says=says, remedy=remedy)
