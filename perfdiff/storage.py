@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build import BuildCache
+from perfdiff.build.cache import BuildCache
 from perfdiff.errors import StoreError
 
 _SAYS: Mapping[str, str] = {

@@ -6,6 +6,9 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import TracebackType
+
+from typer.main import get_command
 
 from perfdiff.cli.exits import ExitCode
 
@@ -17,19 +20,26 @@ COMPARISON = "comparison"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.excepthook = _crash
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGHUP, _terminate)
     # What follows the first `--` belongs to the workload's program, options and all.
     end = given.index("--") if "--" in given else len(given)
     own, command = given[:end], given[end + 1 :]
     if own and own[0] in COMMANDS:
-        app = import_module(f"perfdiff.cli.{own[0]}").app
-        app(args=own[1:], prog_name=f"perfdiff {own[0]}", obj=command)
+        name, own, program = own[0], own[1:], f"perfdiff {own[0]}"
     else:
-        app = import_module(f"perfdiff.cli.{COMPARISON}").app
-        app(args=own, prog_name="perfdiff", obj=command)
+        name, program = COMPARISON, "perfdiff"
+    app = import_module(f"perfdiff.cli.{name}").app
+    get_command(app)(args=own, prog_name=program, obj=command)
 
 
 def _terminate(_signal: int, _frame: object) -> None:
     """Leave as from any other exit, so that worktrees and child processes are cleared away."""
     sys.exit(ExitCode.TERMINATED)
+
+
+def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show the traceback of a defect, and do not exit with Python's 1, which would read as a regression."""
+    sys.__excepthook__(kind, error, trace)
+    sys.exit(ExitCode.NOT_MEASURED)

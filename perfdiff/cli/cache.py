@@ -12,7 +12,6 @@ from perfdiff.cli import exits, options, output
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     invoke_without_command=True,
     help="Show what is kept between comparisons, so that a repeated one builds and runs nothing again.",
 )
