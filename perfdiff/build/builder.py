@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.variants import BuildRequest
+from perfdiff.build.commands import DroppedProbe, read_compile_log
+from perfdiff.build.failures import TAIL_LINES, log_tail, missing_thing
+from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
+from perfdiff.build.variants import BuildRequest, build_environment, build_key
+from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase
+from perfdiff.revisions.trees import lay_out, settle
 
-
-@dataclass(frozen=True, slots=True)
-class DroppedProbe:
-    """A probe that did not compile in `file` (relative to the tree), or all probes of that file's unit where `probe` is None."""
-
-    probe: int | None
-    file: str
-    reason: str
+_SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
+_VERSION_TIMEOUT_S = 20.0  # `cc --version` takes milliseconds; a wrapper script may ask a network
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +45,116 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     Lays out the tree, inserts the probes, runs the command. BuildError (`build-failed`, `build-timeout`, `no-compiler`) names the
     side, the command and what is missing; its detail is the end of the log.
     """
-    raise NotImplementedError
+    environment = build_environment(request.environment)
+    key = build_key(request, _compiler_identity(environment))
+    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
+    outcome = json.loads((entry / _OUTCOME).read_text())
+    tree = (entry / _SOURCE).resolve()
+    log = read_compile_log(entry / _BUILD / "calls", tree)
+    return Built(
+        variant=request.variant,
+        tree=tree,
+        folder=tree / request.pin.repository.folder,
+        commands=log.commands,
+        dropped=log.dropped,
+        notes=tuple(Note(**note) for note in outcome["notes"]),
+        duration_s=outcome["duration_s"],
+    )
+
+
+def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
+    tree = folder / _SOURCE
+    notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
+    probes = None
+    if request.instrumentation is not None:
+        probes = ProbeFlags(header=request.instrumentation.insert(tree), runtime=request.instrumentation.runtime)
+        settle(tree)
+    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, probes)
+    place = tree / request.pin.repository.folder
+    if not place.is_dir():
+        raise BuildError(
+            f"{request.side} ({_name(request)}) has no folder {request.pin.repository.folder}; run perfdiff where both revisions have the "
+            "project",
+            slug="build-failed",
+        )
+    started = time.monotonic()
+    _run(request, place, masquerade.environment, log, notes)
+    duration_s = time.monotonic() - started
+    if not any(masquerade.calls.glob("*.json")):
+        text = (
+            f"no compiler call of '{request.config.command}' was seen in {request.side}: it calls compilers by absolute path, or compiles "
+            "nothing; let it take the compiler from CC, CXX or PATH"
+        )
+        notes.append(Note(slug="no-compile-commands", text=text))
+    (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
+
+
+def _run(request: BuildRequest, place: Path, environment: Mapping[str, str], log: Path, notes: list[Note]) -> None:
+    """Run the build command in its own process group, its output in `log`."""
+    config = request.config
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", config.command],
+            cwd=place,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status: int | None = process.wait(config.timeout_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            _end_group(process)
+    if status != 0:
+        raise _build_error(request, status, log, notes)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a build, background processes included: nothing may write to the tree any more."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _build_error(request: BuildRequest, status: int | None, log: Path, notes: list[Note]) -> BuildError:
+    command, where, tail = request.config.command, f"{request.side} ({_name(request)})", log_tail(log)
+    if status is None:
+        return BuildError(
+            f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
+            slug="build-timeout",
+            detail=tail,
+        )
+    ended = f"exited {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
+    missing = missing_thing(log)
+    why = f": {missing[0]}; {missing[1]}" if missing else ""
+    hints = "".join(f"; {note.text}" for note in notes)
+    return BuildError(
+        f"'{command}' {ended} in {where}{why}{hints} (last {TAIL_LINES} lines below, whole log: {log})", slug="build-failed", detail=tail
+    )
+
+
+def _name(request: BuildRequest) -> str:
+    revision = request.pin.revision
+    return revision.rev if revision.commit is None or revision.commit.startswith(revision.rev) else f"{revision.rev}, {revision.commit[:7]}"
+
+
+def _compiler_identity(environment: Mapping[str, str]) -> str:
+    """Return which compilers the build will find: their paths and what they say of their version."""
+    if not compilers_on_path(environment):
+        raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
+    said = []
+    for compiler in chosen_compilers(environment):
+        answer = subprocess.run(
+            [compiler, "--version"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_TIMEOUT_S,
+            check=False,
+        )
+        said.append(f"{compiler.resolve()} {answer.stdout}")
+    return "\n".join(said)

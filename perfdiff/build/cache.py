@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from perfdiff.errors import StoreError
+
+_FINISHED = "finished"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """A finished folder: its size, and when it was last obtained (seconds since the epoch)."""
+
+    key: str
+    size_bytes: int
+    used: float
 
 
 class BuildCache:
     """Folders `<root>/trees/<key>`, each made once and then only read.
 
-    A folder that was obtained is locked against `prune` until the cache is closed.
+    A folder is finished when it holds the marker `finished`, which is written last. Every key has a lock file: its maker holds it
+    alone, users share it, and `prune` leaves alone what is locked. Locks are the kernel's (`flock`), so they end with their process.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._held: dict[str, int] = {}
+        with _store_errors(root):
+            for folder in (self._trees, self._locks, self.logs):
+                folder.mkdir(parents=True, exist_ok=True)
+            (root / ".gitignore").write_text("*\n")  # where the cache lies in a checkout, it is no part of it
+        self._remove_unfinished()
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder of build logs, which outlive failed builds."""
+        return self.root / "logs"
+
+    @property
+    def _trees(self) -> Path:
+        return self.root / "trees"
+
+    @property
+    def _locks(self) -> Path:
+        return self.root / "locks"
 
     def __enter__(self) -> Self:
         return self
@@ -24,13 +67,140 @@ class BuildCache:
         self.close()
 
     def close(self) -> None:
-        """Release the folders that were obtained."""
-        raise NotImplementedError
+        """Let go of the folders that were obtained."""
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     def obtain(self, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet; StoreError."""
-        raise NotImplementedError
+        """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet.
 
-    def prune(self, *, max_bytes: int | None = None, max_age_s: float | None = None) -> tuple[str, ...]:
-        """Remove folders not used for `max_age_s`, then the longest unused ones above `max_bytes`; return their keys."""
-        raise NotImplementedError
+        `make` gets a new, empty folder. Where it fails or is interrupted, the folder is removed. Another process that makes the same
+        folder is waited for. StoreError: `cache-unwritable`, `disk-full`.
+        """
+        folder = self._trees / key
+        if key in self._held:
+            return folder
+        with _store_errors(self.root):
+            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._make_once(lock, folder, make)
+        except BaseException:
+            os.close(lock)
+            raise
+        self._held[key] = lock
+        return folder
+
+    def _make_once(self, lock: int, folder: Path, make: Callable[[Path], None]) -> None:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        while not (folder / _FINISHED).exists():
+            # The kernel lets go of the shared lock before it waits, so the marker is looked at again.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / _FINISHED).exists():
+                with _removed_on_failure(folder):
+                    with _store_errors(self.root):
+                        _remove(folder)
+                        folder.mkdir()
+                    with _disk_full_errors(self.root):
+                        make(folder)
+                    with _store_errors(self.root):
+                        (folder / _FINISHED).touch()
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
+            os.utime(folder / _FINISHED)
+
+    def entries(self) -> tuple[CacheEntry, ...]:
+        """Return what is finished, the longest unused first."""
+        found = []
+        for folder in self._trees.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another process may prune at the same time
+                found.append(CacheEntry(folder.name, _size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
+        return tuple(sorted(found, key=lambda entry: entry.used))
+
+    def prune(self, *, max_bytes: int | None = None, max_age_s: float | None = None) -> tuple[CacheEntry, ...]:
+        """Remove folders not used for `max_age_s`, then the longest unused ones above `max_bytes` in all; return what was removed.
+
+        Folders in use by any process stay.
+        """
+        entries = self.entries()
+        total = sum(entry.size_bytes for entry in entries)
+        removed = []
+        for entry in entries:
+            too_old = max_age_s is not None and time.time() - entry.used > max_age_s
+            too_much = max_bytes is not None and total > max_bytes
+            if (too_old or too_much) and self._remove_unlocked(entry.key):
+                (self.logs / f"{entry.key}.log").unlink(missing_ok=True)
+                total -= entry.size_bytes
+                removed.append(entry)
+        return tuple(removed)
+
+    def _remove_unfinished(self) -> None:
+        """Remove what processes that died left behind."""
+        for folder in self._trees.iterdir():
+            if not (folder / _FINISHED).exists():
+                self._remove_unlocked(folder.name)
+
+    def _remove_unlocked(self, key: str) -> bool:
+        with _store_errors(self.root):
+            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The marker goes first: a removal that is cut short leaves an unfinished folder, not a damaged one.
+            (self._trees / key / _FINISHED).unlink(missing_ok=True)
+            _remove(self._trees / key)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(lock)
+        return True
+
+
+@contextmanager
+def _removed_on_failure(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _remove(folder)
+        raise
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, with the parts that a build made read-only."""
+    if not folder.exists():
+        return
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink() and not os.access(path, os.W_OK | os.X_OK):
+                path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder)
+
+
+def _size_bytes(folder: Path) -> int:
+    return sum(Path(place, name).lstat().st_size for place, _, names in os.walk(folder) for name in names)
+
+
+@contextmanager
+def _store_errors(root: Path) -> Iterator[None]:
+    """Tell any failure of the file system as the cache's."""
+    with _disk_full_errors(root):
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            raise StoreError(
+                f"the cache {root} cannot be written: {error.strerror or error}; make it writable, or put the cache elsewhere",
+                slug="cache-unwritable",
+            ) from error
+
+
+@contextmanager
+def _disk_full_errors(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise StoreError(
+            f"no space left for the cache {root}; run 'perfdiff cache prune', or put the cache elsewhere", slug="disk-full"
+        ) from error

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import perfdiff
 from perfdiff.config import BuildConfig
 from perfdiff.records.schema import Phase, Side
+from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import Pin
+
+# Left by a caller's make, git or loader; a build must not inherit them. PERFDIFF_* steers probed programs.
+_DISTURBING = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "LD_PRELOAD", "PWD", "OLDPWD", "VIRTUAL_ENV_PROMPT")
+_DISTURBING_PREFIXES = ("GIT_", "PERFDIFF_")
+# A compiler cache would answer without compiling, and would keep objects with probes for the user's own builds.
+_SETTINGS = {
+    "LC_ALL": "C",
+    "CCACHE_DISABLE": "1",
+    "SCCACHE_RECACHE": "1",
+    "DISTCC_HOSTS": "localhost",
+    "SOURCE_DATE_EPOCH": "315532800",  # `__DATE__` is the same on both sides: 1980-01-01, the first day that zip files know
+}
+# What changes the result of a build; PATH does not count, the compilers found on it do.
+# fmt: off
+_KEYED = (
+    "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS", "LIBS", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH",
+    "LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE",
+)
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +57,29 @@ class BuildRequest:
     config: BuildConfig
     environment: Mapping[str, str]
     instrumentation: Instrumentation | None = None
+
+
+def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment that builds run in: the user's, without what would disturb or be different on each call."""
+    kept = {name: value for name, value in environment.items() if name not in _DISTURBING and not name.startswith(_DISTURBING_PREFIXES)}
+    return {**kept, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
+
+
+def build_key(request: BuildRequest, compilers: str) -> str:
+    """Return 32 hexadecimal digits for everything that the result depends on; `compilers` says which compilers are used."""
+    pin, instrumentation = request.pin, request.instrumentation
+    parts = [
+        perfdiff.__version__,
+        pin.tree,
+        pin.repository.folder.as_posix(),
+        overlay_digest(pin.repository, request.config.overlay),
+        request.config.command,
+        compilers,
+        request.variant.value,
+        *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
+        *(f"{name}={request.environment[name]}" for name in _KEYED if name in request.environment),
+    ]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part.encode(errors="surrogateescape"))
+    return digest.hexdigest()[:32]
