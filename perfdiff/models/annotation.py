@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
+import numpy.typing as npt
+
 from perfdiff.records.schema import Floats
+
+Factors = tuple[tuple[str, str], ...]
 
 
 class CostClass(StrEnum):
@@ -22,29 +28,106 @@ class CostClass(StrEnum):
     MIXTURE = "mixture"
 
 
+class Operator(StrEnum):
+    """How a condition looks at its feature. Each operator has its negation, so that every record meets exactly one of the two."""
+
+    IN = "in"
+    NOT_IN = "not in"
+    AT_MOST = "<="
+    ABOVE = ">"
+    ABSENT = "absent"
+    PRESENT = "present"
+
+
+_NEGATIONS = {
+    Operator.IN: Operator.NOT_IN,
+    Operator.NOT_IN: Operator.IN,
+    Operator.AT_MOST: Operator.ABOVE,
+    Operator.ABOVE: Operator.AT_MOST,
+    Operator.ABSENT: Operator.PRESENT,
+    Operator.PRESENT: Operator.ABSENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test of one feature; `labels` name the values of a category, in the same order."""
+
+    feature: str
+    operator: Operator
+    values: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def negated(self) -> Condition:
+        """Return the condition that holds exactly where this one does not."""
+        return Condition(self.feature, _NEGATIONS[self.operator], self.values, self.labels)
+
+    def holds(self, column: Floats) -> npt.NDArray[np.bool_]:
+        """Return where the condition holds (n,); an absent value (NaN) is in no set and below no bound."""
+        match self.operator:
+            case Operator.IN:
+                return np.isin(column, self.values)
+            case Operator.AT_MOST:
+                return np.asarray(column <= self.values[0])
+            case Operator.ABSENT:
+                return np.isnan(column)
+            case _:
+                return ~self.negated().holds(column)
+
+    def text(self, symbol: str) -> str:
+        """Return the condition as a C-like expression over `symbol`."""
+        match self.operator:
+            case Operator.AT_MOST | Operator.ABOVE:
+                return f"{symbol} {self.operator} {_number(self.values[0])}"
+            case Operator.ABSENT:
+                return f"absent({symbol})"
+            case Operator.PRESENT:
+                return f"!absent({symbol})"
+        names = self.labels or tuple(_number(value) for value in self.values)
+        if names == ("true",):
+            return symbol if self.operator is Operator.IN else f"!{symbol}"
+        equal, joiner = ("==", " || ") if self.operator is Operator.IN else ("!=", " && ")
+        text = joiner.join(f"{symbol} {equal} {name}" for name in names)
+        return f"({text})" if len(names) > 1 and self.operator is Operator.IN else text
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """A product of transformed features with its coefficient; no factors means the intercept. `function` is one of x, log, xlogx, x2, x3."""
 
     coefficient: float
-    factors: tuple[tuple[str, str], ...] = ()  # (feature name, function)
+    factors: Factors = ()  # (feature name, function)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One regime of a function: `[condition] Norm(expression, sigma)`; `condition` is "" where one scope serves all records."""
+    """One regime of a function: `[conditions] Norm(terms, sigma)`; no conditions where one scope serves all records.
 
-    condition: str
+    Scopes with the same conditions are the components of a mixture: each holds with its `probability`. `share` is the part of all
+    records that the scope explains, `trimmed` the part of its own records left out of the fit as upward outliers.
+    """
+
     cost_class: CostClass
     terms: tuple[Term, ...]
     sigma: float
-    share: float  # of records
+    share: float
     n: int
+    conditions: tuple[Condition, ...] = ()
+    probability: float = 1.0
+    trimmed: float = 0.0
+
+    @property
+    def condition(self) -> str:
+        """Return the conditions as text over feature names; "" where there are none."""
+        return " && ".join(condition.text(condition.feature) for condition in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A fitted annotation. `ranges` are the features' measured ranges; `twins` lists, per feature, the others it cannot be told from."""
+    """A fitted annotation. `ranges` are the features' measured ranges; `twins` lists, per feature, the others it cannot be told from.
+
+    `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value.
+    """
 
     function: str
     metric: str
@@ -56,7 +139,132 @@ class Annotation:
     r2: float
     cv_r2: float
     n: int
+    origins: Mapping[str, str] = field(default_factory=dict)
+    typical: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, values: Mapping[str, Floats]) -> Floats:
         """Return the predicted metric (n,) at columns of feature values (n,)."""
-        raise NotImplementedError
+        return np.asarray(design(self, values) @ coefficients(self), dtype=np.float64)
+
+    @property
+    def text(self) -> str:
+        """Return the annotation in the language of Freud (§2.2, Figures 2 and 11)."""
+        symbols = _symbols(self.features)
+        lines = [f"{self.function}.{self.metric}({', '.join(symbols.values())}) {{"]
+        lines += [f"  double {symbols[name]} = {self.origins.get(name, 'arg')}.{name};" for name in self.features]
+        lines += [f"  {_scope_text(scope, symbols)}" for scope in self.scopes]
+        return "\n".join([*lines, "}"])
+
+
+def transformed(function: str, x: Floats) -> Floats:
+    """Return a column under x, log (base 2), xlogx, x2 or x3; 0·log 0 = 0, and a logarithm of x ≤ 0 counts as 0."""
+    match function:
+        case "x":
+            return x
+        case "x2":
+            return x * x
+        case "x3":
+            return x * x * x
+    logarithm = np.log2(np.where(x > 0, x, 1.0))
+    return logarithm if function == "log" else np.asarray(x * logarithm)
+
+
+def product(factors: Factors, values: Mapping[str, Floats], rows: int) -> Floats:
+    """Return the column (rows,) of a term without its coefficient."""
+    column = np.ones(rows)
+    for name, function in factors:
+        column = column * transformed(function, np.asarray(values[name], dtype=np.float64))
+    return column
+
+
+def design(annotation: Annotation, values: Mapping[str, Floats]) -> Floats:
+    """Return the terms (n, k) that the annotation is linear in, one block of columns per scope condition.
+
+    Rows outside a block's condition are 0 in it; where a condition's feature is not given, blocks count by their share of records.
+    The components of a mixture share one block, since inputs cannot tell them apart. Features that are not given take their typical
+    value. `coefficients` and `term_names` follow the same columns.
+    """
+    rows = max((len(column) for column in values.values()), default=1)
+    filled = {name: np.full(rows, value) for name, value in annotation.typical.items()} | dict(values)
+    columns = []
+    for scopes in _blocks(annotation):
+        membership = _membership(scopes, values, rows)
+        for factors in _factors(scopes):
+            columns.append(np.where(membership > 0, product(factors, filled, rows), 0.0) * membership)
+    return np.column_stack(columns)
+
+
+def coefficients(annotation: Annotation) -> Floats:
+    """Return the coefficients (k,) of `design`; a mixture's are the means over its components."""
+    return np.array(
+        [
+            sum(scope.probability * term.coefficient for scope in scopes for term in scope.terms if term.factors == factors)
+            for scopes in _blocks(annotation)
+            for factors in _factors(scopes)
+        ]
+    )
+
+
+def term_names(annotation: Annotation) -> tuple[str, ...]:
+    """Return a name for each column of `design`, such as `n*log2(n)` or `[mode == FAST] 1`."""
+    names = []
+    for scopes in _blocks(annotation):
+        prefix = f"[{scopes[0].condition}] " if scopes[0].conditions else ""
+        names += [prefix + (_product_text(factors, {}) or "1") for factors in _factors(scopes)]
+    return tuple(names)
+
+
+def _blocks(annotation: Annotation) -> list[tuple[Scope, ...]]:
+    blocks: dict[tuple[Condition, ...], tuple[Scope, ...]] = {}
+    for scope in annotation.scopes:
+        blocks[scope.conditions] = (*blocks.get(scope.conditions, ()), scope)
+    return list(blocks.values())
+
+
+def _factors(scopes: tuple[Scope, ...]) -> list[Factors]:
+    return list(dict.fromkeys(term.factors for scope in scopes for term in scope.terms))
+
+
+def _membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: int) -> Floats:
+    conditions = scopes[0].conditions
+    if any(condition.feature not in values for condition in conditions):
+        return np.full(rows, sum(scope.share for scope in scopes))
+    member = np.ones(rows)
+    for condition in conditions:
+        member = member * condition.holds(np.asarray(values[condition.feature], dtype=np.float64))
+    return member
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _symbols(features: tuple[str, ...]) -> dict[str, str]:
+    """Return a short identifier per feature, its last word where that is unique."""
+    symbols: dict[str, str] = {}
+    for name in features:
+        words = re.findall(r"[A-Za-z_]\w*", name) or ["x"]
+        for symbol in (words[-1], "_".join(words), *(f"{words[-1]}{count}" for count in range(2, len(features) + 2))):
+            if symbol not in symbols.values():
+                symbols[name] = symbol
+                break
+    return symbols
+
+
+_POWERS = {"x": "{0}", "log": "log2({0})", "xlogx": "{0}*log2({0})", "x2": "{0}^2", "x3": "{0}^3"}
+
+
+def _product_text(factors: Factors, symbols: Mapping[str, str]) -> str:
+    return "*".join(_POWERS[function].format(symbols.get(name, name)) for name, function in factors)
+
+
+def _scope_text(scope: Scope, symbols: Mapping[str, str]) -> str:
+    expression = ""
+    for term in scope.terms:
+        magnitude = "*".join(filter(None, [_number(abs(term.coefficient)), _product_text(term.factors, symbols)]))
+        sign = "-" if term.coefficient < 0 else "+"
+        expression += f" {sign} {magnitude}" if expression else f"{'-' if sign == '-' else ''}{magnitude}"
+    conditions = " && ".join(condition.text(symbols[condition.feature]) for condition in scope.conditions)
+    prefix = f"[{conditions}] " if conditions else ""
+    chance = f"{{{_number(scope.probability)}}} " if scope.probability < 1 else ""
+    return f"{prefix}{chance}Norm({expression or '0'}, {_number(scope.sigma)});"
