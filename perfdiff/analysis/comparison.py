@@ -1,0 +1,359 @@
+"""One metric of one function, head against base at equal inputs (methods: the annotation of base says what head should have cost)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.inference import Contrast, Group, Pair, clear_shift, contrast, noise_floor
+from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.strata import Stratum, stratify
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import METRICS, Floats, Ints, Point, SampleTable
+
+# Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
+# to a few ns) and within what a shift of the code by some bytes makes.
+RESOLUTION_NS = 2.0
+# A difference counts where it is at least this share of what a whole run costs at some workload point.
+MATERIAL = 0.01
+# Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
+SMALLEST_SHARE = 1e-6
+# Inputs count as equal where their expected costs lie within a factor of two (one octave) of each other.
+OCTAVE = math.log(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StratumContrast:
+    """What one stratum of calls shows. `material` says that its cost is a share of a run worth reporting on."""
+
+    name: str
+    contrast: Contrast
+    material: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Head against base in one metric of one function.
+
+    `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
+    doubt. `p` holds for all strata at once. `floor` is base against base (log scale). `mix` is base's expected cost at head's inputs
+    over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint` tells that no inputs of
+    head are equal to any of base: nothing can then be said of the cost per input.
+    """
+
+    function: int
+    metric: str
+    base: Annotation | None
+    strata: tuple[StratumContrast, ...]
+    worst: StratumContrast | None
+    p: float
+    floor: float
+    mix: Mapping[int, float]
+    mix_ratio: Ratio | None
+    disjoint: bool
+
+    @property
+    def overall(self) -> Contrast | None:
+        """Return the contrast over all calls."""
+        return self.strata[0].contrast if self.strata else None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: a metric of a function, its tables of both sides, and base's annotation of the metric if one could be fitted."""
+
+    metric: str
+    base: SampleTable
+    head: SampleTable
+    annotation: Annotation | None
+
+
+def compare(question: Question, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Comparison | None:
+    """Compare a metric at equal inputs, or return None where one side has no values of it.
+
+    Each call's cost is divided by base's expected cost at its inputs; a run's statistic is the median over its calls, which
+    preemption does not move; runs are compared within workload points. The mean over a run's calls, which sees rare
+    slow calls that a median hides, is one more stratum.
+    """
+    ratios = _log_ratios(question)
+    if ratios is None:
+        return None
+    expected = _expected(question)
+    mix = _mix_by_point(question, expected)
+    moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
+    strata = stratify(question.base, question.head, _sizes(question, expected), points)
+    disjoint = False
+    if moved:
+        strata, labels = _equal_inputs(question, expected, strata)
+        disjoint = not strata
+    else:
+        labels = (question.base.point, question.head.point)
+    found: list[StratumContrast] = []
+    overall_pairs: list[Pair] = []
+    misfit = _misfit(labels[0], ratios[0]) if moved else 0.0
+    for stratum in strata:
+        pairs = _pairs(stratum, question, ratios, labels, ledger)
+        seen = contrast(pairs)
+        if seen is not None:
+            overall_pairs = overall_pairs or pairs
+            found.append(StratumContrast(stratum.name, _widened(seen, misfit), _is_material(stratum, question, ledger)))
+    if found and not moved:
+        found += _mean_contrast(question, expected, ledger)
+    worst = _worst(found, question, config)
+    return Comparison(
+        function=question.base.function,
+        metric=question.metric,
+        base=question.annotation,
+        strata=tuple(found),
+        worst=worst,
+        p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
+        floor=noise_floor(overall_pairs, seed=config.seed),
+        mix=mix,
+        mix_ratio=_mix_ratio(question, expected, ledger, config),
+        disjoint=disjoint,
+    )
+
+
+def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
+    """Return a contrast of logarithms as a factor with its interval."""
+    low, high = seen.interval(confidence, comparisons)
+    return Ratio(_exp(seen.effect), _exp(low), _exp(high), seen.runs_base, seen.runs_head)
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(max(value, -700.0), 700.0))
+
+
+def tested(comparison: Comparison) -> int:
+    """Return how many strata were looked at; intervals of the worst one must hold for all."""
+    return _tested(comparison.strata)
+
+
+def _tested(strata: Sequence[StratumContrast]) -> int:
+    return max(1, sum(each.material for each in strata))
+
+
+def columns(table: SampleTable) -> dict[str, Floats]:
+    """Return the features of a table as columns by name."""
+    return {feature.name: table.values[:, i] for i, feature in enumerate(table.features)}
+
+
+def _log_ratios(question: Question) -> tuple[Floats, Floats] | None:
+    """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
+    # A time below the clock's resolution is short, not absent; a count of zero has no ratio.
+    least = 1.0 if METRICS[question.metric].unit == "ns" else 0.0
+    found = []
+    for table, expected in zip((question.base, question.head), _expected(question), strict=True):
+        cost = table.metrics.get(question.metric)
+        if cost is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.log(np.maximum(cost, least) / expected)
+        values[~np.isfinite(values)] = np.nan
+        if not np.isfinite(values).any():
+            return None
+        found.append(values)
+    return found[0], found[1]
+
+
+def _expected(question: Question) -> tuple[Floats, Floats]:
+    """Return base's expected cost of each call of both sides, always positive; 1 where there is no annotation."""
+    if question.annotation is None:
+        return np.ones(len(question.base)), np.ones(len(question.head))
+    base = question.annotation.predict(columns(question.base))
+    head = question.annotation.predict(columns(question.head))
+    cost = question.base.metrics[question.metric]
+    known = cost[np.isfinite(cost) & (cost > 0)]
+    # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
+    least = max(float(np.quantile(known, 0.01)) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
+    return np.fmax(base, least), np.fmax(head, least)
+
+
+def _sizes(question: Question, expected: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return a size of each call by which to group calls: base's expected cost; where that is constant, the feature that varies most.
+
+    A cost that did not depend on its inputs in base may do so in head.
+    """
+    if np.ptp(expected[0]) > 0:
+        return expected
+    widest, sizes = 1.0, expected
+    for name, base in columns(question.base).items():
+        head = columns(question.head).get(name)
+        if head is None or np.nanmin(base, initial=np.inf) < 0 or np.nanmin(head, initial=np.inf) < 0:
+            continue
+        low, high = np.nanquantile(base, (0.05, 0.95)) if np.isfinite(base).any() else (0.0, 0.0)
+        if (spread := (1 + high) / (1 + low)) > widest:
+            widest, sizes = float(spread), (1 + np.nan_to_num(base), 1 + np.nan_to_num(head))
+    return sizes
+
+
+def _run_means(table: SampleTable, values: Floats) -> tuple[Ints, Floats]:
+    """Return (runs, weighted mean of `values` per run); a sampled call stands for `weight` calls."""
+    runs, place = np.unique(table.run, return_inverse=True)
+    present = np.isfinite(values)
+    weight = np.where(present, table.weight, 0.0)
+    sums = np.bincount(place, weight * np.where(present, values, 0.0), len(runs))
+    totals = np.bincount(place, weight, len(runs))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return runs, sums / totals
+
+
+def _point_of(table: SampleTable, runs: Ints) -> Ints:
+    order = np.argsort(table.run, kind="stable")
+    points: Ints = table.point[order[np.searchsorted(table.run, runs, sorter=order)]]
+    return points
+
+
+def _mix_by_point(question: Question, expected: tuple[Floats, Floats]) -> dict[int, float]:
+    """Return, per point on both sides, base's expected cost of head's calls over that of base's calls."""
+    sides = []
+    for table, values in zip((question.base, question.head), expected, strict=True):
+        runs, means = _run_means(table, values)
+        sides.append((_point_of(table, runs), means))
+    (base_points, base), (head_points, head) = sides
+    mix = {}
+    for point in np.intersect1d(base_points, head_points).tolist():
+        before, after = base[base_points == point], head[head_points == point]
+        mix[point] = float(np.median(after) / np.median(before)) if clear_shift(before, after) else 1.0
+    return mix
+
+
+def _mix_ratio(question: Question, expected: tuple[Floats, Floats], ledger: Ledger, config: CompareConfig) -> Ratio | None:
+    groups = []
+    for table, values in zip((question.base, question.head), expected, strict=True):
+        runs, means = _run_means(table, values)
+        groups.append((runs, _point_of(table, runs), np.log(means)))
+    seen = contrast(_paired_groups(groups[0], groups[1], ledger))
+    return as_ratio(seen, config.confidence) if seen else None
+
+
+def _equal_inputs(
+    question: Question, expected: tuple[Floats, Floats], strata: Sequence[Stratum]
+) -> tuple[list[Stratum], tuple[Ints, Ints]]:
+    """Keep the calls whose inputs occur on both sides; return the strata and each call's octave of expected cost.
+
+    Where the inputs moved, head's calls at a point have no equals in base's calls at that point, but in those of another.
+    """
+    octaves = tuple(np.floor(np.log(side) / OCTAVE).astype(np.int64) for side in expected)
+    shared = np.intersect1d(octaves[0], octaves[1])
+    base, head = np.isin(octaves[0], shared), np.isin(octaves[1], shared)
+    kept = [Stratum(each.name, each.base & base, each.head & head) for each in strata]
+    kept = [each for each in kept if each.base.any() and each.head.any()]
+    return ([each for each in kept if _octaves_shared(each, octaves[0], octaves[1])] if len(shared) else []), (octaves[0], octaves[1])
+
+
+def _octaves_shared(stratum: Stratum, base: Ints, head: Ints) -> bool:
+    return len(np.intersect1d(base[stratum.base], head[stratum.head])) > 0
+
+
+def _misfit(octaves: Ints, ratios: Floats) -> float:
+    """Return by how much base's annotation misses base itself, as a standard deviation over octaves of cost (log scale)."""
+    middles = [float(np.nanmedian(ratios[octaves == octave])) for octave in np.unique(octaves)]
+    return math.sqrt(float(np.mean(np.square(middles)))) if middles else 0.0
+
+
+def _widened(seen: Contrast, misfit: float) -> Contrast:
+    if misfit == 0:
+        return seen
+    error = math.hypot(seen.error, misfit)
+    return Contrast(seen.effect, error, seen.freedom, seen.agreement, seen.runs_base, seen.runs_head)
+
+
+def _pairs(stratum: Stratum, question: Question, ratios: tuple[Floats, Floats], labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
+    """Return the stratum's runs as pairs, one per label (workload point, or octave of cost)."""
+    base = _run_medians(question.base.run[stratum.base], labels[0][stratum.base], ratios[0][stratum.base])
+    head = _run_medians(question.head.run[stratum.head], labels[1][stratum.head], ratios[1][stratum.head])
+    return _paired_groups(base, head, ledger)
+
+
+def _run_medians(runs: Ints, labels: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return (run, label, median of `values`) per combination that occurs; absent values are left out."""
+    present = np.isfinite(values)
+    runs, labels, values = runs[present], labels[present], values[present]
+    order = np.lexsort((values, labels, runs))
+    runs, labels, values = runs[order], labels[order], values[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(runs) != 0) | (np.diff(labels) != 0)]) if len(runs) else np.empty(0, np.int64)
+    counts = np.diff(np.r_[first, len(runs)])
+    medians = 0.5 * (values[first + (counts - 1) // 2] + values[first + counts // 2])
+    return runs[first], labels[first], medians
+
+
+def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floats], ledger: Ledger) -> list[Pair]:
+    return [
+        Pair(*(Group(values[of == label], ledger.blocks(runs[of == label])) for runs, of, values in (base, head)))
+        for label in np.intersect1d(base[1], head[1])
+    ]
+
+
+def _mean_contrast(question: Question, expected: tuple[Floats, Floats], ledger: Ledger) -> list[StratumContrast]:
+    """Return the contrast of mean costs, out of the exact sums where they are kept, corrected for the input mix."""
+    pairs = []
+    column = ledger.place[question.base.function]
+    for point in ledger.points:
+        groups = []
+        for book, table, values in zip(ledger.pair(point), (question.base, question.head), expected, strict=True):
+            sums = book.sums(question.metric)
+            if sums is None:
+                return []
+            runs, means = _run_means(table, values)
+            by_run = dict(zip(runs.tolist(), means.tolist(), strict=True))
+            calls = book.calls[:, column]
+            share = np.array([by_run.get(run.id, np.nan) for run in book.runs])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                mean = np.log(sums[:, column] / calls / share)
+            groups.append(book.group(mean))
+        pairs.append(Pair(*groups))
+    seen = contrast(pairs)
+    return [StratumContrast("mean of all calls", seen, True)] if seen else []
+
+
+def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
+    """Return whether the stratum's calls cost a material share of a run on either side, at some point."""
+    column = ledger.place[question.base.function]
+    for point in ledger.points:
+        for book, table, mask in zip(ledger.pair(point), (question.base, question.head), (stratum.base, stratum.head), strict=True):
+            sums = book.sums(question.metric)
+            if sums is None:
+                return True
+            here = table.point == point
+            cost = np.nan_to_num(table.metrics[question.metric]) * table.weight
+            whole = float(cost[here].sum())
+            share = float(cost[here & mask].sum()) / whole if whole > 0 else 0.0
+            own = float(np.median(sums[:, column])) * share
+            if own > 0 and own >= MATERIAL * _whole_run(book.cost_ns, sums, question.metric):
+                return True
+    return False
+
+
+def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
+    """Return what a whole run costs in a metric: its time, or the sum over all functions of a count."""
+    return cost_ns if METRICS[metric].unit == "ns" else float(np.median(sums.sum(axis=1)))
+
+
+def _worst(found: Sequence[StratumContrast], question: Question, config: CompareConfig) -> StratumContrast | None:
+    """Return the stratum that differs most beyond doubt; all calls where none does."""
+    if not found:
+        return None
+    count = _tested(found)
+
+    def beyond(each: StratumContrast) -> float:
+        low, high = each.contrast.interval(config.confidence, count)
+        return max(low, -high) if each.material else -math.inf
+
+    best = max(found, key=beyond)
+    return best if beyond(best) > 0 else found[0]
+
+
+def resolved(comparison: Comparison, base: SampleTable) -> bool:
+    """Return whether the difference of a typical call's time is large enough for the clock."""
+    if METRICS[comparison.metric].unit != "ns" or comparison.worst is None:
+        return True
+    cost = base.metrics[comparison.metric]
+    # The calls that make most of the cost, not the typical ones.
+    typical = float(np.nansum(cost * cost) / max(float(np.nansum(cost)), 1.0))
+    return typical * abs(math.expm1(min(comparison.worst.contrast.effect, 50.0))) >= RESOLUTION_NS

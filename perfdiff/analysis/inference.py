@@ -1,0 +1,195 @@
+"""Two-sample inference on runs: does head differ from base, by how much, and what could have been seen at all.
+
+The run is the unit: calls of one run share its address layout, its neighbours and its clock, so only runs count as independent.
+All values are logarithms of ratios, so that noise is additive and an effect is a factor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.records.schema import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+# Values further than this many (robust) standard deviations from their side's median are pulled in to it: one run that was preempted
+# shall not hide a change that all others show. At 4 the t-test keeps its level under normal noise with 5 runs a side (simulated).
+OUTLIER_SD = 4.0
+MAD_TO_SD = 1.4826  # of normal noise
+OUTLIER_RUNS = 5  # with fewer, no run can be told to be the outlier
+# From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
+PAIRED_BLOCKS = 8
+SPLITS = 200  # of one side's runs against each other, for the noise floor
+FLOOR_QUANTILE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule; outliers already `clipped`."""
+
+    values: Floats
+    blocks: Ints
+    clipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Base's and head's runs at one workload point."""
+
+    base: Group
+    head: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Head minus base: `effect` with standard error and degrees of freedom; `agreement` is the share of run pairs where head is larger."""
+
+    effect: float
+    error: float
+    freedom: float
+    agreement: float
+    runs_base: int
+    runs_head: int
+
+    @property
+    def p(self) -> float:
+        """Return the two-sided p-value of no difference (Student's t)."""
+        from scipy.special import stdtr
+
+        if self.error == 0:
+            return 0.0 if self.effect else 1.0
+        return float(2 * stdtr(self.freedom, -abs(self.effect) / self.error))
+
+    def interval(self, confidence: float, comparisons: int = 1) -> tuple[float, float]:
+        """Return the interval of the effect that holds for `comparisons` contrasts at once (Bonferroni)."""
+        half = self.half_width(confidence, comparisons)
+        return self.effect - half, self.effect + half
+
+    def half_width(self, confidence: float, comparisons: int = 1) -> float:
+        """Return half the width of `interval`."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, 1 - (1 - confidence) / (2 * comparisons))) * self.error if self.error else 0.0
+
+
+def contrast(pairs: Sequence[Pair]) -> Contrast | None:
+    """Return head minus base over `pairs`, each point with the same weight, or None if no point has two runs a side.
+
+    Outliers are pulled in, the variances of both sides pooled per point, and the points' errors combined with
+    Welch and Satterthwaite's degrees of freedom.
+    """
+    usable = [pair for pair in pairs if min(len(pair.base.values), len(pair.head.values)) >= 2]
+    if not usable:
+        return None
+    usable = _pull_in(usable)
+    parts = [_point_contrast(pair) for pair in usable]
+    variances = np.array([part[1] for part in parts]) / len(parts) ** 2
+    freedoms = np.array([part[2] for part in parts])
+    variance = float(variances.sum())
+    return Contrast(
+        effect=float(np.mean([part[0] for part in parts])),
+        error=math.sqrt(variance),
+        freedom=variance**2 / float((variances**2 / freedoms).sum()) if variance else float(freedoms.sum()),
+        agreement=float(np.mean([_agreement(pair) for pair in usable])),
+        runs_base=sum(len(pair.base.values) for pair in usable),
+        runs_head=sum(len(pair.head.values) for pair in usable),
+    )
+
+
+def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
+    """Clip every side's values around its median; the scale comes from all points and both sides, for a few runs say little about it."""
+    groups = [group for pair in pairs for group in (pair.base, pair.head)]
+    residuals = np.concatenate([group.values - np.median(group.values) for group in groups])
+    # A median takes one degree of freedom from each group.
+    scale = MAD_TO_SD * float(np.median(np.abs(residuals))) * len(residuals) / (len(residuals) - len(groups))
+    if scale == 0:
+        return list(pairs)
+    return [Pair(_clipped(pair.base, OUTLIER_SD * scale), _clipped(pair.head, OUTLIER_SD * scale)) for pair in pairs]
+
+
+def _clipped(group: Group, reach: float) -> Group:
+    if len(group.values) < OUTLIER_RUNS:
+        return group
+    middle = float(np.median(group.values))
+    outside = int((np.abs(group.values - middle) > reach).sum())
+    return Group(np.clip(group.values, middle - reach, middle + reach), group.blocks, outside)
+
+
+def _point_contrast(pair: Pair) -> tuple[float, float, float]:
+    """Return (effect, variance of the effect, degrees of freedom) at one point."""
+    base, head = pair.base.values, pair.head.values
+    # A clipped value says less than a whole one: the variance grows as that of a Winsorised mean does (Yuen 1974).
+    runs = len(base) + len(head)
+    whole = max(runs - pair.base.clipped - pair.head.clipped, 3)
+    loss = ((runs - 2) / (whole - 2)) ** 2
+    shared = np.intersect1d(pair.base.blocks, pair.head.blocks)
+    if len(shared) >= PAIRED_BLOCKS:
+        differences = _block_means(pair.head, shared) - _block_means(pair.base, shared)
+        return float(differences.mean()), loss * float(differences.var(ddof=1)) / len(shared), len(shared) - 1.0
+    freedom = runs - 2.0
+    squares = float(((base - base.mean()) ** 2).sum() + ((head - head.mean()) ** 2).sum())
+    return float(head.mean() - base.mean()), loss * squares / freedom * (1 / len(base) + 1 / len(head)), freedom
+
+
+def _block_means(group: Group, blocks: Ints) -> Floats:
+    member = group.blocks[None, :] == blocks[:, None]
+    means: Floats = (member * group.values).sum(axis=1) / member.sum(axis=1)
+    return means
+
+
+def _agreement(pair: Pair) -> float:
+    difference = pair.head.values[:, None] - pair.base.values[None, :]
+    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+
+
+def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
+    """Return the effect that base shows against base, and head against head, by chance alone (log scale).
+
+    The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
+    scaled from halves to whole sides.
+    """
+    rng = np.random.default_rng(seed)
+    usable = [pair for pair in _pull_in(list(pairs)) if min(len(pair.base.values), len(pair.head.values)) >= 2]
+    differences = [
+        np.mean([_split_differences(side, rng) for side in sides], axis=0)
+        for sides in ([pair.base.values for pair in usable], [pair.head.values for pair in usable])
+        if sides
+    ]
+    return float(np.quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE)) if differences else math.inf
+
+
+def _split_differences(values: Floats, rng: np.random.Generator) -> Floats:
+    n = len(values)
+    half = n // 2
+    shuffled = values[np.argsort(rng.random((SPLITS, n)), axis=1)]
+    scale = math.sqrt((2 / n) / (1 / half + 1 / (n - half)))
+    differences: Floats = (shuffled[:, :half].mean(axis=1) - shuffled[:, half:].mean(axis=1)) * scale
+    return differences
+
+
+def false_discovery(p: Sequence[float]) -> Floats:
+    """Return Benjamini and Hochberg's q-value of each p-value (1995, step-up)."""
+    values = np.asarray(p, dtype=np.float64)
+    if not len(values):
+        return values
+    order = np.argsort(values)
+    stepped = values[order] * len(values) / np.arange(1, len(values) + 1)
+    q = np.empty_like(values)
+    q[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
+    return q
+
+
+def clear_shift(base: Floats, head: Floats) -> bool:
+    """Return whether counts moved beyond any doubt: the gap between both sides' runs exceeds the spread within either.
+
+    Counts of deterministic code do not vary at all, and every difference is clear; counts that depend on timing must part.
+    """
+    if min(len(base), len(head)) < 2:
+        return False
+    gap = max(head.min() - base.max(), base.min() - head.max())
+    return bool(gap > max(np.ptp(base), np.ptp(head)) and gap > 0)

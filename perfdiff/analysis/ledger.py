@@ -1,0 +1,136 @@
+"""The exact sums of an experiment as matrices: per point and side, runs × functions, and calls from function to function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.inference import Group
+from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
+
+    `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` (r, f + 1, f + 1) counts
+    calls [run, callee, caller]; index f is the start of a thread.
+    """
+
+    runs: tuple[Run, ...]
+    calls: Floats
+    self_ns: Floats
+    wall_ns: Floats
+    other: Mapping[str, Floats]
+    edges: Floats
+
+    @property
+    def blocks(self) -> Ints:
+        """Return the block of every run, (r,)."""
+        return np.array([run.block for run in self.runs], dtype=np.int64)
+
+    @property
+    def cost_ns(self) -> float:
+        """Return the median cost of a run: CPU time, or wall time where the program mostly waits."""
+        return float(np.median([max(run.cpu_ns, run.wall_ns) for run in self.runs])) if self.runs else 0.0
+
+    def sums(self, metric: str) -> Floats | None:
+        """Return the sums (r, f) of a metric over all calls of a run, or None where it was not kept."""
+        match metric:
+            case "wall_ns":
+                return self.wall_ns
+            case "self_ns":
+                return self.self_ns
+            case _:
+                return self.other.get(metric)
+
+    def group(self, values: Floats) -> Group:
+        """Return `values` (r,) with the blocks of their runs; runs without a value are left out."""
+        present = np.isfinite(values)
+        return Group(values[present], self.blocks[present])
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The books of all points on both sides; `ids` (f,) are the functions' probe numbers, `place` maps them to columns."""
+
+    ids: tuple[int, ...]
+    place: Mapping[int, int]
+    books: Mapping[tuple[int, Side], Book]
+    points: tuple[int, ...]
+    block_of: Mapping[int, int]
+
+    def blocks(self, runs: Ints) -> Ints:
+        """Return the block of each run by its id."""
+        return np.array([self.block_of.get(run, -1) for run in runs.tolist()], dtype=np.int64)
+
+    def pair(self, point: int) -> tuple[Book, Book]:
+        """Return base's and head's books of a point."""
+        return self.books[point, Side.BASE], self.books[point, Side.HEAD]
+
+    def cost_ns(self, point: int) -> float:
+        """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
+        return max(book.cost_ns for book in self.pair(point))
+
+    def calls(self, function: int, side: Side) -> float | None:
+        """Return the calls of a function in one run of each point, or None if it never ran on that side."""
+        column = self.place[function]
+        total = sum(float(np.median(self.books[point, side].calls[:, column])) for point in self.points)
+        return total or None
+
+
+def open_ledger(experiment: Experiment) -> Ledger:
+    """Return the experiment's sums of the timed runs (of the survey's runs if nothing was timed) at points with runs on both sides."""
+    phase = Phase.TIMED if any(run.phase is Phase.TIMED for run in experiment.runs) else Phase.SURVEY
+    runs: dict[tuple[int, Side], list[Run]] = {}
+    for run in experiment.runs:
+        if run.phase is phase:
+            runs.setdefault((run.point, run.side), []).append(run)
+    points = tuple(point.id for point in experiment.points if all((point.id, side) in runs for side in Side))
+    ids = tuple(function.id for function in experiment.functions)
+    place = {function: column for column, function in enumerate(ids)}
+    columns = _lookup(place)
+    books = {(point, side): _book(experiment, runs[point, side], columns, len(ids)) for point in points for side in Side}
+    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs})
+
+
+def _lookup(place: Mapping[int, int]) -> Ints:
+    """Return probe number -> column; -1 for numbers that are no function's."""
+    table = np.full(max(place, default=0) + 2, -1, dtype=np.int64)
+    table[list(place)] = list(place.values())
+    return table
+
+
+def _book(experiment: Experiment, runs: list[Run], columns: Ints, width: int) -> Book:
+    rows = np.full(max(run.id for run in experiment.runs) + 1, -1, dtype=np.int64)
+    rows[[run.id for run in runs]] = np.arange(len(runs))
+    totals, edges = experiment.totals, experiment.edges
+
+    def column(ids: Ints) -> Ints:
+        found: Ints = columns[np.minimum(ids, len(columns) - 1)]
+        return found
+
+    keep = (rows[totals.run] >= 0) & (column(totals.function) >= 0)
+    at = (rows[totals.run[keep]], column(totals.function[keep]))
+
+    def matrix(values: Floats) -> Floats:
+        sums = np.zeros((len(runs), width))
+        np.add.at(sums, at, np.nan_to_num(values[keep]))
+        return sums
+
+    start = width
+    caller = np.where(edges.caller == 0, start, column(edges.caller))
+    callee = column(edges.callee)
+    counted = (rows[edges.run] >= 0) & (caller >= 0) & (callee >= 0)
+    calls = np.zeros((len(runs), width + 1, width + 1))
+    np.add.at(calls, (rows[edges.run[counted]], callee[counted], caller[counted]), edges.calls[counted])
+    return Book(
+        runs=tuple(runs),
+        calls=matrix(totals.calls),
+        self_ns=matrix(totals.self_ns),
+        wall_ns=matrix(totals.wall_ns),
+        other={name: matrix(values) for name, values in totals.other.items()},
+        edges=calls,
+    )
