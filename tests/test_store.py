@@ -105,5 +105,5 @@ def test_another_format_version_is_refused(tmp_path: Path, experiment: Experimen
     store.save(tmp_path / "x", experiment, [])
     path = tmp_path / "x" / "experiment.json"
     path.write_text(path.read_text().replace("perfdiff.experiment/1", "perfdiff.experiment/9"))
-    with pytest.raises(RecordingError, match="perfdiff.experiment/9"):
+    with pytest.raises(RecordingError, match=r"perfdiff\.experiment/9"):
         store.load(tmp_path / "x")

@@ -1,0 +1,190 @@
+"""Scheduling, running and choosing probes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfdiff.collect import schedule, survey, workloads
+from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.survey import Priority, Survey
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import WorkloadError
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition
+from perfdiff.records.schema import Change, Phase, Point, Side
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., Command]:
+    def make(text: str, timeout_s: float = 30.0, exit_codes: tuple[int, ...] = (0,)) -> Command:
+        return Command(text, tmp_path, {"PATH": os.environ["PATH"]}, timeout_s, exit_codes, "head, point")
+
+    return make
+
+
+def definition(name: str) -> FunctionDefinition:
+    empty: frozenset[str] = frozenset()
+    return FunctionDefinition(name, name, (name,), "a.c", 1, 0, 1, 2, "", "", "", empty, empty, empty, empty, (), (), None)
+
+
+def pair(name: str, change: Change) -> Counterpart:
+    return Counterpart(definition(name), definition(name), change, (), ())
+
+
+def surveyed(calls: dict[int, float], self_ns: dict[int, tuple[float, float]], edges: set[tuple[int, int]] = set()) -> Survey:  # noqa: B006
+    return Survey(
+        cells=((0, Side.BASE), (0, Side.HEAD)),
+        cpu_ns=np.array([1e9, 1e9]),
+        calls={function: np.array([count, count]) for function, count in calls.items()},
+        self_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
+        wall_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
+        executions={},
+        edges=frozenset(edges),
+    )
+
+
+def test_points_are_all_combinations_with_quoted_values() -> None:
+    found = workloads.points([WorkloadConfig("w", "./p {n} {mode} {{x}} ${HOME}", {"n": (1, 2), "mode": ("a b",)})])
+    assert [point.command for point in found] == ["./p 1 'a b' {{x}} ${HOME}", "./p 2 'a b' {{x}} ${HOME}"]
+    assert [point.parameters for point in found] == [{"n": 1, "mode": "a b"}, {"n": 2, "mode": "a b"}]
+
+
+def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> None:
+    points = [Point(i, "w", {}, "") for i in range(5)]
+    block = schedule.timed_block(points, 1, seed=3)
+    assert Counter((slot.point.id, slot.side) for slot in block) == Counter({(i, side): 1 for i in range(5) for side in Side})
+    assert all(block[i].point is block[i + 1].point for i in range(0, 10, 2))
+    assert schedule.timed_block(points, 1, seed=3) == block
+    orders = {tuple((slot.point.id, slot.side) for slot in schedule.timed_block(points, i, seed=3)) for i in (1, 2, 4, 5)}
+    assert len(orders) == 4
+    assert {slot.phase for slot in schedule.timed_block(points, 0, seed=3)} == {Phase.PLAIN, Phase.TIMED}
+
+
+def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
+    executor = ProcessExecutor()
+    first = executor.execute(command("i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo done"))
+    assert first.cpu_ns > 1e6
+    assert first.wall_ns >= first.cpu_ns * 0.8
+    assert first.max_rss_bytes > 1e5
+    assert executor.execute(command("echo done")).output == first.output
+    assert executor.execute(command("echo other")).output != first.output
+
+
+def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:
+    execution = ProcessExecutor().execute(command("head -c 1000000000 /dev/zero"))
+    assert execution.wall_ns < 60e9
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "says"),
+    [
+        ("echo broken >&2; exit 3", "workload-failed", "exited 3"),
+        ("kill -SEGV $$", "workload-crashed", "SIGSEGV"),
+        ("sh -c 'kill -ABRT $$'; exit 134", "workload-crashed", "SIGABRT"),
+    ],
+)
+def test_a_failing_workload_is_named(command: Callable[..., Command], text: str, slug: str, says: str) -> None:
+    with pytest.raises(WorkloadError, match=says) as caught:
+        ProcessExecutor().execute(command(text))
+    assert caught.value.slug == slug
+    assert "head, point" in str(caught.value)
+
+
+def test_an_accepted_exit_code_is_no_failure(command: Callable[..., Command]) -> None:
+    assert ProcessExecutor().execute(command("exit 3", exit_codes=(0, 3))).wall_ns > 0
+
+
+def test_a_hanging_workload_is_ended_with_all_its_children(command: Callable[..., Command]) -> None:
+    started = time.monotonic()
+    with pytest.raises(WorkloadError, match=r"did not end within 0\.3 s") as caught:
+        ProcessExecutor().execute(command("sleep 60 & sleep 60", timeout_s=0.3))
+    assert caught.value.slug == "workload-timeout"
+    assert time.monotonic() - started < 20
+
+
+def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command], tmp_path: Path) -> None:
+    ProcessExecutor().execute(command("sleep 60 & echo $! > pid"))
+    pid = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and Path(f"/proc/{pid}").exists():
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        if state == "Z":
+            break
+        time.sleep(0.01)
+    else:
+        assert not Path(f"/proc/{pid}").exists()
+
+
+class CountingExecutor:
+    """Runs nothing; keeps the commands."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+
+    def execute(self, command: Command) -> Execution:
+        self.commands.append(command)
+        return Execution(1e6, 1e6, 1e6, None, None, "digest")
+
+
+def test_probed_runs_are_steered_and_plain_runs_are_not(tmp_path: Path) -> None:
+    executor = CountingExecutor()
+    plan = tmp_path / "x.plan"
+    targets = {(phase, side): Target(tmp_path, None if phase is Phase.PLAIN else plan) for phase in Phase for side in Side}
+    room = tmp_path / "room"
+    room.mkdir()
+    collector = Collector(targets, {"w": WorkloadConfig("w", "x")}, {"HOME": "/h"}, executor, room, 1)
+    slots = schedule.timed_block([Point(0, "w", {}, "x")], 0, seed=1)
+    runs = [run for run, recordings in collector.collect(slots, lambda text: None) if recordings == []]
+    assert [run.id for run in runs] == [0, 1, 2, 3]
+    for run, made in zip(runs, executor.commands, strict=True):
+        steered = {name for name in made.environment if name.startswith("PERFDIFF_")}
+        assert steered == (set() if run.phase is Phase.PLAIN else {"PERFDIFF_OUT", "PERFDIFF_PLAN", "PERFDIFF_SEED"})
+        assert made.environment["HOME"] == "/h"
+    assert list(room.iterdir()) == []
+
+
+def test_suspects_are_probed_first_and_always() -> None:
+    pairs = {1: pair("hot", Change.CHANGED), 2: pair("caller", Change.CALLER), 3: pair("idle", Change.UNCHANGED)}
+    chosen = survey.choose(surveyed({1: 1e8, 2: 10.0, 3: 5.0}, {1: (5e8, 5e8)}), pairs, {}, overhead=0.02)
+    by_id = {choice.id: choice for choice in chosen}
+    assert by_id[1].priority is Priority.SUSPECT
+    assert by_id[1].period == survey.PERIODS[-1]
+    assert 3 not in by_id
+
+
+def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
+    pairs = {i: pair(f"f{i}", Change.CALLER) for i in range(1, 6)}
+    seen = surveyed({1: 1e3, 2: 3e5, 3: 1e6, 4: 1e7, 5: 1e9}, {})
+    chosen = {choice.id: choice.period for choice in survey.choose(seen, pairs, {}, overhead=0.02)}
+    cost = sum(
+        seen.calls[i][0] * (survey.PROBE_NS if period == 1 else survey.COUNTED_NS + survey.PROBE_NS / period)
+        for i, period in chosen.items()
+    )
+    assert cost <= 0.02 * 1e9
+    assert chosen[1] == 1
+    assert chosen[3] > 1
+    assert 5 not in chosen
+
+
+def test_an_unchanged_function_is_probed_when_its_time_moved_and_so_is_who_calls_it() -> None:
+    pairs = {1: pair("moved", Change.UNCHANGED), 2: pair("main", Change.UNCHANGED), 3: pair("same", Change.UNCHANGED)}
+    seen = surveyed({1: 10.0, 2: 1.0, 3: 10.0}, {1: (1e7, 9e7), 3: (5e7, 5e7)}, {(0, 2), (2, 1), (2, 3)})
+    chosen = {choice.id: choice.priority for choice in survey.choose(seen, pairs, {}, overhead=0.02)}
+    assert chosen == {1: Priority.MOVED, 2: Priority.ANCESTOR}
+
+
+def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
+    pairs = {1: pair("f", Change.CHANGED)}
+    seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})
+    executions = {(side, 1): np.array([1.0, 1e5]) for side in Side}
+    seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, executions, seen.edges)
+    (choice,) = survey.choose(seen, pairs, {(side, 1): 2 for side in Side}, overhead=0.02)
+    assert choice.branches == {Side.BASE: (0,), Side.HEAD: (0,)}
+    assert choice.detail

@@ -1,0 +1,52 @@
+"""Every fixture program, from git to verdict: the right answer, the guilty function first, the class on both sides."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from programs import Case, cases, repository
+
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Findings, FunctionFinding
+from perfdiff.progress import Silent
+
+pytestmark = pytest.mark.integration
+
+
+def compare(case: Case, folder: Path, cache: Path, *revisions: str) -> Findings:
+    checkout = repository(case, folder)
+    config = configuration.load(checkout, environment={})
+    request = pipeline.Request(checkout, revisions, config, cache, dict(os.environ))
+    return pipeline.compare(request, Silent()).findings
+
+
+def named(findings: Findings, name: str) -> FunctionFinding:
+    found = [function for function in findings.functions if function.info.name.split("(")[0].split("::")[-1].split("<")[0] == name]
+    assert len(found) == 1, [function.info.name for function in findings.functions]
+    return found[0]
+
+
+def summary(findings: Findings) -> str:
+    rows = [findings.sentence]
+    for function in findings.functions:
+        metric = function.metrics.get("wall_ns")
+        ratio = metric.ratio if metric else None
+        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {ratio}")
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
+    findings = compare(case, tmp_path / "program", tmp_path / "cache", "base", "head")
+    expected = case.expected
+    assert findings.verdict == expected["verdict"], summary(findings)
+    if "guilty" in expected:
+        guilty = named(findings, expected["guilty"])
+        assert guilty.rank == 1, summary(findings)
+        assert guilty.info.change == expected.get("change", guilty.info.change)
+    judged = expected.get("guilty") or expected.get("function")
+    for side, cost_class in expected.get("class", {}).items():
+        annotation = getattr(named(findings, judged).metrics["wall_ns"], side)
+        assert annotation.cost_class == cost_class, (side, annotation)
