@@ -120,14 +120,16 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Cost over an input, both sides. `caption` says what is drawn and what is not."""
+    """Cost over an input, or shares of calls over their cost. `caption` says what is drawn; units are those of `units.quantity`."""
 
     title: str
     caption: str
     x_label: str
     y_label: str
-    x_unit: str  # "ns", "bytes", "count" or "share"
+    x_unit: str
     y_unit: str
+    x_log: bool
+    y_log: bool
     series: tuple[Series, ...]
 
 
