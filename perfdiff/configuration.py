@@ -141,9 +141,9 @@ def _table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: 
 def _check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str], keys: Keys) -> None:
     for key in table:
         if key not in known:
-            where = f" in [{keys[0]}]" if keys else ""
+            where = f"in [{keys[0]}]" if keys else "at the top"
             raise ConfigError(
-                f"{source.place((*keys, key))}: unknown key '{key}'{where}{nearest(key, known)}; valid keys are {', '.join(known)}",
+                f"{source.place((*keys, key))}: unknown key '{key}'; {where} there are {', '.join(known)}{nearest(key, known)}",
                 slug="config-key",
             )
 
@@ -241,11 +241,11 @@ def _check_places(command: str, parameters: Mapping[str, object], place: str, re
     places = set(PLACE.findall(command))
     for name in sorted(places - set(parameters)):
         raise ConfigError(
-            f"{place}: '{{{name}}}' in '{command}' has no parameter{nearest(name, parameters)}; {remedy}", slug="config-parameter"
+            f"{place}: '{{{name}}}' in '{command}' has no parameter; {remedy}{nearest(name, parameters)}", slug="config-parameter"
         )
     for name in sorted(set(parameters) - places):
         raise ConfigError(
-            f"{place}: parameter '{name}' has no place in '{command}'{nearest(name, places)}; write {{{name}}} where its value goes",
+            f"{place}: parameter '{name}' has no place in '{command}'; write {{{name}}} where its value goes{nearest(name, places)}",
             slug="config-parameter",
         )
 
@@ -254,7 +254,7 @@ def _selected(workloads: tuple[WorkloadConfig, ...], names: tuple[str, ...]) -> 
     known = [workload.name for workload in workloads]
     for name in names:
         if name not in known:
-            raise ConfigError(f"no workload is named '{name}'{nearest(name, known)}; there are {', '.join(known)}", slug="config-workload")
+            raise ConfigError(f"no workload is named '{name}'; there are {', '.join(known)}{nearest(name, known)}", slug="config-workload")
     return tuple(workload for workload in workloads if not names or workload.name in names)
 
 

@@ -1,0 +1,285 @@
+"""The configuration: where it is found, what wins, and how errors name the place to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from perfdiff import buildsystem, configuration, settings, tomlfile
+from perfdiff.config import BuildConfig, CompareConfig, Config, ProbeConfig, WorkloadConfig
+from perfdiff.configuration import Overrides
+from perfdiff.errors import ConfigError
+
+GOOD = """\
+[build]
+command = "make -j2"   # runs in the worktree
+overlay = ["bench/"]
+
+[[workload]]
+name = "sort"
+command = "./bench/sort {n} {mode}"
+parameters = { n = [1000, 3000], mode = ["fast", "slow"] }
+runs = 12
+
+[[workload]]
+name = "parse"
+command = "./bench/parse"
+
+[compare]
+min_effect = 0.1
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return the top of a checkout, as far as the configuration looks at one."""
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def load(
+    directory: Path, text: str | None = None, *, overrides: Overrides | None = None, environment: Mapping[str, str] | None = None
+) -> Config:
+    if text is not None:
+        (directory / "perfdiff.toml").write_text(text, encoding="utf-8")
+    return configuration.load(directory, overrides=overrides, environment=environment or {})
+
+
+def error_of(directory: Path, text: str, **given: object) -> tuple[str, str]:
+    with pytest.raises(ConfigError) as raised:
+        load(directory, text, **given)  # type: ignore[arg-type]
+    return str(raised.value), raised.value.slug
+
+
+def test_file_is_read_with_defaults_for_the_rest(checkout: Path) -> None:
+    config = load(checkout, GOOD)
+    assert config == Config(
+        build=BuildConfig("make -j2", overlay=("bench/",)),
+        workloads=(
+            WorkloadConfig("sort", "./bench/sort {n} {mode}", {"n": (1000, 3000), "mode": ("fast", "slow")}, runs=12),
+            WorkloadConfig("parse", "./bench/parse"),
+        ),
+        compare=CompareConfig(min_effect=0.1),
+        source=str(checkout / "perfdiff.toml"),
+    )
+    assert all(type(value) is int for value in config.workloads[0].parameters["n"])
+
+
+@pytest.mark.parametrize(
+    ("section", "values"),
+    [("build", BuildConfig), ("probes", ProbeConfig), ("compare", CompareConfig), ("workload", WorkloadConfig)],
+)
+def test_every_value_of_the_configuration_has_a_setting(section: str, values: type) -> None:
+    known = settings.WORKLOAD if section == "workload" else settings.SECTIONS[section]
+    assert set(known) == {field.name for field in fields(values)}
+
+
+def test_file_is_found_upward_to_the_top_of_the_checkout(checkout: Path) -> None:
+    (checkout / "perfdiff.toml").write_text(GOOD)
+    folder = checkout / "src" / "core"
+    folder.mkdir(parents=True)
+    assert load(folder).source == str(checkout / "perfdiff.toml")
+    assert configuration.project(folder) == checkout
+
+
+def test_nearest_file_wins(checkout: Path) -> None:
+    (checkout / "perfdiff.toml").write_text(GOOD)
+    folder = checkout / "library"
+    folder.mkdir()
+    config = load(folder, GOOD.replace("make -j2", "make library"))
+    assert config.build.command == "make library"
+    assert configuration.project(folder) == folder
+
+
+def test_file_above_the_checkout_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "perfdiff.toml").write_text(GOOD)
+    checkout = tmp_path / "checkout"
+    (checkout / ".git").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"no perfdiff\.toml was found"):
+        load(checkout)
+
+
+def test_table_of_pyproject_is_read(checkout: Path) -> None:
+    text = '[project]\nname = "x"\n\n[tool.perfdiff.build]\ncommand = "make"\n\n[[tool.perfdiff.workload]]\nname = "a"\ncommand = "./a"\n'
+    (checkout / "pyproject.toml").write_text(text)
+    assert load(checkout).build.command == "make"
+    (checkout / "pyproject.toml").write_text(text.replace('command = "./a"', 'comand = "./a"'))
+    with pytest.raises(ConfigError, match=r"pyproject.toml, line 9: unknown key 'comand'"):
+        load(checkout)
+
+
+def test_pyproject_of_others_is_passed_over(checkout: Path) -> None:
+    (checkout / "pyproject.toml").write_text("[project\n")
+    (checkout / "Makefile").touch()
+    assert load(checkout, overrides=Overrides(command="./a")).source is None
+
+
+def test_command_line_wins_over_environment_over_file_over_default(checkout: Path) -> None:
+    text = f"{GOOD}seed = 7\n"
+    variables = {"PERFDIFF_COMPARE_SEED": "8", "PERFDIFF_RUNS": "20", "PERFDIFF_BUILD_COMMAND": "make all"}
+    assert load(checkout, GOOD).compare.seed == 1
+    assert load(checkout, text).compare.seed == 7
+    by_environment = load(checkout, text, environment=variables)
+    assert (by_environment.compare.seed, by_environment.build.command) == (8, "make all")
+    assert [workload.runs for workload in by_environment.workloads] == [20, 20]
+    by_command_line = load(checkout, text, overrides=Overrides(seed=9, runs=30, build="ninja"), environment=variables)
+    assert (by_command_line.compare.seed, by_command_line.build.command) == (9, "ninja")
+    assert [workload.runs for workload in by_command_line.workloads] == [30, 30]
+
+
+def test_lists_come_from_the_environment_as_toml(checkout: Path) -> None:
+    config = load(checkout, GOOD, environment={"PERFDIFF_PROBES_EXCLUDE": '["third_party/*", "gen/*"]'})
+    assert config.probes.exclude == ("third_party/*", "gen/*")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says", "slug"),
+    [
+        ("runs = 12", "rums = 12", "line 9: unknown key 'rums'; in [workload] there are name, command", "config-key"),
+        ("[build]", "[biuld]", "workload; did you mean 'build'?", "config-key"),
+        ("runs = 12", 'runs = "12"', "line 9: 'runs' is \"12\"; it must be a whole number of at least 2, such as 10", "config-value"),
+        ("runs = 12", "runs = 1", "line 9: 'runs' is 1; it must be a whole number of at least 2, such as 10", "config-value"),
+        ("runs = 12", "runs = true", "line 9: 'runs' is true; it must be a whole number of at least 2, such as 10", "config-value"),
+        ("min_effect = 0.1", "min_effect = 5", "line 16: 'min_effect' is 5; it must be a share between 0 and 1", "config-value"),
+        ('["bench/"]', '"bench/"', "line 3: 'overlay' is \"bench/\"; it must be a list of paths, such as [\"bench/\"]", "config-value"),
+        ("n = [1000, 3000]", "n = 1000", "such as { n = [1000, 3000, 10000] }", "config-value"),
+        ("n = [1000, 3000]", "n = []", "it must be a table of lists of numbers or texts", "config-value"),
+        ('"parse"', '"sort"', "line 6: two workloads are named 'sort'", "config-workload"),
+        ('name = "parse"\n', "", "line 11: this [[workload]] has no 'name'", "config-workload"),
+        ("{n} ", "{size} ", "line 7: '{size}' in './bench/sort {size} {mode}' has no parameter", "config-parameter"),
+        ("{n} ", "", "line 7: parameter 'n' has no place in './bench/sort {mode}'; write {n} where its value goes", "config-parameter"),
+        ("[build]\n", "build = 3\n[other]\n", "line 2: unknown key 'other'", "config-key"),
+        ('command = "make -j2"', "command = make", "not valid TOML: Invalid value (at line 2, column 11)", "config-syntax"),
+    ],
+)  # fmt: skip
+def test_error_names_file_line_key_and_what_is_valid(checkout: Path, before: str, after: str, says: str, slug: str) -> None:
+    message, found = error_of(checkout, GOOD.replace(before, after, 1))
+    assert message.startswith(str(checkout / "perfdiff.toml"))
+    assert says in message
+    assert found == slug
+
+
+def test_key_behind_values_of_several_lines_has_its_own_line(checkout: Path) -> None:
+    text = '[build]\ncommand = """\nmake \\\n  -j2\n"""\noverlay = [\n  "a", # [build]\n  "b",\n]\ntimeout_s = -1\n'
+    message, _ = error_of(checkout, text)
+    assert "line 10: 'timeout_s' is -1; it must be a number of seconds above 0, such as 300" in message
+
+
+def test_keys_of_nested_tables_and_dotted_keys_have_lines(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('build.command = "make"\n\n[[workload]]\nname = "a"\n[workload.parameters]\nn = [1]\n\n[[workload]]\n"name" = "b"\n')
+    source = tomlfile.read(path)
+    assert source.place(("build", "command")) == f"{path}, line 1"
+    assert source.place(("workload", 0, "parameters", "n")) == f"{path}, line 6"
+    assert source.place(("workload", 1, "name")) == f"{path}, line 9"
+    assert source.place(("workload", 1, "runs")) == f"{path}, line 8"
+
+
+@pytest.mark.parametrize("text", ["workload = 3\n", '[workload]\nname = "a"\n'])
+def test_workload_that_is_no_list_is_told_how_to_be_written(checkout: Path, text: str) -> None:
+    message, slug = error_of(checkout, f'{text}[build]\ncommand = "make"\n')
+    assert "workloads are a list: write [[workload]] above each one" in message
+    assert slug == "config-value"
+
+
+def test_missing_file_named_on_the_command_line_is_an_error(checkout: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.toml: cannot be read: No such file"):
+        load(checkout, overrides=Overrides(file=checkout / "nothing.toml"))
+
+
+def test_error_in_the_environment_names_the_variable(checkout: Path) -> None:
+    message, slug = error_of(checkout, GOOD, environment={"PERFDIFF_COMPARE_FDR": "much"})
+    assert message == "environment: 'PERFDIFF_COMPARE_FDR' is \"much\"; it must be a share between 0 and 1, such as 0.05"
+    assert slug == "config-value"
+    message, slug = error_of(checkout, GOOD, environment={"PERFDIFF_COMPARE_SEDE": "1"})
+    assert message == "environment: unknown variable PERFDIFF_COMPARE_SEDE; did you mean 'PERFDIFF_COMPARE_SEED'?"
+    assert slug == "config-key"
+
+
+def test_command_on_the_command_line_is_a_workload_named_by_its_program(checkout: Path) -> None:
+    overrides = Overrides(command="MODE=fast ./bench/sort {n}", parameters={"n": (1000, 3000)}, runs=5)
+    assert load(checkout, GOOD, overrides=overrides).workloads == (
+        WorkloadConfig("sort", "MODE=fast ./bench/sort {n}", {"n": (1000, 3000)}, runs=5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (Overrides(command="./sort {n}"), "'{n}' in './sort {n}' has no parameter; give each with --param"),
+        (Overrides(command="./sort {n}", parameters={"m": (1,)}), "'{n}' in './sort {n}' has no parameter"),
+        (Overrides(command="./sort", parameters={"n": (1,)}), "parameter 'n' has no place in './sort'"),
+        (Overrides(command="./sort 'x"), "cannot be read: No closing quotation"),
+        (Overrides(command="A=1"), "names no program"),
+        (Overrides(command="./sort", workloads=("sort",)), "give one"),
+        (Overrides(workloads=("srot",)), "no workload is named 'srot'; there are sort, parse; did you mean 'sort'?"),
+        (Overrides(parameters={"k": (1,)}), "--param k: no workload has this parameter"),
+        (Overrides(runs=1), "'--runs' is 1; it must be a whole number of at least 2"),
+        (Overrides(seed=-1), "'--seed' is -1; it must be a whole number of at least 0"),
+    ],
+)
+def test_command_line_that_does_not_fit_is_an_error(checkout: Path, overrides: Overrides, says: str) -> None:
+    message, _ = error_of(checkout, GOOD, overrides=overrides)
+    assert says in message
+
+
+def test_variables_of_the_shell_are_no_places(checkout: Path) -> None:
+    config = load(checkout, GOOD, overrides=Overrides(command="./sort ${HOME} {n}", parameters={"n": (1,)}))
+    assert config.workloads[0].command == "./sort ${HOME} {n}"
+
+
+def test_named_workloads_and_given_parameters_replace_the_files(checkout: Path) -> None:
+    config = load(checkout, GOOD, overrides=Overrides(workloads=("sort",), parameters={"n": (5, 6)}))
+    assert [workload.name for workload in config.workloads] == ["sort"]
+    assert config.workloads[0].parameters == {"n": (5, 6), "mode": ("fast", "slow")}
+
+
+def test_no_workload_is_an_error_that_says_what_to_write(checkout: Path) -> None:
+    message, slug = error_of(checkout, '[build]\ncommand = "make"\n')
+    assert "no [[workload]] is configured" in message
+    assert "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}" in message
+    assert slug == "config-no-workload"
+
+
+@pytest.mark.parametrize(
+    ("files", "guess"),
+    [
+        (["Makefile"], "make -j$(nproc)"),
+        (["CMakeLists.txt", "Makefile"], "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --parallel $(nproc)"),
+        (["meson.build"], "meson setup build --buildtype=release && ninja -C build"),
+        (["configure.ac", "Makefile"], "(test -x configure || autoreconf -fi) && ./configure && make -j$(nproc)"),
+    ],
+)
+def test_build_command_is_guessed_from_the_files_and_said(checkout: Path, files: list[str], guess: str) -> None:
+    for name in files:
+        (checkout / name).touch()
+    config = load(checkout, overrides=Overrides(command="./a"))
+    assert config.build.command == guess
+    assert config.build_guessed_from == files[0]
+
+
+def test_unknown_build_system_is_an_error_that_says_what_to_write(checkout: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(checkout, overrides=Overrides(command="./a"))
+    assert raised.value.slug == "config-build"
+    assert f"write in {checkout / 'perfdiff.toml'}" in str(raised.value)
+    assert '[build]\ncommand = "make"' in str(raised.value)
+    assert buildsystem.detect(checkout) is None
+
+
+def test_neither_build_nor_workload_is_needed_where_nothing_is_measured(checkout: Path) -> None:
+    config = configuration.load(checkout, environment={"PERFDIFF_COMPARE_FDR": "0.1"}, measuring=False)
+    assert config == Config(BuildConfig(""), (), compare=CompareConfig(fdr=0.1))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("1000,3000", (1000, 3000)), ("0.5, 1e3", (0.5, 1000.0)), ("small,large", ("small", "large")), ("7", (7,)), (",", ())],
+)
+def test_parameter_values_are_numbers_where_they_can_be(text: str, values: tuple[float | str, ...]) -> None:
+    found = settings.parameter_values(text)
+    assert found == values
+    assert [type(value) for value in found] == [type(value) for value in values]
