@@ -87,7 +87,8 @@ class BuildCache:
         except BaseException:
             os.close(lock)
             raise
-        self._held[key] = lock
+        if self._held.setdefault(key, lock) != lock:  # another thread was here first
+            os.close(lock)
         return folder
 
     def _make_once(self, lock: int, folder: Path, make: Callable[[Path], None]) -> None:
@@ -119,7 +120,7 @@ class BuildCache:
     def prune(self, *, max_bytes: int | None = None, max_age_s: float | None = None) -> tuple[CacheEntry, ...]:
         """Remove folders not used for `max_age_s`, then the longest unused ones above `max_bytes` in all; return what was removed.
 
-        Folders in use by any process stay.
+        Folders in use by any process stay. Logs of failed builds go by their age.
         """
         entries = self.entries()
         total = sum(entry.size_bytes for entry in entries)
@@ -131,6 +132,10 @@ class BuildCache:
                 (self.logs / f"{entry.key}.log").unlink(missing_ok=True)
                 total -= entry.size_bytes
                 removed.append(entry)
+        if max_age_s is not None:
+            for log in self.logs.glob("*.log"):
+                if time.time() - log.stat().st_mtime > max_age_s and not (self._trees / log.stem).exists():
+                    log.unlink(missing_ok=True)
         return tuple(removed)
 
     def _remove_unfinished(self) -> None:

@@ -250,8 +250,7 @@ def main(name: str, folder: str, tree: str, header: str, runtime: str, *argument
     if call.is_configuration_check(directory) or not (call.sources or call.headers or call.links):
         os.environ["PATH"] = path
         os.execv(compiler, command)
-    in_tree = any(is_inside(file, tree) for file, _ in [*call.sources, *((file, "") for file in call.headers)])
-    additions = ["-include", header, "-isystem", runtime] if header and in_tree else []
+    additions = ["-include", header, "-isystem", runtime] if header and (call.sources or call.headers) else []
     if additions and call.stop in ("preprocess", "check"):
         additions.append("-DPD_NONE")
     links: list[str] = []
@@ -263,7 +262,7 @@ def main(name: str, folder: str, tree: str, header: str, runtime: str, *argument
         status, dropped = run_probed(command, additions, links, path)
     else:
         status = wait(start([compiler, *additions, *arguments, *links], path))
-    if call.compiles and in_tree:
+    if call.compiles and any(is_inside(file, tree) for file, _ in call.sources):
         sources = [{"file": os.path.join(directory, file), "language": language} for file, language in call.sources]
         content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "sources": sources}
         record(folder, {**content, "output": call.output, "status": status, "dropped": dropped})

@@ -149,7 +149,7 @@ def _snapshot(repository: Repository, snapshots: Path) -> str:
             "GIT_OBJECT_DIRECTORY": str(snapshots / "objects"),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(repository.objects),
         }
-        repository.tell("add", "--all", "--", ":/", environment=environment)
+        repository.tell("add", "--all", environment=environment)
         return repository.tell("write-tree", environment=environment).strip()
 
 

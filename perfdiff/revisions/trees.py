@@ -11,6 +11,7 @@ from pathlib import Path
 
 from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Note
+from perfdiff.revisions.largefiles import fill_in_large_files
 from perfdiff.revisions.overlay import overlay_files, replace_overlay
 from perfdiff.revisions.pins import Pin
 from perfdiff.revisions.repository import Repository, find_repository
@@ -26,7 +27,7 @@ def lay_out(pin: Pin, target: Path, *, overlay: Sequence[str] = ()) -> tuple[Not
     """
     files = overlay_files(pin.repository, overlay)
     tree = _check_out(pin.repository, pin.commit, pin.tree, target, pin.snapshots)
-    notes = _lay_out_submodules(pin, pin.repository, tree)
+    notes = (*_lay_out_submodules(pin, pin.repository, tree), *fill_in_large_files(pin.repository, tree))
     settle(target)
     tree.ask("update-index", "-q", "--refresh")
     replace_overlay(pin.repository, overlay, files, target)
