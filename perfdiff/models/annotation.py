@@ -93,7 +93,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A product of transformed features with its coefficient; no factors means the intercept. `function` is one of x, log, xlogx, x2, x3."""
+    """A product of transformed features with its coefficient; no factors means the intercept. `function` is x, log, xlogx, x2 or x3."""
 
     coefficient: float
     factors: Factors = ()  # (feature name, function)

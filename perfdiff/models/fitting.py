@@ -1,0 +1,186 @@
+"""Fit an annotation to a sample table (Freud §3.2; HotCloud §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Annotation, CostClass, Scope, Term, design
+from perfdiff.models.growth import dominant_class
+from perfdiff.models.observations import Observations, observe
+from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
+from perfdiff.models.scopes import grow
+from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, SampleTable
+
+# Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
+_SEARCHED = 2500
+_FOLDS = 5
+
+
+def fit(
+    table: SampleTable, metric: str, *, seed: int, points: Mapping[int, Mapping[str, float | str]] | None = None, function: str = ""
+) -> Annotation:
+    """Learn how a metric of a function follows from its inputs.
+
+    `points` holds workload parameters by point, added as features where the table lacks them; `function` is the name in the text. `seed`
+    deals runs into the folds of the cross-validation; all else is deterministic. Rows without the metric are ignored; ValueError
+    where none is left.
+    """
+    observations = _observed(_joined(table, points or {}), metric)
+    tolerance = _tolerance(metric)
+    searched = observations.rows(_thinned(observations.cost))
+    scopes = []
+    for leaf in grow(searched, tolerance):
+        for terms, rows in leaf.modes:
+            empty = Scope(CostClass.CONSTANT, tuple(Term(0.0, factors) for factors in terms), 0.0, 0.0, 0, leaf.conditions)
+            scopes.append(_fitted(empty, searched.rows(rows), tolerance)[0])
+    return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
+
+
+def refit(annotation: Annotation, table: SampleTable, metric: str, *, seed: int = 1) -> Annotation:
+    """Return the same structure with the coefficients of another table; a scope without records there keeps its own, with share 0."""
+    return _annotated(annotation.scopes, _observed(table, metric), metric, annotation.function, seed)
+
+
+def _observed(table: SampleTable, metric: str) -> Observations:
+    observations = observe(table, metric)
+    if not len(observations):
+        raise ValueError(f"function {table.function} has no record with {metric}")
+    return observations
+
+
+def _tolerance(metric: str) -> Tolerance:
+    return NOISY if metric not in METRICS or METRICS[metric].noisy else EXACT
+
+
+def _joined(table: SampleTable, points: Mapping[int, Mapping[str, float | str]]) -> SampleTable:
+    """Return the table with the workload parameters that it lacks; texts become categories."""
+    present = {feature.name for feature in table.features}
+    features, columns = [], []
+    for name in dict.fromkeys(name for parameters in points.values() for name in parameters if name not in present):
+        values = [points.get(int(point), {}).get(name) for point in table.point]
+        texts = sorted({value for value in values if isinstance(value, str)})
+        features.append(Feature(name, Origin.WORKLOAD, bool(texts), dict(enumerate(texts))))
+        columns.append([np.nan if v is None else float(texts.index(v)) if isinstance(v, str) else v for v in values])
+    if not features:
+        return table
+    return replace(table, features=(*table.features, *features), values=np.column_stack([table.values, *columns]))
+
+
+def _thinned(cost: Floats) -> Ints:
+    """Return the rows to search, as they stand in the table: all, or every k-th by cost, so that rare large calls keep their part."""
+    if len(cost) <= _SEARCHED:
+        return np.arange(len(cost))
+    places = np.linspace(0, len(cost) - 1, _SEARCHED).round().astype(np.int64)
+    return np.sort(np.argsort(cost, kind="stable")[places])
+
+
+def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance) -> tuple[Scope, Floats]:
+    """Return the scope with coefficients from these rows, and the rows' final weights (n,)."""
+    factors = [term.factors for term in scope.terms]
+    result = fit_terms(matrix(factors, rows.columns, len(rows)), rows.cost, tolerance.floor)
+    terms = tuple(Term(float(value), each) for value, each in zip(result.coefficients, factors, strict=True))
+    kind = dominant_class(terms, rows.columns, len(rows))
+    return replace(scope, cost_class=kind, terms=terms, sigma=result.sigma, n=len(rows), trimmed=result.trimmed), result.weights
+
+
+def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, function: str, seed: int) -> Annotation:
+    """Fit every scope to its rows and measure the quality of the whole."""
+    fitted: list[Scope] = []
+    weights = np.zeros(len(rows))
+    for _, group in groupby(scopes, key=lambda scope: scope.conditions):
+        modes = list(group)
+        for scope, index in zip(modes, _members(modes, rows), strict=True):
+            within = sum(len(each) for each in _members(modes, rows))
+            if len(index) == 0:
+                fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
+                continue
+            learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric))
+            fitted.append(replace(learned, share=len(index) / len(rows), probability=len(index) / within))
+    names = dict.fromkeys(name for scope in fitted for name in _names(scope))
+    known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
+    annotation = Annotation(
+        function=function,
+        metric=metric,
+        cost_class=_overall(fitted),
+        scopes=tuple(fitted),
+        features=tuple(names),
+        twins={name: rows.twins[name] for name in names if name in rows.twins},
+        ranges={name: (float(column.min()), float(column.max())) for name, column in known.items() if len(column)},
+        r2=0.0,
+        cv_r2=0.0,
+        n=len(rows),
+        origins={name: rows.origins[name].value for name in names if name in rows.origins},
+        typical={name: float(np.median(known[name])) for scope in fitted for t in scope.terms for name, _ in t.factors if len(known[name])},
+    )
+    columns = design(annotation, rows.columns)
+    return replace(
+        annotation,
+        r2=_explained(rows.cost, annotation.predict(rows.columns), weights > 0),
+        cv_r2=_explained(rows.cost, _held_out(columns, rows, weights, seed), weights > 0),
+    )
+
+
+def _members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
+    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to."""
+    meets = np.ones(len(rows), dtype=bool)
+    for condition in modes[0].conditions:
+        meets &= condition.holds(rows.columns[condition.feature])
+    index = np.flatnonzero(meets)
+    if len(modes) == 1 or not len(index):
+        return [index, *[index[:0]] * (len(modes) - 1)]
+    inside = rows.rows(index)
+    distances = [_distance(mode, inside) for mode in modes]
+    nearest = np.argmin(distances, axis=0)
+    return [index[nearest == place] for place in range(len(modes))]
+
+
+def _distance(mode: Scope, rows: Observations) -> Floats:
+    expected = matrix([term.factors for term in mode.terms], rows.columns, len(rows)) @ [term.coefficient for term in mode.terms]
+    return np.asarray(np.abs(rows.cost - expected) / np.sqrt(mode.sigma**2 + (NOISY.floor * expected) ** 2 + 1e-300))
+
+
+def _names(scope: Scope) -> list[str]:
+    return [*(condition.feature for condition in scope.conditions), *(name for term in scope.terms for name, _ in term.factors)]
+
+
+def _overall(scopes: Sequence[Scope]) -> CostClass:
+    """Return the class of the whole: the scopes' own where they agree, mixture where inputs do not separate modes, else piecewise."""
+    if any(scope.probability < 1 for scope in scopes):
+        return CostClass.MIXTURE
+    kinds = {scope.cost_class for scope in scopes if scope.n}
+    return kinds.pop() if len(kinds) == 1 else CostClass.PIECEWISE
+
+
+def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -> Floats:
+    """Predict each row by a fit of other runs (n,): folds of whole runs, dealt so that every fold has runs of every point."""
+    runs, index = np.unique(rows.run, return_inverse=True)
+    if len(runs) < 2:
+        runs, index = np.arange(len(rows)), np.arange(len(rows))
+    point = np.zeros(len(runs), dtype=np.int64)
+    point[index] = rows.point
+    dealt = np.lexsort((np.random.default_rng(seed).permutation(len(runs)), point))
+    fold = np.empty(len(runs), dtype=np.int64)
+    fold[dealt] = np.arange(len(runs)) % _FOLDS
+    predicted = np.full(len(rows), np.nan)
+    root = np.sqrt(weights)
+    scale = np.maximum(np.sqrt(((columns * root[:, None]) ** 2).sum(axis=0)), 1e-300)
+    for held in range(min(_FOLDS, len(runs))):
+        test = fold[index] == held
+        train = ~test & (weights > 0)
+        solution = np.linalg.lstsq(columns[train] * root[train, None] / scale, rows.cost[train] * root[train], rcond=1e-12)[0]
+        predicted[test] = columns[test] @ (solution / scale)
+    return predicted
+
+
+def _explained(cost: Floats, predicted: Floats, kept: npt.NDArray[np.bool_]) -> float:
+    """Return R² over the rows that were kept; 0 for a cost that does not vary, unless it is met exactly."""
+    left = float(((cost - predicted)[kept] ** 2).sum())
+    total = float(((cost - cost[kept].mean())[kept] ** 2).sum())
+    if total <= 1e-20 * float((cost[kept] ** 2).sum()):
+        return 1.0 if left <= 1e-20 * float((cost[kept] ** 2).sum()) else 0.0
+    return 1.0 - left / total

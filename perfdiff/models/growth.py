@@ -1,0 +1,73 @@
+"""Cost classes: which shapes a cost may take over a feature, and which class a sum of terms belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perfdiff.models.annotation import CostClass, Factors, Term, product
+from perfdiff.records.schema import Floats
+
+Shape = tuple[str, ...]
+
+# Plainest first: fewer terms, then slower growth; but a line is plainer than a logarithm, which it resembles over short ranges.
+SHAPES: tuple[Shape, ...] = (
+    ("x",),
+    ("log",),
+    ("xlogx",),
+    ("x2",),
+    ("x3",),
+    ("x", "xlogx"),
+    ("x", "x2"),
+    ("x", "x3"),
+    ("x", "x2", "x3"),
+)
+
+# A term names the class if it makes up at least this share of the growth over the measured range. At one third, a quadratic term
+# beside a linear one raises the local exponent at the top of the range to 1.33; below that the cost still looks linear.
+DOMINANT_SHARE = 1 / 3
+
+_ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
+
+
+def shapes_for(x: Floats) -> tuple[Shape, ...]:
+    """Return the shapes that a column of values can tell apart: k distinct values allow k - 2 terms beside the intercept, at least one.
+
+    Two values only have a slope. Logarithms need positive values; 0·log 0 = 0, so x·log x needs none below 0.
+    """
+    distinct = len(np.unique(x))
+    if distinct < 2:
+        return ()
+    if distinct == 2:
+        return (("x",),)
+    refused = {function for function, bad in (("log", x.min() <= 0), ("xlogx", x.min() < 0)) if bad}
+    return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
+
+
+def order(factors: Factors) -> tuple[int, int]:
+    """Return the powers of n and of log n in a term whose features all grow like n."""
+    return sum(_ORDERS[function][0] for _, function in factors), sum(_ORDERS[function][1] for _, function in factors)
+
+
+def growth_class(factors: Factors) -> CostClass:
+    """Return the class of a single term; a product counts by its total order."""
+    power, logs = order(factors)
+    if power >= 3:
+        return CostClass.CUBIC
+    if power == 2:
+        return CostClass.QUADRATIC
+    if power == 1:
+        return CostClass.N_LOG_N if logs else CostClass.LINEAR
+    return CostClass.LOGARITHMIC if logs else CostClass.CONSTANT
+
+
+def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: int) -> CostClass:
+    """Return the class of the fastest-growing term that makes up `DOMINANT_SHARE` of the growth over the rows' range."""
+    growing = [term for term in terms if term.factors]
+    if not growing:
+        return CostClass.CONSTANT
+    growth = np.array([term.coefficient * float(np.ptp(product(term.factors, values, rows))) for term in growing])
+    shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
+    ranked = sorted(zip(growing, shares, strict=True), key=lambda pair: order(pair[0].factors), reverse=True)
+    return growth_class(next((term for term, share in ranked if share >= DOMINANT_SHARE), ranked[0][0]).factors)

@@ -1,0 +1,105 @@
+"""Modes that no input separates: cluster costs by their density (Freud §3.2, Algorithm 2; §4.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Factors
+from perfdiff.models.observations import Observations
+from perfdiff.models.regression import Tolerance, decide, fit_terms, matrix, survey
+from perfdiff.records.schema import Floats, Ints
+
+# The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
+VALLEY = 0.5
+# A mode holds at least this share of the calls; rarer ones are outliers.
+SMALLEST_MODE = 0.10
+# Densities of fewer calls have valleys by chance.
+_ENOUGH = 50
+# More would be a description of the sample.
+MODES = 4
+# Modes that differ between runs but not within them are states of the machine: at least this share of the variance of membership
+# must lie within runs.
+_WITHIN_RUNS = 0.5
+_GRID = 512
+
+
+def split_modes(
+    rows: Observations, terms: tuple[Factors, ...], tolerance: Tolerance
+) -> list[tuple[tuple[Factors, ...], npt.NDArray[np.int64]]]:
+    """Return each mode's terms and rows (indices); one mode with the given terms where the costs are not clearly multimodal."""
+    everything = np.arange(len(rows))
+    columns = matrix(terms, rows.columns, len(rows))
+    expected = columns @ fit_terms(columns, rows.cost, tolerance.floor).coefficients
+    borders = _borders(_relative(rows.cost, expected), rows.run)
+    if not borders:
+        return [(terms, everything)]
+    modes = []
+    labels = np.searchsorted(borders, _relative(rows.cost, expected))
+    for label in range(len(borders) + 1):
+        members = everything[labels == label]
+        part = rows.rows(members)
+        modes.append((decide(part, survey(part, tolerance), tolerance).terms, members))
+    return modes
+
+
+def _relative(cost: Floats, expected: Floats) -> Floats:
+    """Return costs relative to what is expected of them: logarithms of ratios where all is positive, else differences."""
+    if cost.min() > 0 and expected.min() > 0:
+        return np.log(cost / expected)
+    return np.asarray(cost - expected)
+
+
+def _borders(values: Floats, run: Ints) -> list[float]:
+    """Return the borders between modes, rising; found by halving at the deepest valley, again within each half."""
+    pending = [np.ones(len(values), dtype=bool)]
+    borders: list[float] = []
+    smallest = max(_ENOUGH / 2, SMALLEST_MODE * len(values))
+    while pending and len(borders) < MODES - 1:
+        members = pending.pop(0)
+        border = _valley(values[members], smallest)
+        if border is None:
+            continue
+        above = members & (values > border)
+        if _within_runs(above[members], run[members]):
+            borders.append(border)
+            pending += [members & ~above, above]
+    return sorted(borders)
+
+
+def _valley(values: Floats, smallest: float) -> float | None:
+    """Return the deepest valley of the density that leaves `smallest` values on both sides, or None."""
+    if len(values) < 2 * smallest or np.ptp(values) == 0:
+        return None
+    grid, density = _density(values)
+    below = np.searchsorted(np.sort(values), grid)
+    left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
+    depth = density / np.minimum(left, right)
+    depth[(below < smallest) | (len(values) - below < smallest)] = np.inf
+    deepest = np.flatnonzero(depth <= depth.min() * (1 + 1e-9))
+    return float(grid[deepest[len(deepest) // 2]]) if depth.min() < VALLEY else None
+
+
+def _density(values: Floats) -> tuple[Floats, Floats]:
+    """Return a grid and the kernel density on it; the bandwidth is Silverman's (1986, eq. 3.31) by standard deviation.
+
+    On several distant modes that bandwidth is too wide for the narrow ones; halving repeats it within each.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    low, high = np.quantile(values, [0.005, 0.995])
+    inside = values[(values >= low) & (values <= high)]
+    bandwidth = 0.9 * float(inside.std()) * min(len(inside), 1000) ** -0.2
+    counts, edges = np.histogram(inside, bins=_GRID, range=(low - 3 * bandwidth, high + 3 * bandwidth))
+    density = gaussian_filter1d(counts.astype(np.float64), bandwidth / (edges[1] - edges[0]), mode="constant")
+    return (edges[1:] + edges[:-1]) / 2, density + 1e-12
+
+
+def _within_runs(above: npt.NDArray[np.bool_], run: Ints) -> bool:
+    _, index, sizes = np.unique(run, return_inverse=True, return_counts=True)
+    if len(sizes) == len(run):
+        return True
+    shares = np.bincount(index, weights=above) / sizes
+    within = float(sizes @ (shares * (1 - shares))) / len(run)
+    total = above.mean() * (1 - above.mean())
+    return bool(total > 0 and within >= _WITHIN_RUNS * total)

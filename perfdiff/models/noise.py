@@ -1,0 +1,94 @@
+"""The noise of a measured cost: partly additive, partly multiplicative, with outliers upward, and correlated within runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.records.schema import Floats, Ints
+
+# Huber's constant: 95 % efficient under normal noise, and no row has more pull than one 1.345 standard deviations away.
+HUBER = 1.345
+# Residuals above this many standard deviations are taken for preemption and the like; normal noise has 2 in 10,000 there.
+OUTLIER = 3.5
+# Never trim more than this share: what happens more often belongs to the function.
+MAX_TRIMMED = 0.10
+# A group of rows of similar cost must have this many members to say how far costs scatter there.
+_GROUP = 5
+_NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard deviation of a cost μ: sqrt(additive² + (relative·μ)² + (floor·μ)²); `floor` is what no model needs to explain."""
+
+    additive: float
+    relative: float
+    floor: float
+
+    def deviation(self, expected: Floats) -> Floats:
+        """Return the standard deviation (n,) at expected costs (n,), never 0."""
+        variance = self.additive**2 + (self.relative**2 + self.floor**2) * expected**2
+        smallest = variance[variance > 0].min(initial=np.inf)
+        return np.asarray(np.sqrt(np.where(variance > 0, variance, smallest if np.isfinite(smallest) else 1.0)))
+
+
+def observed_deviation(cost: Floats) -> Floats:
+    """Return a first guess of the noise (n,), proportional to the cost itself; upward outliers so weigh little from the start."""
+    magnitude = np.abs(cost)
+    return np.asarray(np.sqrt(cost**2 + (0.1 * np.median(magnitude)) ** 2 + (1e-3 * np.mean(magnitude)) ** 2 + 1e-300))
+
+
+def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
+    """Estimate the noise from residuals: non-negative least squares of the squared scatter on 1 and μ², over groups of similar cost.
+
+    Groups span a factor of four in cost, so that a few large calls among many small ones have a say of their own; the median
+    absolute deviation makes outliers harmless.
+    """
+    from scipy.optimize import nnls
+
+    magnitude = np.maximum(np.abs(expected), 1e-9 * np.abs(expected).max(initial=1e-300))
+    group = np.floor(np.log(magnitude) / np.log(4.0)).astype(np.int64)
+    levels, scatter = [], []
+    for label in np.unique(group):
+        rows = group == label
+        spread = _NORMAL_MAD * float(np.median(np.abs(residuals[rows])))
+        if rows.sum() >= _GROUP and spread > 0:
+            levels.append(float(np.median(magnitude[rows])))
+            scatter.append(spread)
+    if not levels:
+        return Noise(0.0, _NORMAL_MAD * float(np.median(np.abs(residuals) / magnitude)), floor)
+    level, spreads = np.array(levels), np.array(scatter)
+    unit = spreads.max()
+    solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (level / spreads) ** 2]), np.ones(len(level)))
+    return Noise(float(np.sqrt(solution[0])) * unit, float(np.sqrt(solution[1])), floor)
+
+
+def huber_weights(standardised: Floats) -> Floats:
+    """Return Huber's weights (n,) of standardised residuals."""
+    return np.minimum(1.0, HUBER / np.maximum(np.abs(standardised), 1e-12))
+
+
+def kept(standardised: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Return which rows are no upward outliers (n,); at most `MAX_TRIMMED` of them are."""
+    bound = max(OUTLIER, float(np.quantile(standardised, 1 - MAX_TRIMMED)))
+    return np.asarray(standardised <= bound)
+
+
+def design_effect(residuals: Floats, groups: Ints) -> float:
+    """Return how many rows carry the information of one independent row: 1 + (m - 1)·ρ, ρ the correlation within groups.
+
+    Calls of one run, and calls with the same input, deviate together (Kish 1965; ρ by one-way analysis of variance, at least 0).
+    """
+    _, index, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    n, m = len(residuals), len(sizes)
+    if m < 2 or m == n:
+        return 1.0
+    means = np.bincount(index, weights=residuals) / sizes
+    between = float(sizes @ (means - residuals.mean()) ** 2) / (m - 1)
+    within = float(((residuals - means[index]) ** 2).sum()) / (n - m)
+    mean_size = (n - float(sizes @ sizes) / n) / (m - 1)
+    total = between + (mean_size - 1) * within
+    correlation = max((between - within) / total, 0.0) if total > 0 else 0.0
+    return 1.0 + (float(sizes @ sizes) / n - 1) * correlation

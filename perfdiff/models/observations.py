@@ -1,0 +1,157 @@
+"""The rows of one function's sample table as the models see them: one cost, numeric features, categories, twins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable
+
+# Features this strongly correlated cannot be told apart (methods: one class of twins). Values and ranks must agree, so that a single
+# huge call does not make twins of strangers.
+TWINS = 0.98
+TWINS_OTHER = 0.90
+# Ranks this strongly correlated are one feature in another unit, such as n and n², or n and log n.
+MONOTONE_TWINS = 0.9995
+# Values of a numeric feature that may be codes of modes: few, small, whole.
+_CODES = 8
+_LARGEST_CODE = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """n calls with a finite cost.
+
+    `columns` (n,) by feature name, NaN where absent, branches as the share of taken outcomes; `numeric` names the features that may
+    enter a regression, one per class of twins; `codes` those that may select a mode, with their labels; `branches` the branch columns.
+    """
+
+    cost: Floats
+    columns: Mapping[str, Floats]
+    numeric: tuple[str, ...]
+    codes: Mapping[str, Mapping[int, str]]
+    branches: tuple[str, ...]
+    twins: Mapping[str, tuple[str, ...]]
+    origins: Mapping[str, Origin]
+    run: Ints
+    point: Ints
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def rows(self, which: npt.NDArray[np.bool_] | Ints) -> Observations:
+        """Return some of the rows."""
+        columns = {name: column[which] for name, column in self.columns.items()}
+        return replace(self, cost=self.cost[which], columns=columns, run=self.run[which], point=self.point[which])
+
+    def usable(self) -> dict[str, Floats]:
+        """Return the numeric columns that are present in every row."""
+        return {name: self.columns[name] for name in self.numeric if np.isfinite(self.columns[name]).all()}
+
+
+def columns_of(table: SampleTable) -> dict[str, Floats]:
+    """Return every column an annotation may refer to: the features by name, and per branch `taken(condition)`, the share taken."""
+    columns = {}
+    for position, feature in enumerate(table.features):
+        column = table.values[:, position]
+        columns[feature.name] = np.where(np.isfinite(column), column, np.nan)
+    for position, name in enumerate(branch_names(table.branches)):
+        executed = table.executed[:, position]
+        columns[name] = np.where(executed > 0, table.taken[:, position] / np.maximum(executed, 1), np.nan)
+    return columns
+
+
+def branch_names(branches: tuple[Branch, ...]) -> list[str]:
+    """Return the column name of each branch; the line is added where the text is not unique."""
+    texts = [branch.text for branch in branches]
+    return [f"taken({b.text})" if texts.count(b.text) == 1 else f"taken({b.text} @{b.line})" for b in branches]
+
+
+def observe(table: SampleTable, metric: str) -> Observations:
+    """Return the rows of a table whose metric is present."""
+    cost = table.metrics[metric]
+    present = np.isfinite(cost)
+    columns = {name: column[present] for name, column in columns_of(table).items()}
+    ordered = sorted(table.features, key=lambda feature: list(Origin).index(feature.origin))
+    point = table.point[present]
+    varying = [f for f in ordered if len(_distinct(columns[f.name])) > 1]
+    classes = _twin_classes([f for f in varying if not _is_mode(f, columns[f.name])], columns, point)
+    return Observations(
+        cost=cost[present],
+        columns=columns,
+        numeric=tuple(classes),
+        codes={f.name: f.labels for f in ordered if _has_codes(f, columns[f.name])},
+        branches=tuple(branch_names(table.branches)),
+        twins={name: others for name, others in classes.items() if others},
+        origins={f.name: f.origin for f in table.features},
+        run=table.run[present],
+        point=point,
+    )
+
+
+def _distinct(column: Floats) -> Floats:
+    return np.unique(column[np.isfinite(column)])
+
+
+def _has_codes(feature: Feature, column: Floats) -> bool:
+    if feature.category:
+        return True
+    values = _distinct(column)
+    return 2 <= len(values) <= _CODES and bool(np.all(values == np.round(values)) and values[0] >= -1 and values[-1] <= _LARGEST_CODE)
+
+
+def _is_mode(feature: Feature, column: Floats) -> bool:
+    """Return whether a feature can only tell modes apart: a category, or a flag of two small values."""
+    return feature.category or (_has_codes(feature, column) and len(_distinct(column)) == 2)
+
+
+def _twin_classes(features: list[Feature], columns: Mapping[str, Floats], point: Ints) -> dict[str, tuple[str, ...]]:
+    """Return the classes of twins by their representative: the plainest member.
+
+    A workload parameter stands back where a member varies within one workload point: only that one tells calls apart.
+    """
+    within = {feature.name: _varies_within(columns[feature.name], point) for feature in features}
+    alike = _alike([columns[feature.name] for feature in features])
+    left = list(range(len(features)))
+    classes = {}
+    while left:
+        members = [position for position in left if alike[left[0], position]]
+        left = [position for position in left if position not in members]
+        finer = [p for p in members if features[p].origin is not Origin.WORKLOAD and within[features[p].name]]
+        named = finer[0] if finer and features[members[0]].origin is Origin.WORKLOAD else members[0]
+        classes[features[named].name] = tuple(features[p].name for p in members if p != named)
+    return classes
+
+
+def _varies_within(column: Floats, point: Ints) -> bool:
+    order = np.lexsort((column, point))
+    same = point[order][1:] == point[order][:-1]
+    return bool(np.any(same & (column[order][1:] != column[order][:-1])))
+
+
+def _alike(columns: list[Floats]) -> npt.NDArray[np.bool_]:
+    """Return which columns are twins (p, p); a column with absent values is only its own."""
+    if not columns:
+        return np.zeros((0, 0), dtype=bool)
+    matrix = np.array(columns)
+    complete = np.asarray(np.isfinite(matrix).all(axis=1))
+    matrix = np.where(complete[:, None], matrix, 0.0)
+    values, ranks = _correlations(matrix), _correlations(np.array([_ranks(column) for column in matrix]))
+    strong, weak = np.maximum(values, ranks), np.minimum(values, ranks)
+    alike = ((strong >= TWINS) & (weak >= TWINS_OTHER)) | (ranks >= MONOTONE_TWINS)
+    return np.asarray((alike & complete[:, None] & complete) | np.eye(len(matrix), dtype=bool))
+
+
+def _correlations(matrix: Floats) -> Floats:
+    centred = matrix - matrix.mean(axis=1, keepdims=True)
+    norms = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    unit = centred / np.where(norms > 0, norms, 1.0)
+    return np.asarray(np.abs(unit @ unit.T))
+
+
+def _ranks(column: Floats) -> Floats:
+    _, index, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - counts / 2.0)[index])

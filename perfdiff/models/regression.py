@@ -1,0 +1,152 @@
+"""One regime of a cost: survey its noise, choose its terms, fit them robustly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.models import noise
+from perfdiff.models.annotation import Factors, product
+from perfdiff.models.observations import Observations
+from perfdiff.models.selection import MARGIN, Contest, Setting, basis, extended, select
+from perfdiff.records.schema import Floats, Ints
+
+# A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
+# interest, since growth over a range is read off two ends. Counts are exact.
+MATERIAL_NOISY = 0.10
+MATERIAL_EXACT = 0.001
+# Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time.
+FLOOR_NOISY = 0.02
+FLOOR_EXACT = 0.001
+_ROUNDS = 8  # of reweighting; later ones move a cost by less than 0.01 %
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What a model of a metric need not explain: a relative misfit, and growth below `material` over the range."""
+
+    floor: float
+    material: float
+
+
+NOISY = Tolerance(FLOOR_NOISY, MATERIAL_NOISY)
+EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen terms and the weighted sum of squares that they leave."""
+
+    terms: tuple[Factors, ...]
+    misfit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A robust fit of given terms: coefficients (k,), absolute residual scale, final weights (n,), 0 for the outliers left out."""
+
+    coefficients: Floats
+    sigma: float
+    weights: Floats
+
+    @property
+    def trimmed(self) -> float:
+        """Return the share of rows left out."""
+        return float(np.mean(self.weights == 0)) if len(self.weights) else 0.0
+
+
+def survey(rows: Observations, tolerance: Tolerance) -> Setting:
+    """Learn the noise of some rows from a pilot: the richest model that BIC allows, weighted by the costs themselves."""
+    ones = np.ones(len(rows))
+    guess = Setting(noise.observed_deviation(rows.cost), ones, tolerance.floor**2, 1.0)
+    pilot = _chosen(rows, guess, margin=0.0)
+    columns = matrix(pilot.terms, rows.columns, len(rows))
+    expected = columns @ fit_terms(columns, rows.cost, tolerance.floor).coefficients
+    deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
+    standardised = (rows.cost - expected) / deviation
+    weights = noise.huber_weights(standardised)
+    clipped = standardised * weights
+    effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(rows)))
+    unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
+    return Setting(deviation, weights, unexplained, 1.0 / effect)
+
+
+def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice:
+    """Choose the terms that earn their place by the margin and whose effect is material."""
+    choice = _chosen(rows, setting, margin=MARGIN)
+    columns = matrix(choice.terms, rows.columns, len(rows))
+    root = np.sqrt(setting.weights) / setting.deviation
+    solution = _solve(columns, rows.cost, root)
+    expected = columns @ solution
+    kept: list[Factors] = [()]
+    for name in dict.fromkeys(name for factors in choice.terms for name, _ in factors):
+        with_it = [any(name == other for other, _ in factors) for factors in choice.terms]
+        part = columns[:, with_it] @ solution[with_it]
+        if np.max(np.abs(part - np.median(part)) / np.maximum(np.abs(expected), 1e-300)) < tolerance.material:
+            continue
+        kept += [f for f, has in zip(choice.terms, with_it, strict=True) if has and f not in kept]
+    if len(kept) == len(choice.terms):
+        return choice
+    columns = matrix(kept, rows.columns, len(rows))
+    left = (rows.cost - columns @ _solve(columns, rows.cost, root)) * root
+    return Choice(tuple(kept), float(left @ left))
+
+
+def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) -> Floats:
+    """Return the columns (n, k) of terms."""
+    return np.column_stack([product(factors, values, rows) for factors in terms])
+
+
+def fit_terms(columns: Floats, cost: Floats, floor: float) -> Fit:
+    """Fit coefficients by iteratively reweighted least squares: Huber's weights on residuals in units of the estimated noise.
+
+    The noise is part additive, part relative (`noise.estimate`). At the end, upward outliers are left out altogether: preemption only
+    ever adds time.
+    """
+    root = 1.0 / noise.observed_deviation(cost)
+    solution = _solve(columns, cost, root)
+    for _ in range(_ROUNDS):
+        expected = columns @ solution
+        deviation = noise.estimate(expected, cost - expected, floor=floor).deviation(expected)
+        standardised = (cost - expected) / deviation
+        weights = noise.huber_weights(standardised) * noise.kept(standardised)
+        updated = _solve(columns, cost, np.sqrt(weights) / deviation)
+        moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-300))
+        solution = updated
+        if moved < 1e-6:
+            break
+    left = (cost - columns @ solution)[weights > 0]
+    freedom = max(len(left) - columns.shape[1], 1)
+    return Fit(solution, float(np.sqrt(left @ left / freedom)), weights / deviation**2)
+
+
+def _chosen(rows: Observations, setting: Setting, *, margin: float) -> Choice:
+    usable = rows.usable()
+    candidates = basis(usable, len(rows))
+    contest = Contest(candidates, rows.cost, setting)
+    terms = select(contest, margin=margin)
+    features = list(dict.fromkeys(name for factors in terms for name, _ in factors))
+    if len(features) > 1:
+        candidates = candidates.with_products(features, usable)
+        contest = Contest(candidates, rows.cost, setting)
+    terms = extended(contest, terms, margin=margin)
+    return Choice(terms, float(contest.misfits([[contest.index[factors] for factors in terms]])[0]))
+
+
+def _inputs(rows: Observations) -> Ints:
+    """Return an id per distinct input: rows with the same values of all numeric features deviate together from any model."""
+    usable = np.array(list(rows.usable().values()) or [np.zeros(len(rows))])
+    identifier = np.zeros(len(rows), dtype=np.int64)
+    for column in usable:
+        _, index = np.unique(column, return_inverse=True)
+        _, identifier = np.unique(identifier * (index.max() + 1) + index, return_inverse=True)
+    return identifier
+
+
+def _solve(columns: Floats, cost: Floats, root: Floats) -> Floats:
+    scaled = columns * root[:, None]
+    norms = np.sqrt((scaled**2).sum(axis=0))
+    norms = np.where(norms > 0, norms, 1.0)
+    return np.asarray(np.linalg.lstsq(scaled / norms, cost * root, rcond=1e-12)[0] / norms)

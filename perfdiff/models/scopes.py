@@ -1,0 +1,167 @@
+"""Scopes: partition the calls until one regime explains each part (Freud §3.2, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Condition, Factors, Operator
+from perfdiff.models.modes import split_modes
+from perfdiff.models.observations import Observations
+from perfdiff.models.regression import Choice, Tolerance, decide, matrix, survey
+from perfdiff.models.selection import MARGIN, Setting
+from perfdiff.records.schema import Floats
+
+# A split must take away this share of what one regime leaves unexplained: modes that differ less than the noise are one.
+MATERIAL_SPLIT = 0.25
+# A border within a numeric feature needs more: two lines bend like any curve.
+MATERIAL_BORDER = 0.60
+# No scope for fewer rows: below, a handful of slow calls would become a regime.
+SMALLEST = 10
+SMALLEST_SHARE = 0.02
+# Scopes nest this deep at most; Freud's examples nest once.
+DEPTH = 3
+# Categories with more labels than this are identifiers, not modes.
+_LABELS = 16
+_BORDERS = 15  # quantiles tried as borders of a numeric feature
+_DISTINCT = 12  # a border needs this many distinct values, else a shape over the values says the same
+_RANKED_FEATURES = 6  # features, by screening order, beside the pilot's terms when splits are ranked
+_PLAINNESS = 1.02  # a plainer split wins unless another leaves 2 % less
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scope's rows: indices into the observations, and one set of terms per mode with the rows of that mode."""
+
+    conditions: tuple[Condition, ...]
+    rows: npt.NDArray[np.int64]
+    modes: tuple[tuple[tuple[Factors, ...], npt.NDArray[np.int64]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A condition, where it holds (n,), and the share of misfit it must take away."""
+
+    condition: Condition
+    holds: npt.NDArray[np.bool_]
+    material: float
+
+
+def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
+    """Return the scopes; together they hold every row once."""
+    return list(_grow(observations, np.arange(len(observations)), (), tolerance))
+
+
+def _grow(
+    observations: Observations, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...], tolerance: Tolerance
+) -> Iterator[Leaf]:
+    rows = observations.rows(index)
+    if len(rows) < 2:
+        yield Leaf(conditions, index, ((((),), index),))
+        return
+    setting = survey(rows, tolerance)
+    choice = decide(rows, setting, tolerance)
+    split = best_split(rows, setting, choice, tolerance) if len(conditions) < DEPTH else None
+    if split is None:
+        modes = split_modes(rows, choice.terms, tolerance)
+        yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
+        return
+    yield from _grow(observations, index[split.holds], (*conditions, split.condition), tolerance)
+    yield from _grow(observations, index[~split.holds], (*conditions, split.condition.negated()), tolerance)
+
+
+def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: Tolerance) -> Split | None:
+    """Return the split that lowers BIC by the margin and takes away a material share of the misfit, or None.
+
+    All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
+    on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
+    """
+    splits = list(_splits(rows))
+    if not splits:
+        return None
+    ranked = _ranked(rows, setting, whole, splits)
+    left = np.array([_left(ranked, split.holds) for split in splits])
+    best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
+    sides = [decide(rows.rows(which), setting.rows(which), tolerance) for which in (best.holds, ~best.holds)]
+    misfit = sum(side.misfit for side in sides)
+    terms = sum(len(side.terms) for side in sides) + 1
+    gain = setting.bic(np.array([whole.misfit]), len(whole.terms)) - setting.bic(np.array([misfit]), terms) - 2 * np.log(len(splits))
+    spared = len(rows) * setting.unexplained
+    material = misfit + spared <= (1 - best.material) * (whole.misfit + spared)
+    return best if gain >= MARGIN and material else None
+
+
+def _splits(rows: Observations) -> Iterator[Split]:
+    """Yield the possible splits, plainest first: categories, branches, absence, then borders of numeric features."""
+    least = max(SMALLEST, SMALLEST_SHARE * len(rows))
+    for split in (*_category_splits(rows), *_branch_splits(rows), *_absence_splits(rows), *_border_splits(rows)):
+        if min(split.holds.sum(), (~split.holds).sum()) >= least:
+            yield split
+
+
+def _category_splits(rows: Observations) -> Iterator[Split]:
+    """Yield each value against the rest, and the sets below each cut when values are ordered by mean cost (Breiman 1984, §4.2.2)."""
+    for name, labels in rows.codes.items():
+        column = rows.columns[name]
+        values, index = np.unique(column[np.isfinite(column)], return_inverse=True)
+        if not 2 <= len(values) <= _LABELS:
+            continue
+        means = np.bincount(index, weights=rows.cost[np.isfinite(column)]) / np.bincount(index)
+        ordered = values[np.argsort(means, kind="stable")]
+        sets = [(value,) for value in values[::-1]][: 1 if len(values) == 2 else None]
+        sets += [tuple(sorted(ordered[cut:])) for cut in range(2, len(values) - 1)]
+        for chosen in sets:
+            named = tuple(labels.get(int(value), f"{value:g}") for value in chosen) if labels else ()
+            condition = Condition(name, Operator.IN, tuple(float(value) for value in chosen), named)
+            yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+
+
+def _branch_splits(rows: Observations) -> Iterator[Split]:
+    """Yield, per branch, the calls that took it at all, and those that always did."""
+    for name in rows.branches:
+        for operator, bound in ((Operator.ABOVE, 0.0), (Operator.ABOVE, 0.5)):
+            condition = Condition(name, operator, (bound,))
+            column = rows.columns[name]
+            if np.isfinite(column).all():
+                yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+
+
+def _absence_splits(rows: Observations) -> Iterator[Split]:
+    for name, column in rows.columns.items():
+        if np.isnan(column).any():
+            condition = Condition(name, Operator.ABSENT)
+            yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+
+
+def _border_splits(rows: Observations) -> Iterator[Split]:
+    for name, column in rows.usable().items():
+        distinct = np.unique(column)
+        if len(distinct) < _DISTINCT:
+            continue
+        for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
+            condition = Condition(name, Operator.AT_MOST, (float(bound),))
+            yield Split(condition, condition.holds(column), MATERIAL_BORDER)
+
+
+def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Split]) -> Floats:
+    """Return the standardised columns (n, k + 1) by which splits are ranked: intercept, likely terms, and the cost last."""
+    usable = rows.usable()
+    linear = [((name, "x"),) for name in usable]
+    terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))
+    root = np.sqrt(setting.weights) / setting.deviation
+    columns = np.column_stack([matrix(terms, usable, len(rows)), rows.cost]) * root[:, None]
+    return np.asarray(columns / np.maximum(np.sqrt((columns**2).sum(axis=0)), 1e-300))
+
+
+def _left(columns: Floats, holds: npt.NDArray[np.bool_]) -> float:
+    """Return the sum of squares left by a regression of the last column on the others, apart where `holds` and elsewhere."""
+    inner = columns[holds].T @ columns[holds]
+    outer = columns.T @ columns - inner
+    total = 0.0
+    for gram in (inner, outer):
+        ridge = gram[:-1, :-1] + 1e-10 * np.eye(len(gram) - 1)
+        total += max(float(gram[-1, -1] - gram[-1, :-1] @ np.linalg.solve(ridge, gram[:-1, -1])), 0.0)
+    return total

@@ -1,0 +1,207 @@
+"""Which terms explain a cost: stepwise search over shapes and products, by BIC on the same rows (Freud §3.2, Model Formulation)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Factors, product
+from perfdiff.models.growth import Shape, order, shapes_for
+from perfdiff.records.schema import Floats
+
+# A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
+MARGIN = 10.0
+# Features in one model: Freud's largest has three, and a reader follows no more.
+MAX_FEATURES = 3
+# Features tried in full at each step, after screening all by what one term of theirs would explain.
+SCREENED = 6
+
+_SINGLES = ("log", "x", "xlogx", "x2", "x3")
+_PRODUCTS = (("x", "x"), ("x", "log"), ("log", "x"))
+_RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Candidate terms: `columns` (n, m), one per entry of `factors`; `shapes` says what each feature can support."""
+
+    factors: tuple[Factors, ...]
+    columns: Floats
+    shapes: Mapping[str, tuple[Shape, ...]]
+
+    def with_products(self, features: Sequence[str], values: Mapping[str, Floats]) -> Basis:
+        """Return the basis with the pairwise products of `features` added."""
+        rows = len(self.columns)
+        added = []
+        for first, second in combinations(features, 2):
+            for pair in _PRODUCTS:
+                if all(function == "x" or np.min(values[name]) > 0 for name, function in zip((first, second), pair, strict=True)):
+                    added.append(tuple(zip((first, second), pair, strict=True)))
+        columns = [product(factors, values, rows) for factors in added]
+        return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
+
+
+def basis(values: Mapping[str, Floats], rows: int) -> Basis:
+    """Return the intercept and every transform of every feature that varies, for columns without absent values."""
+    factors: list[Factors] = [()]
+    shapes = {}
+    for name, column in values.items():
+        possible = shapes_for(column)
+        if possible:
+            shapes[name] = possible
+            used = {function for shape in possible for function in shape}
+            factors += [((name, function),) for function in _SINGLES if function in used]
+    columns = np.column_stack([product(each, values, rows) for each in factors])
+    return Basis(tuple(factors), columns, shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The terms of a fair contest over n rows, taken from a pilot model: all models of these rows are judged by them.
+
+    `deviation` and `weights` (n,) standardise residuals and bound the pull of outliers, `unexplained` is the mean squared standardised
+    residual that needs no explanation, `independent` the share of rows that carry information of their own.
+    """
+
+    deviation: Floats
+    weights: Floats
+    unexplained: float
+    independent: float
+
+    def rows(self, which: npt.NDArray[np.bool_]) -> Setting:
+        """Return the setting for some of the rows."""
+        return replace(self, deviation=self.deviation[which], weights=self.weights[which])
+
+    def bic(self, misfit: Floats, terms: int) -> Floats:
+        """Return n·log(misfit/n + unexplained) + terms·log n, n independent rows, for weighted sums of squares of models of all rows."""
+        n = len(self.deviation)
+        effective = max(n * self.independent, 2.0)
+        return np.asarray(effective * np.log(misfit / n + self.unexplained + 1e-300) + terms * np.log(effective))
+
+
+class Contest:
+    """Compares sets of terms by BIC on the same rows in the same setting; all are solved from one Gram matrix."""
+
+    def __init__(self, candidates: Basis, cost: Floats, setting: Setting) -> None:
+        self.basis = candidates
+        self.index = {factors: position for position, factors in enumerate(candidates.factors)}
+        root = np.sqrt(setting.weights) / setting.deviation
+        scaled = np.column_stack([candidates.columns, cost]) * root[:, None]
+        norms = np.sqrt((scaled**2).sum(axis=0))
+        scaled /= np.where(norms > 0, norms, 1.0)
+        self._gram = scaled.T @ scaled
+        self._gram[np.diag_indices_from(self._gram)] += _RIDGE
+        self._total = norms[-1] ** 2
+        self._setting = setting
+        self._bent = np.array([len(each) == 1 and order(each) > (1, 0) for each in candidates.factors])
+
+    def misfits(self, sets: Sequence[list[int]]) -> Floats:
+        """Return the weighted sum of squares that each set of columns leaves, all sets of one length.
+
+        Infinite where a superlinear term is negative: that is a wiggle, no growth.
+        """
+        columns = np.array(sets)
+        target = self._gram[columns, -1]
+        solution = np.linalg.solve(self._gram[columns[:, :, None], columns[:, None, :]], target[..., None])[..., 0]
+        left = np.maximum(self._gram[-1, -1] - (solution * target).sum(axis=1), 0.0) * self._total
+        return np.where((self._bent[columns] & (solution < 0)).any(axis=1), np.inf, left)
+
+    def bic(self, sets: Sequence[list[int]]) -> Floats:
+        """Return the BIC of each set of columns."""
+        scores = np.empty(len(sets))
+        lengths = np.array([len(each) for each in sets])
+        for length in np.unique(lengths):
+            which = np.flatnonzero(lengths == length)
+            scores[which] = self._setting.bic(self.misfits([sets[int(position)] for position in which]), int(length))
+        return scores
+
+    def screen(self, chosen: Sequence[int]) -> list[str]:
+        """Return the features, best first, by what one term of theirs would explain beside the chosen terms."""
+        columns = np.array(chosen)
+        inner = self._gram[np.ix_(columns, columns)]
+        solved = np.linalg.solve(inner, self._gram[columns])
+        left = np.maximum(np.diag(self._gram) - (self._gram[columns] * solved).sum(axis=0), 1e-9)
+        gain = (self._gram[-1] - solved[:, -1] @ self._gram[columns]) ** 2 / left
+        best: dict[str, float] = {}
+        for factors, position in self.index.items():
+            if len(factors) == 1:
+                best[factors[0][0]] = max(best.get(factors[0][0], 0.0), float(gain[position]))
+        return sorted(best, key=lambda name: -best[name])
+
+
+def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
+    """Return the terms that explain the cost, the intercept first.
+
+    Features enter one by one, each with the shape that earns its terms. A margin of 0 gives the richest model that BIC allows.
+    """
+    chosen: dict[str, Shape] = {}
+    score = _score(contest, chosen)
+    while len(chosen) < MAX_FEATURES:
+        name, gained = _best_feature(contest, chosen)
+        if name is None or score - gained < margin:
+            break
+        chosen[name] = _best_shape(contest, chosen, name, margin)
+        for other in chosen:
+            chosen[other] = _best_shape(contest, chosen, other, margin)
+        score = _score(contest, chosen)
+    return tuple(contest.basis.factors[position] for position in _positions(contest, chosen))
+
+
+def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> tuple[Factors, ...]:
+    """Return the terms with the products that pay added, and every term that does not pay dropped."""
+    current = [contest.index[factors] for factors in terms]
+    products = [position for factors, position in contest.index.items() if len(factors) == 2]
+    score = float(contest.bic([current])[0])
+    while products:
+        scores = contest.bic([[*current, position] for position in products])
+        if score - scores.min() < margin:
+            break
+        current.append(products.pop(int(scores.argmin())))
+        score = float(scores.min())
+    return tuple(contest.basis.factors[position] for position in _pruned(contest, current, margin))
+
+
+def _pruned(contest: Contest, current: list[int], margin: float) -> list[int]:
+    score = float(contest.bic([current])[0])
+    while len(current) > 1:
+        smaller = [[*current[:place], *current[place + 1 :]] for place in range(1, len(current))]
+        scores = contest.bic(smaller)
+        if scores.min() - score >= margin:
+            break
+        current, score = smaller[int(scores.argmin())], float(scores.min())
+    return current
+
+
+def _positions(contest: Contest, chosen: Mapping[str, Shape]) -> list[int]:
+    return [0, *(contest.index[((name, function),)] for name, shape in chosen.items() for function in shape)]
+
+
+def _score(contest: Contest, chosen: Mapping[str, Shape]) -> float:
+    return float(contest.bic([_positions(contest, chosen)])[0])
+
+
+def _best_feature(contest: Contest, chosen: Mapping[str, Shape]) -> tuple[str | None, float]:
+    """Return the feature whose best shape lowers BIC most, with that BIC; of equals, the first."""
+    screened = contest.screen(_positions(contest, chosen))
+    names = [name for name in screened if name not in chosen][:SCREENED]
+    moves = [(name, shape) for name in names for shape in contest.basis.shapes[name]]
+    if not moves:
+        return None, np.inf
+    scores = contest.bic([_positions(contest, {**chosen, name: shape}) for name, shape in moves])
+    best = int(scores.argmin())
+    return moves[best][0], float(scores[best])
+
+
+def _best_shape(contest: Contest, chosen: Mapping[str, Shape], name: str, margin: float) -> Shape:
+    """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features."""
+    shapes = contest.basis.shapes[name]
+    scores = contest.bic([_positions(contest, {**chosen, name: shape}) for shape in shapes])
+    best = 0
+    for place in range(1, len(shapes)):
+        if scores[best] - scores[place] > margin:
+            best = place
+    return shapes[best]
