@@ -147,7 +147,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSection:
-    """All that is said of one function. `figure` is its ratio in words, `facts` the answer, `details` the evidence."""
+    """All that is said of one function.
+
+    `figure` is its ratio in words, `facts` the answer, `chain` the way from the change to the cost, `details` the evidence.
+    """
 
     id: str
     name: str
@@ -158,6 +161,7 @@ class FunctionSection:
     span: Span | None
     headline: str
     facts: Facts
+    chain: Items | None
     plot: Plot | None
     diff: Diff | None
     details: tuple[Block, ...]

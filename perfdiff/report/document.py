@@ -12,7 +12,7 @@ from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Verd
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
-from perfdiff.report.function import answer_facts, function_section
+from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.plots import function_plot
 from perfdiff.report.printable import printable_values
 
@@ -77,8 +77,9 @@ def _answer(findings: Findings) -> Iterator[Block]:
     facts = answer_facts(first, findings.confidence)
     named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
     yield Facts((named, *facts.facts, *_others(findings.verdict, alike[1:])))
-    if len(first.chain) > 1:
-        yield Items("From the change to the cost", first.chain, ordered=True)
+    way = chain(first)
+    if way is not None:
+        yield way
 
 
 def _others(verdict: Verdict, findings: list[FunctionFinding]) -> Iterator[Fact]:

@@ -28,6 +28,7 @@ def function_section(finding: FunctionFinding, confidence: float, plot: Plot | N
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
         headline=finding.headline,
         facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
+        chain=chain(finding),
         plot=plot,
         diff=source_diff(finding.info),
         details=tuple(_details(finding, metric)),
@@ -51,6 +52,11 @@ def answer_facts(finding: FunctionFinding, confidence: float) -> Facts:
         facts += [Fact("remedy", text) for text in _remedy(metric)]
     facts.append(Fact("change", change(finding.info)))
     return Facts(tuple(facts))
+
+
+def chain(finding: FunctionFinding) -> Items | None:
+    """Return the way from the change to where its cost shows, or None where the function itself is all of it."""
+    return Items("From the change to the cost", finding.chain, ordered=True) if len(finding.chain) > 1 else None
 
 
 def change(info: FunctionInfo) -> str:
@@ -107,8 +113,6 @@ def _remedy(metric: MetricFinding | None) -> Iterator[str]:
 
 
 def _details(finding: FunctionFinding, leading: MetricFinding | None) -> Iterator[Block]:
-    if finding.chain:
-        yield Items("From the change to the cost", finding.chain, ordered=True)
     yield from _causes(finding.causes)
     if leading is not None:
         yield from _parts(leading)
@@ -176,12 +180,18 @@ def _predictions(metric: MetricFinding) -> Iterator[Table]:
             Cell(wording.amount(metric.metric, prediction.base)),
             Cell(wording.amount(metric.metric, prediction.head)),
             Cell(units.ratio(prediction.head / prediction.base) if prediction.base > 0 else wording.ABSENT),
-            Cell("predicted beyond what was measured" if prediction.beyond else "within what was measured", Tone.MUTED),
+            Cell("beyond it" if prediction.beyond else "inside", Tone.MUTED),
         )
         for prediction in metric.predictions
     )
     if rows:
-        columns = (Column("input"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column(""))
+        columns = (
+            Column("input"),
+            Column("base", right=True),
+            Column("head", right=True),
+            Column("ratio", right=True),
+            Column("measured range"),
+        )
         yield Table(f"Cost of a call ({wording.metric_says(metric.metric)})", columns, rows)
 
 
@@ -209,25 +219,26 @@ def _metrics(metrics: tuple[MetricFinding, ...]) -> Table:
 
 
 def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
-    """Return both sides' annotations of a metric, with how well and on what they were fitted."""
+    """Return both sides' annotations of a metric: with units, how well they fit, and in Freud's language."""
     lines: list[str] = []
     for side, annotation in (("base", metric.base), ("head", metric.head)):
         if annotation is not None:
-            first, *rest = (*wording.formulas(annotation), _quality(annotation))
+            first, *rest = (*wording.formulas(annotation), *_quality(annotation), *annotation.text.split("\n"))
             lines += [f"{side}  {first}", *(f"      {line}" for line in rest)]
     if lines:
         yield Listing(f"Annotation: {wording.metric_says(metric.metric)}", tuple(lines))
 
 
-def _quality(annotation: Annotation) -> str:
-    ranges = ", ".join(f"{name} {units.count(low)} to {units.count(high)}" for name, (low, high) in annotation.ranges.items())
-    twins = "; ".join(f"{name} cannot be told from {', '.join(others)}" for name, others in annotation.twins.items() if others)
-    parts = [
-        f"{annotation.cost_class.value}, R² {annotation.r2:.4g} ({annotation.cv_r2:.4g} cross-validated), {annotation.n:,} calls",
-        ranges,
-        twins,
-    ]
-    return "; ".join(part for part in parts if part)
+def _quality(annotation: Annotation) -> Iterator[str]:
+    fit = f"R² {annotation.r2:.4g}, cross-validated {annotation.cv_r2:.4g}"
+    yield f"{annotation.cost_class.value}; {fit}; {wording.plural(annotation.n, 'call')}"
+    for name in annotation.features:
+        low, high = annotation.ranges.get(name, (math.nan, math.nan))
+        measured = f" measured from {units.count(low)} to {units.count(high)}" if math.isfinite(low) else ""
+        twins = annotation.twins.get(name, ())
+        alike = f"; cannot be told from {', '.join(twins)}" if twins else ""
+        if measured or alike:
+            yield f"{name}{measured}{alike}"
 
 
 def q_value(q: float) -> str:

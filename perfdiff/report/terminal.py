@@ -11,6 +11,7 @@ from perfdiff.report.document import Document
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -24,6 +25,9 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "dim", " ": ""}
 # Rows of a terminal's table: what is further down is in the other formats.
 _MOST_ROWS = 30
 _INDENT = 2
+_GAP = 2
+# A table of more columns than this is stacked where the page is too narrow, a smaller one folds its cells.
+_STACKED = 5
 
 
 def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
@@ -126,26 +130,45 @@ def _items(block: Items) -> RenderableType:
 
 def _table(block: Table, console: Console, all_rows: bool) -> RenderableType:
     from rich.cells import cell_len
+
+    rows = block.rows if all_rows else block.rows[:_MOST_ROWS]
+    widths = [max(cell_len(text) for text in (column.title, *(row[i].text for row in rows))) for i, column in enumerate(block.columns)]
+    everything = range(len(widths))
+    major = [i for i in everything if not block.columns[i].minor]
+    room = console.width - _INDENT
+    for shown in (list(everything), major):
+        if sum(widths[i] for i in shown) + _GAP * (len(shown) - 1) <= room:
+            return _grid(block, rows, shown)
+    return _grid(block, rows, major) if len(major) <= _STACKED else _stacked(block, rows, major)
+
+
+def _grid(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) -> RenderableType:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    rows = block.rows if all_rows else block.rows[:_MOST_ROWS]
-    widths = [max(cell_len(text) for text in (column.title, *(row[i].text for row in rows))) + 2 for i, column in enumerate(block.columns)]
-    fits = sum(widths) + _INDENT <= console.width
-    shown = [i for i, column in enumerate(block.columns) if fits or not column.minor]
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for i in shown:
-        column = block.columns[i]
-        names = any(row[i].code for row in rows)
-        grid.add_column(
-            Text(column.title), justify="right" if column.right else "left", overflow="fold" if names else "ellipsis", vertical="top"
-        )
+        grid.add_column(Text(block.columns[i].title), justify="right" if block.columns[i].right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(_cell(row[i]) for i in shown))
     return grid
 
 
-def _cell(cell: Cell) -> RenderableType:
+def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) -> RenderableType:
+    """Return rows of two lines, each column but the first over its right neighbour, for a table that a narrow page cannot hold."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    pairs = [shown[:1], *(shown[i : i + 2] for i in range(1, len(shown), 2))]
+    grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for pair in pairs:
+        grid.add_column(Text("\n".join(block.columns[i].title for i in pair)), overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text("\n").join(_cell(row[i]) for i in pair) for pair in pairs))
+    return grid
+
+
+def _cell(cell: Cell) -> Text:
     from rich.text import Text
 
     return Text(cell.text, _STYLES[cell.tone])
