@@ -14,7 +14,7 @@ from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.strata import Stratum, stratify
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
-from perfdiff.records.schema import METRICS, Floats, Ints, Point, SampleTable
+from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, SampleTable
 
 # Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
 # to a few ns) and within what a shift of the code by some bytes makes.
@@ -31,9 +31,14 @@ OCTAVE = math.log(2.0)
 class StratumContrast:
     """What one stratum of calls shows. `material` says that its cost is a share of a run worth reporting on."""
 
-    name: str
+    stratum: Stratum
     contrast: Contrast
     material: bool
+
+    @property
+    def name(self) -> str:
+        """Return the stratum's name; "" for all calls."""
+        return self.stratum.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Comparison:
     `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
     doubt. `p` holds for all strata at once. `floor` is base against base (log scale). `mix` is base's expected cost at head's inputs
     over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint` tells that no inputs of
-    head are equal to any of base: nothing can then be said of the cost per input.
+    head are equal to any of base: nothing can then be said of the cost per input. `grown` are the features whose values moved.
     """
 
     function: int
@@ -55,6 +60,7 @@ class Comparison:
     floor: float
     mix: Mapping[int, float]
     mix_ratio: Ratio | None
+    grown: tuple[Feature, ...]
     disjoint: bool
 
     @property
@@ -101,7 +107,7 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
         seen = contrast(pairs)
         if seen is not None:
             overall_pairs = overall_pairs or pairs
-            found.append(StratumContrast(stratum.name, _widened(seen, misfit), _is_material(stratum, question, ledger)))
+            found.append(StratumContrast(stratum, _widened(seen, misfit), _is_material(stratum, question, ledger)))
     if found and not moved:
         found += _mean_contrast(question, expected, ledger)
     worst = _worst(found, question, config)
@@ -115,6 +121,7 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
         floor=noise_floor(overall_pairs, seed=config.seed),
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
+        grown=_grown(question, mix),
         disjoint=disjoint,
     )
 
@@ -223,6 +230,20 @@ def _mix_by_point(question: Question, expected: tuple[Floats, Floats]) -> dict[i
     return mix
 
 
+def _grown(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:
+    """Return the features of base's annotation whose values moved most where the mix did."""
+    if question.annotation is None or all(factor == 1.0 for factor in mix.values()):
+        return ()
+    moved = {}
+    for feature in question.base.features:
+        if feature.name in question.annotation.features and feature in question.head.features:
+            before = float(np.nanmean(question.base.values[:, question.base.features.index(feature)]))
+            after = float(np.nanmean(question.head.values[:, question.head.features.index(feature)]))
+            moved[feature.name] = (abs(math.log((1 + abs(after)) / (1 + abs(before)))), feature)
+    largest = max((size for size, _ in moved.values()), default=0.0)
+    return tuple(feature for size, feature in moved.values() if size > 0 and size >= largest / 2)
+
+
 def _mix_ratio(question: Question, expected: tuple[Floats, Floats], ledger: Ledger, config: CompareConfig) -> Ratio | None:
     groups = []
     for table, values in zip((question.base, question.head), expected, strict=True):
@@ -309,7 +330,8 @@ def _mean_contrast(question: Question, expected: tuple[Floats, Floats], ledger: 
             groups.append(book.group(mean))
         pairs.append(Pair(*groups))
     seen = contrast(pairs)
-    return [StratumContrast("mean of all calls", seen, True)] if seen else []
+    everything = Stratum("mean of all calls", np.ones(len(question.base), bool), np.ones(len(question.head), bool))
+    return [StratumContrast(everything, seen, True)] if seen else []
 
 
 def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:

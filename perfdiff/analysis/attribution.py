@@ -1,0 +1,227 @@
+"""Move guilt from where the extra cost shows to the change that causes it, over the call tree and through shared data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.comparison import MATERIAL, Comparison
+from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
+from perfdiff.analysis.parts import Parts, take_apart
+from perfdiff.records.schema import Change, Floats, FunctionInfo
+
+# Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
+TIE = 0.10
+_EVIDENCE = tuple(LinkKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved."""
+
+    at: int
+    by: int
+    kind: LinkKind
+    ns: Floats
+    through: str = ""
+
+    @property
+    def total_ns(self) -> float:
+        """Return the sum over the workload points."""
+        return float(self.ns.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Guilt:
+    """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
+
+    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work moved.
+    """
+
+    ns: Floats
+    gross: Floats
+    blames: tuple[Blame, ...]
+    moved: tuple[int, ...] = ()
+
+    @property
+    def total_ns(self) -> float:
+        """Return the sum over the workload points."""
+        return float(self.ns.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """All guilt by suspect, and what no suspect explains: function -> (points,) ns a run."""
+
+    points: tuple[int, ...]
+    run_ns: Floats
+    guilt: Mapping[int, Guilt]
+    unattributed: Mapping[int, Floats]
+    parts: tuple[Parts, ...]
+    web: Web
+
+    def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
+        """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
+        return bool(np.any((ns >= MATERIAL * self.run_ns) & (ns > effect * against)))
+
+    def share(self, ns: float) -> float | None:
+        """Return the part that `ns` has in all extra cost, or None where nothing got slower."""
+        extra = sum(max(each.total_ns, 0.0) for each in self.guilt.values())
+        extra += sum(max(float(each.sum()), 0.0) for each in self.unattributed.values())
+        return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
+
+    def ranked(self, suspects: Iterable[int]) -> list[int]:
+        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data."""
+
+        def order(suspect: int) -> tuple[float, int, int]:
+            guilt = self.guilt[suspect]
+            strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
+            step = round(np.log(max(guilt.total_ns, 1.0)) / np.log1p(TIE))
+            return (-step, _EVIDENCE.index(strongest.kind), suspect)
+
+        return sorted(suspects, key=order)
+
+
+def attribute(
+    ledger: Ledger,
+    functions: Mapping[int, FunctionInfo],
+    comparisons: Mapping[int, Comparison],
+    proved: Mapping[int, int],
+) -> Attribution:
+    """Put the extra cost of all functions down to the changes that cause it.
+
+    `comparisons` are those of self time by function. `proved` says of which functions a different cost at equal inputs is
+    beyond doubt: 1 slower, -1 faster; differences of the others are noise.
+    """
+    web = spin(ledger, functions)
+    parts = tuple(take_apart(point, ledger, functions, comparisons) for point in ledger.points)
+    blames: list[Blame] = []
+    lost: dict[int, Floats] = {}
+    for function in ledger.ids:
+        for found, rest in (
+            _cost(function, ledger, web, parts, proved),
+            _inputs(function, ledger, web, parts, comparisons),
+            _calls(function, ledger, web, parts, comparisons),
+        ):
+            blames += found
+            if rest.any():
+                lost[function] = lost.get(function, np.zeros(len(parts))) + rest
+    run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
+    guilt = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
+    return Attribution(ledger.points, run_ns, guilt, lost, parts, web)
+
+
+Found = tuple[list[Blame], Floats]
+
+
+def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> Found:
+    """Blame for a different cost at equal inputs: the function itself if it changed, else who is behind its state."""
+    nothing = np.zeros(len(parts))
+    ns = np.array([part.cost[ledger.place[function]] for part in parts])
+    change = web.functions[function].change
+    if change is Change.ADDED:
+        return _introduced(function, ns, web), nothing
+    if change is not Change.REMOVED and not proved.get(function):
+        return [], nothing
+    if change.is_suspect:
+        return [Blame(function, function, LinkKind.OWN, ns)], nothing
+    if proved[function] < 0:
+        return [], nothing
+    return _spread(function, behind_state(web, function), ns)
+
+
+def _introduced(function: int, ns: Floats, web: Web) -> list[Blame]:
+    """Split the cost of an added function between it and the changed functions that call it: neither costs anything without the other."""
+    callers = [each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)]
+    own = Blame(function, function, LinkKind.OWN, ns / 2 if callers else ns)
+    return [own, *(Blame(function, each, LinkKind.CALLS, ns / 2 / len(callers)) for each in sorted(callers))]
+
+
+def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], comparisons: Mapping[int, Comparison]) -> Found:
+    """Blame for larger inputs: who passes or stores them; the workload, where nobody does."""
+    ns = np.array([part.inputs[ledger.place[function]] for part in parts])
+    if function not in comparisons or not ns.any():
+        return [], np.zeros(len(parts))
+    found, _ = _spread(function, behind_inputs(web, function, comparisons[function].grown), ns)
+    return found, np.zeros(len(parts))
+
+
+def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], comparisons: Mapping[int, Comparison]) -> Found:
+    """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it."""
+    place = ledger.place[function]
+    made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
+    blames: list[Blame] = []
+    rest = np.zeros(len(parts))
+    if web.functions[function].change.is_suspect:
+        return [Blame(ledger.ids[i], function, LinkKind.CALLS, made[:, i]) for i in np.flatnonzero(made.any(axis=0))], rest
+    grown = comparisons[function].grown if function in comparisons else ()
+    links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
+    for i in np.flatnonzero(made.any(axis=0)):
+        found, left = _spread(ledger.ids[i], links, made[:, i])
+        blames += found
+        if not grown:
+            rest = rest + left
+    return blames, rest
+
+
+def _spread(function: int, links: Iterable[Link], ns: Floats) -> Found:
+    blames = [Blame(function, link.suspect, link.kind, ns * link.weight, link.through) for link in links]
+    return blames, np.zeros_like(ns) if blames else ns
+
+
+def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> dict[int, Guilt]:
+    gathered: dict[int, list[Blame]] = {}
+    for blame in blames:
+        gathered.setdefault(blame.by, []).append(blame)
+    guilt = {}
+    for suspect, found in gathered.items():
+        gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
+        found.sort(key=lambda blame: -blame.total_ns)
+        guilt[suspect] = Guilt(np.sum([blame.ns for blame in found], axis=0), gross, tuple(found))
+    return guilt
+
+
+def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> Floats:
+    """Return the base cost (points,) that an extra cost is to be compared with.
+
+    Its own, where a function got slower; that of all calls, where there are more of them; that of its callers, where it was added.
+    """
+    place = ledger.place[at]
+    if web.functions[at].change is Change.ADDED:
+        callers = [ledger.place[each] for each in web.callers.get(at, frozenset()) - {0, at}]
+        return np.array([float(part.inclusive[callers].max(initial=0.0)) for part in parts])
+    return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
+
+
+def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
+    """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
+    found = {}
+    for function in ledger.ids:
+        if web.functions[function].change.is_suspect and not proved.get(function):
+            saved = np.array([min(part.cost[ledger.place[function]], 0.0) for part in parts])
+            if saved.any():
+                found[function] = saved
+    return found
+
+
+def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> dict[int, Guilt]:
+    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
+    net = dict(guilt)
+    left = {suspect: ns.copy() for suspect, ns in credit.items()}
+    for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
+        for other in sorted({*net, *left} - {suspect}):
+            saved = net[other].ns if other in net else left[other]
+            if saved.sum() >= 0 or not work_moved(web, other, suspect):
+                continue
+            moved = np.minimum(np.maximum(net[suspect].ns, 0.0), np.maximum(-saved, 0.0))
+            before = net[suspect]
+            gross = before.gross + (net[other].gross if other in net else -left[other])
+            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other))
+            if other in net:
+                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect))
+            else:
+                left[other] = left[other] + moved
+    return net
