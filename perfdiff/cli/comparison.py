@@ -101,7 +101,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
-        output.write(rendered(outcome, chosen), output_file)
+        output.write(rendered(outcome, chosen, output_file), output_file)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -133,12 +133,12 @@ def _quoted(word: str) -> str:
     return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
 
 
-def rendered(outcome: Outcome, chosen: options.Format) -> str:
+def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None) -> str:
     """Return the report of a comparison; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 
     samples = outcome.samples if chosen in renderers.DRAWING else None
     report = document.build(outcome.findings, samples)
     if chosen is options.Format.TEXT:
-        return terminal.render(report, width=output.width(), colour=output.colour())
+        return terminal.render(report, width=output.width(output_file), colour=output.colour(output_file))
     return renderers.RENDERERS[chosen](report)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from perfdiff.errors import UsageError
 
+_WIDTH = 100  # columns of text that is not for a terminal
+
 
 def write(text: str, output: Path | None = None) -> None:
     """Write a result to `output`, or to standard output; a reader who closed the pipe early is no error."""
@@ -42,6 +44,6 @@ def colour(output: Path | None = None) -> bool:
     return output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def width() -> int:
-    """Return the columns of the terminal, 100 where there is none."""
-    return shutil.get_terminal_size(fallback=(100, 24)).columns
+def width(output: Path | None = None) -> int:
+    """Return the columns of the terminal that results go to, 100 where they go elsewhere."""
+    return shutil.get_terminal_size(fallback=(_WIDTH, 24)).columns if output is None else _WIDTH

@@ -1,0 +1,396 @@
+"""The command line: which command runs, what is printed where, and what the exit code says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from findings import findings
+
+from perfdiff import cli, pipeline
+from perfdiff.analysis.findings import Verdict
+from perfdiff.cli import comparison, options, waiting
+from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
+from perfdiff.pipeline import Outcome, Request
+from perfdiff.progress import Progress
+
+ROOT = Path(__file__).parent.parent
+HELP_LIMIT_S = 0.4
+HEAVY = ("torch", "sklearn", "statsmodels", "matplotlib", "scipy", "numpy", "pyarrow", "git", "clang", "rich")
+
+# A perfdiff whose comparison waits for a signal and says when it is there and when it has cleared up.
+WAITING = """
+import signal, sys
+from perfdiff import cli, pipeline
+def compare(request, progress):
+    try:
+        sys.stderr.write("waiting\\n"), sys.stderr.flush()
+        signal.pause()
+    finally:
+        sys.stderr.write("cleared\\n"), sys.stderr.flush()
+pipeline.compare = compare
+cli.main(["-q", "a", "b", "--repo", sys.argv[1], "--build", "true", "--", "./a"])
+"""
+
+
+@dataclass
+class Comparison:
+    """Stands in for the pipeline: keeps what it was asked, and answers or fails as told."""
+
+    verdict: Verdict = Verdict.UNCHANGED
+    error: BaseException | None = None
+    requests: list[Request] = field(default_factory=list)
+
+    def compare(self, request: Request, progress: Progress) -> Outcome:
+        self.requests.append(request)
+        progress.stage("measuring", 2)
+        progress.advance("first run")
+        return self.outcome()
+
+    def last(self, *_: object) -> Outcome:
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        if self.error:
+            raise self.error
+        return Outcome(findings(self.verdict), lambda function, side: None)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a checkout with a Makefile, in which the test stands."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "Makefile").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
+    monkeypatch.delenv("PERFDIFF_CACHE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def seam(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    """Return what stands in for the pipeline."""
+    stand_in = Comparison()
+    monkeypatch.setattr(pipeline, "compare", stand_in.compare)
+    monkeypatch.setattr(pipeline, "last", stand_in.last)
+    return stand_in
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[..., int]]:
+    """Return a call of the command line that answers with its exit code, and leaves the process as it was."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    hook = sys.excepthook
+
+    def call(*arguments: str) -> int:
+        with pytest.raises(SystemExit) as left:
+            cli.main(arguments)
+        return int(left.value.code or 0)
+
+    yield call
+    sys.excepthook = hook
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "strict", "code"),
+    [
+        (Verdict.UNCHANGED, False, 0),
+        (Verdict.IMPROVEMENT, False, 0),
+        (Verdict.INCONCLUSIVE, False, 0),
+        (Verdict.REGRESSION, False, 1),
+        (Verdict.UNCHANGED, True, 0),
+        (Verdict.REGRESSION, True, 1),
+        (Verdict.INCONCLUSIVE, True, 4),
+    ],
+)
+def test_exit_code_is_the_verdict(seam: Comparison, run: Callable[..., int], verdict: Verdict, strict: bool, code: int) -> None:
+    seam.verdict = verdict
+    assert run("main", "HEAD", *(["--strict"] if strict else []), "--", "./a") == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("wrong key", slug="config-key"), 2),
+        (RevisionError("no such revision", slug="unknown-revision"), 2),
+        (BuildError("make failed", slug="build-failed", detail="cc: error\nmake: *** [all]"), 3),
+        (PerfdiffError("anything else", slug="other"), 3),
+    ],
+)
+def test_failure_is_told_with_slug_and_detail(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], error: PerfdiffError, code: int
+) -> None:
+    seam.error = error
+    assert run("-q", "main", "HEAD", "--build", "make", "--", "./a") == code
+    out, err = capsys.readouterr()
+    detail = "".join(f"  | {line}\n" for line in error.detail.splitlines())
+    assert (out, err) == ("", f"perfdiff: {error} [{error.slug}]\n{detail}")
+
+
+def test_ctrl_c_exits_with_130(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    seam.error = KeyboardInterrupt()
+    assert run("-q", "main", "HEAD", "--build", "make", "--", "./a") == 130
+    assert capsys.readouterr() == ("", "perfdiff: interrupted\n")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_lets_a_comparison_clear_up(checkout: Path, number: signal.Signals, code: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", WAITING, str(checkout)], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(number)
+        assert "cleared\n" in process.stderr.read()
+        assert process.wait() == code
+
+
+def test_crash_of_perfdiff_does_not_read_as_a_regression(checkout: Path) -> None:
+    program = WAITING.replace("signal.pause()", "raise ZeroDivisionError")
+    done = subprocess.run([sys.executable, "-c", program, str(checkout)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "ZeroDivisionError" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--nosuch", "a"], ["a", "--runs", "many"], ["init", "--nosuch"], ["explain"]])
+def test_wrong_command_line_exits_with_2(run: Callable[..., int], checkout: Path, arguments: list[str]) -> None:
+    assert run(*arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "revisions"),
+    [
+        (["main", "HEAD"], ("main", "HEAD")),
+        (["v1..v2"], ("v1..v2",)),
+        (["HEAD~3"], ("HEAD~3",)),
+        (["--strict", "main...topic"], ("main...topic",)),
+        (["-o", "x.json", "main", "HEAD"], ("main", "HEAD")),
+    ],
+)
+def test_first_argument_that_is_no_command_is_a_revision(
+    seam: Comparison, run: Callable[..., int], arguments: list[str], revisions: tuple[str, ...]
+) -> None:
+    assert run(*arguments, "--", "./a") == 0
+    assert seam.requests[0].revisions == revisions
+
+
+def test_what_follows_two_dashes_is_the_workload(seam: Comparison, run: Callable[..., int]) -> None:
+    assert run("a", "b", "--param", "n=10,20", "--runs", "4", "--", "./bench/sort", "--runs=x", "{n}", "two words", "--", "$HOME") == 0
+    workload = seam.requests[0].config.workloads[0]
+    assert workload.command == "./bench/sort --runs=x {n} 'two words' -- '$HOME'"
+    assert (workload.name, workload.parameters, workload.runs) == ("sort", {"n": (10, 20)}, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ([], None),
+        (["./a | wc -l"], "./a | wc -l"),
+        (["./a", ""], "./a ''"),
+        (["./a", "--size={n} mb"], "./a --size={n}' mb'"),
+        (["./a", "{n}{m}"], "./a {n}{m}"),
+    ],
+)
+def test_words_of_a_workload_become_one_command(words: list[str], command: str | None) -> None:
+    assert comparison.command_text(words) == command
+
+
+@pytest.mark.parametrize(("name", "start"), [("r.txt", "v1.4 ("), ("r.md", "#"), ("r.html", "<!DOCTYPE html>"), ("r.json", "{")])
+def test_suffix_of_the_output_chooses_the_format(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], name: str, start: str
+) -> None:
+    assert run("a", "b", "-o", name, "--", "./a") == 0
+    assert Path(name).read_text().startswith(start)
+    assert capsys.readouterr().out == ""
+
+
+def test_json_goes_to_standard_output_and_progress_to_standard_error(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("a", "b", "--format", "json", "--", "./a") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["schema"] == "perfdiff.report/1"
+    assert err.splitlines()[0].startswith("perfdiff: note: building with 'make -j$(nproc)', guessed from Makefile")
+    assert err.splitlines()[1:] == ["perfdiff: measuring (2)"]
+
+
+def test_verbose_says_every_step_and_quiet_none(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    run("a", "b", "-v", "--build", "make", "--", "./a")
+    assert capsys.readouterr().err == "perfdiff: measuring (2)\nperfdiff:   first run\n"
+    run("a", "b", "-q", "--", "./a")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-o", "report.xyz"], ["-o", "nowhere/report.html"], ["-o", "."], ["--param", "n"], ["--param", "n="]]
+)
+def test_what_cannot_be_followed_is_refused_before_anything_is_measured(
+    seam: Comparison, run: Callable[..., int], arguments: list[str]
+) -> None:
+    assert run("a", "b", *arguments, "--", "./a") == 2
+    assert seam.requests == []
+
+
+def test_cache_is_the_users_unless_told_otherwise(
+    seam: Comparison, run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("a", "b", "--", "./a")
+    monkeypatch.setenv("PERFDIFF_CACHE", str(checkout / "own"))
+    run("a", "b", "--", "./a")
+    run("a", "b", "--cache", "given", "--", "./a")
+    assert [request.cache for request in seam.requests] == [checkout / "user-cache" / "perfdiff", checkout / "own", checkout / "given"]
+
+
+def test_relative_cache_folder_of_the_user_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERFDIFF_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
+    assert options.cache_folder(None) == Path.home() / ".cache" / "perfdiff"
+
+
+def test_builds_and_workloads_run_where_the_configuration_lies(seam: Comparison, run: Callable[..., int], checkout: Path) -> None:
+    (checkout / "perfdiff.toml").write_text('[build]\ncommand = "make"\n[[workload]]\nname = "a"\ncommand = "./a"\n')
+    (checkout / "src").mkdir()
+    run("a", "b", "--repo", "src")
+    assert seam.requests[0].repository == checkout
+
+
+def test_no_colour_without_a_terminal(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    seam.verdict = Verdict.REGRESSION
+    run("a", "b", "--", "./a")
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_explain_tells_what_the_last_comparison_knows(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = findings().functions[0].info
+    assert run("explain", named.name) == 0
+    out = capsys.readouterr().out
+    assert f"{named.name}  {named.file}:{named.line}" in out
+    assert findings().functions[1].info.name not in out.splitlines()[0]
+    assert run("explain", f"{Path(named.file).name}:{named.name}") == 0
+    assert capsys.readouterr().out == out
+
+
+def test_explain_says_why_a_function_was_not_measured(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    skipped = findings().skipped[0]
+    assert run("explain", skipped.name) == 0
+    assert f"was not measured: {skipped.reason}" in capsys.readouterr().out
+
+
+def test_explain_names_the_nearest_function(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    name = findings().functions[0].info.name
+    assert run("explain", f"{name}x") == 2
+    assert f"did you mean '{name}'?" in capsys.readouterr().err
+
+
+def test_explain_without_a_comparison_says_so(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    seam.error = RecordingError("this repository was not compared yet", slug="no-comparison")
+    assert run("explain", "f") == 3
+    assert "[no-comparison]" in capsys.readouterr().err
+
+
+def test_init_writes_a_configuration_that_can_be_read(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("init") == 0
+    assert "built with 'make -j$(nproc)'" in capsys.readouterr().out
+    assert run("a", "b") == 0
+    config = seam.requests[0].config
+    assert config.build.command == "make -j$(nproc)"
+    assert config.workloads[0].command == "./program {n}"
+
+
+def test_every_commented_key_of_init_is_valid_with_its_default(run: Callable[..., int], seam: Comparison, checkout: Path) -> None:
+    run("init")
+    text = (checkout / "perfdiff.toml").read_text()
+    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
+    (checkout / "perfdiff.toml").write_text(uncommented)
+    run("a", "b")
+    assert seam.requests[0].config.compare.fdr == 0.05
+    assert seam.requests[0].config.build.overlay == ("bench/",)
+
+
+def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "perfdiff.toml").write_text("mine")
+    assert run("init") == 2
+    assert "[config-exists]" in capsys.readouterr().err
+    assert (checkout / "perfdiff.toml").read_text() == "mine"
+    assert run("init", "--force") == 0
+    assert (checkout / "perfdiff.toml").read_text().startswith("# What perfdiff builds")
+
+
+def test_cache_shows_its_parts_and_prunes_what_is_old(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    experiments = checkout / "cache" / "experiments"
+    for name, age_days in (("old", 40), ("new", 1)):
+        (experiments / name).mkdir(parents=True)
+        (experiments / name / "experiment.json").write_bytes(b"x" * 1000)
+        moment = time.time() - age_days * 86400
+        os.utime(experiments / name, (moment, moment))
+    assert run("cache", "--cache", "cache") == 0
+    assert "2 kB  recordings of comparisons" in capsys.readouterr().out
+    assert run("cache", "prune", "--cache", "cache") == 0
+    assert "freed 1 kB" in capsys.readouterr().out
+    assert [folder.name for folder in experiments.iterdir()] == ["new"]
+    assert run("cache", "--cache", "cache", "prune", "--days", "0") == 0
+    assert list(experiments.iterdir()) == []
+
+
+def test_help_tells_exit_codes_and_commands(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    out = capsys.readouterr().out
+    assert "Usage: perfdiff [OPTIONS] BASE [HEAD] [-- COMMAND…]" in out
+    for line in ("0    no regression", "1    regression", "3    could not measure", "4    inconclusive, under --strict"):
+        assert line in out
+    for name in cli.COMMANDS:
+        assert f"perfdiff {name}" in out
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = "import sys\nfrom perfdiff import cli\ntry:\n    cli.main(['--help'])\nfinally:\n    sys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not set(done.stderr.split()) & set(HEAVY)
+
+
+def test_help_answers_at_once() -> None:
+    def answered() -> float:
+        started = time.monotonic()
+        subprocess.run([sys.executable, "-m", "perfdiff", "--help"], stdout=subprocess.DEVNULL, check=True)
+        return time.monotonic() - started
+
+    # The best of some: other work on the machine only ever adds.
+    assert min(answered() for _ in range(5)) < HELP_LIMIT_S
+
+
+def test_reader_who_left_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "perfdiff", "--version"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    main, other = os.openpty()
+    with os.fdopen(other, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with waiting.progress(quiet=False, verbose=False) as progress:
+            progress.stage("building", 2)
+            progress.advance("base")
+            progress.note("[note] in brackets")
+            progress.stage("measuring", None)
+    shown = os.read(main, 100_000).decode()
+    os.close(main)
+    assert "building: " in shown
+    assert "measuring: " in shown
+    assert "note: [note] in brackets" in shown

@@ -1,0 +1,136 @@
+"""The doctor: what it finds here, what it says where something is missing, and how its answer is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from perfdiff import __version__
+from perfdiff.cli.exits import ExitCode
+from perfdiff.collect import doctor, machine
+from perfdiff.collect.doctor import Check
+from perfdiff.collect.machine import Pmu
+from perfdiff.records.schema import Environment
+
+ROOT = Path(__file__).parent.parent
+
+
+def named(checks: tuple[Check, ...], name: str) -> Check:
+    return next(check for check in checks if check.name == name)
+
+
+def executable(folder: Path, name: str, answer: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_this_machine_can_compare(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ)
+    assert doctor.can_compare(checks)
+    assert named(checks, "git").found
+    assert "gcc" in named(checks, "C compiler").says.lower() or "cc" in named(checks, "C compiler").says
+
+
+def test_what_is_missing_comes_with_a_remedy(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)})
+    missing = {check.name for check in checks if not check.found}
+    assert {"git", "C compiler", "C++ compiler", "make", "cmake", "ninja", "meson", "autoconf"} <= missing
+    assert all(check.remedy for check in checks if not check.found)
+    assert not doctor.can_compare(checks)
+
+
+def test_absent_build_tools_do_not_keep_from_comparing(tmp_path: Path) -> None:
+    executable(tmp_path, "git", "git version 2")
+    executable(tmp_path, "cc", "cc 1.0")
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)})
+    assert not named(checks, "cmake").found
+    assert doctor.can_compare(checks)
+
+
+def test_compiler_of_the_environment_comes_first(tmp_path: Path) -> None:
+    executable(tmp_path, "cc", "plain cc")
+    executable(tmp_path, "own-cc", "own compiler 7.1")
+    found = machine.compiler({"PATH": str(tmp_path), "CC": "own-cc -m64"})
+    assert found == str(tmp_path / "own-cc")
+    assert machine.compiler_version(found) == "own compiler 7.1"
+    assert machine.compiler({"PATH": str(tmp_path)}) == str(tmp_path / "cc")
+    assert machine.compiler({"PATH": str(tmp_path), "CC": "nowhere"}) is None
+
+
+def test_cache_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    checks = doctor.examine(tmp_path / "file" / "cache", os.environ)
+    cache = named(checks, "cache")
+    assert not cache.found
+    assert "cannot be made" in cache.says
+    assert "--cache" in cache.remedy
+    assert not doctor.can_compare(checks)
+
+
+@pytest.mark.parametrize(
+    ("state", "found", "remedy"),
+    [(Pmu.PRESENT, True, ""), (Pmu.FORBIDDEN, False, "perf_event_paranoid"), (Pmu.ABSENT, False, "virtual machines rarely have one")],
+)
+def test_counters_are_present_forbidden_or_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: Pmu, found: bool, remedy: str
+) -> None:
+    monkeypatch.setattr(machine, "pmu", lambda: state)
+    check = named(doctor.examine(tmp_path, os.environ), "hardware counters")
+    assert (check.found, check.needed) == (found, False)
+    assert remedy in check.remedy
+
+
+@pytest.mark.parametrize(("load", "found"), [(0.1, True), (1000.0, False)])
+def test_load_is_judged_by_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: float, found: bool) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    assert named(doctor.examine(tmp_path, os.environ), "load").found is found
+
+
+@pytest.mark.parametrize(("governor", "found"), [("performance", True), ("powersave", False), (None, True)])
+def test_only_a_governor_that_changes_the_clock_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, governor: str | None, found: bool
+) -> None:
+    monkeypatch.setattr(machine, "governor", lambda: governor)
+    assert named(doctor.examine(tmp_path, os.environ), "governor").found is found
+
+
+def test_environment_describes_this_machine() -> None:
+    found = machine.environment(os.environ)
+    assert found.cores == len(os.sched_getaffinity(0))
+    assert found.kernel == f"Linux {os.uname().release}"
+    assert found.perfdiff == __version__
+    assert datetime.fromisoformat(found.created).tzinfo is not None
+    assert all(getattr(found, field.name) != "" for field in fields(Environment))
+
+
+def run_doctor(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "perfdiff", "doctor", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_text_marks_what_is_missing_and_the_exit_code_tells(tmp_path: Path) -> None:
+    good = run_doctor("--cache", str(tmp_path / "cache"), path=os.environ["PATH"])
+    assert (good.returncode, good.stderr) == (ExitCode.FINE, "")
+    assert good.stdout.endswith("perfdiff can compare here.\n")
+    bad = run_doctor("--cache", str(tmp_path / "cache"), path=str(tmp_path))
+    assert bad.returncode == ExitCode.NOT_MEASURED
+    assert "MISSING  git" in bad.stdout
+    assert "→ install git" in bad.stdout
+
+
+def test_json_holds_every_check(tmp_path: Path) -> None:
+    done = run_doctor("--format", "json", "--cache", str(tmp_path / "cache"), path=os.environ["PATH"])
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == "perfdiff.doctor/1"
+    assert answer["can_compare"] is True
+    assert [check["name"] for check in answer["checks"]] == [check.name for check in doctor.examine(tmp_path / "cache", os.environ)]
+    assert set(answer["checks"][0]) == {"name", "needed", "found", "says", "remedy"}

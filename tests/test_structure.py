@@ -1,0 +1,139 @@
+"""The house: imports point down, modules stay small, and only the command line talks to the outside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "perfdiff"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+MOST_LINES = 450
+
+# What each part may import besides itself. Measuring and analysing meet in `records`.
+_GROUND = {"config", "errors", "units", "progress"}
+_SETTINGS = {"settings", "tomlfile", "buildsystem", "configuration"}
+ALLOWED = {
+    "errors": set(),
+    "units": set(),
+    "progress": set(),
+    "config": {"errors", "units"},
+    "settings": _GROUND,
+    "tomlfile": _GROUND,
+    "buildsystem": _GROUND,
+    "configuration": _GROUND | _SETTINGS,
+    "records": _GROUND,
+    "revisions": _GROUND | {"records"},
+    "languages": _GROUND | {"records", "revisions"},
+    "build": _GROUND | {"records", "revisions", "languages"},
+    "collect": _GROUND | {"records", "revisions", "languages", "build"},
+    "models": _GROUND | {"records"},
+    "analysis": _GROUND | {"records", "models"},
+    "report": _GROUND | {"records", "models", "analysis"},
+    "storage": _GROUND | {"records", "build"},
+    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "models", "analysis"},
+}
+ABOVE = {"cli", "__main__", "__init__"}  # may import everything
+
+# Runs in the user's build, in place of the compiler, where the environment is all that it is given.
+STANDS_ALONE = {"build/wrapper.py"}
+HEAVY = {"torch", "sklearn", "statsmodels", "matplotlib", "scipy"}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def part(path: Path) -> str:
+    return relative(path).removesuffix(".py").split("/")[0]
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Yield the full names of imported modules and, for `from a import b`, of `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part(path) not in ABOVE], ids=relative)
+def test_imports_point_down(path: Path) -> None:
+    own = part(path)
+    assert own in ALLOWED, f"'{own}' has no place in the house: add it to ALLOWED and to docs/architecture.md"
+    used = {name.split(".")[1] for name in imports(parse(path)) if name.startswith("perfdiff.")}
+    assert used - {own, "__version__"} <= ALLOWED[own]
+
+
+def test_the_house_has_no_rooms_that_do_not_exist() -> None:
+    assert set(ALLOWED) | ABOVE | {"cli"} == {part(path) for path in MODULES}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_modules_are_of_one_noun_in_size_and_name(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    assert path.stem not in {"utils", "util", "helpers", "common", "misc"}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part(path) != "cli" and relative(path) not in STANDS_ALONE], ids=relative)
+def test_only_the_command_line_prints_exits_and_reads_the_environment(path: Path) -> None:
+    assert not list(forbidden(parse(path)))
+
+
+def forbidden(tree: ast.AST) -> Iterator[str]:
+    outside = {
+        "os.environ",
+        "os.environb",
+        "os.getenv",
+        "os.putenv",
+        "os.chdir",
+        "sys.argv",
+        "sys.exit",
+        "sys.stdout",
+        "sys.stderr",
+        "os._exit",
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in {"print", "exit", "quit", "input"} and isinstance(node.ctx, ast.Load):
+            yield f"line {node.lineno}: {node.id}"
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) in outside:
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+        elif isinstance(node, ast.ImportFrom) and node.module in {"os", "sys"}:
+            yield from (
+                f"line {node.lineno}: {node.module}.{alias.name}" for alias in node.names if f"{node.module}.{alias.name}" in outside
+            )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_failures_are_not_swallowed(path: Path) -> None:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "everything"
+            reraises = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+            assert reraises or caught not in {"everything", "Exception", "BaseException"}, f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
+    at_top = ast.Module(body=[node for node in parse(path).body if isinstance(node, ast.Import | ast.ImportFrom)], type_ignores=[])
+    assert not {name.split(".")[0] for name in imports(at_top)} & HEAVY
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("print(1)", "line 1: print"),
+        ("import os\nos.environ['A']", "line 2: os.environ"),
+        ("from os import environ", "line 1: os.environ"),
+        ("import sys\nsys.exit(1)", "line 2: sys.exit"),
+    ],
+)
+def test_the_rule_sees_what_it_forbids(source: str, found: str) -> None:
+    assert found in list(forbidden(ast.parse(source)))
