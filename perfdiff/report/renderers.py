@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from perfdiff.report import html, json_report, terminal
+from perfdiff.report import html, json_report, markdown, terminal
 from perfdiff.report.document import Document
 
 
@@ -19,6 +19,7 @@ class Renderer(Protocol):
 
 RENDERERS: Mapping[str, Renderer] = {
     "text": terminal.render,
+    "markdown": markdown.render,
     "html": html.render,
     "json": json_report.render,
 }

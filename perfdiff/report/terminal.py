@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, Items, Listing, Plot, Sentence, Table, Tone
 from perfdiff.report.document import Document
 
 if TYPE_CHECKING:
@@ -39,15 +39,6 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     blocks += [document.end_to_end, document.skipped, document.notes]
     return render_blocks(
         [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
-    )
-
-
-def render_section(section: FunctionSection, *, width: int = 100, colour: bool = False) -> str:
-    """Return all that is said of one function, the source diff included."""
-    title = Sentence(f"{section.name}  {section.place}", Tone.STRONG)
-    diff = (section.diff,) if section.diff else ()
-    return render_blocks(
-        [title, Sentence(section.headline), section.facts, *section.details, *diff], width=width, colour=colour, all_rows=True
     )
 
 

@@ -81,10 +81,10 @@ def certainty(ratio: Ratio, confidence: float) -> str:
 
 def classes(finding: MetricFinding) -> str:
     """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
-    if finding.base is None and finding.head is None:
-        return ABSENT
-    base = finding.base.cost_class.value if finding.base else ABSENT
-    head = finding.head.cost_class.value if finding.head else ABSENT
+    if finding.base is None or finding.head is None:
+        only = finding.base or finding.head
+        return f"{only.cost_class.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
+    base, head = finding.base.cost_class.value, finding.head.cost_class.value
     return base if base == head else f"{base} → {head}"
 
 

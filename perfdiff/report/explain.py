@@ -1,0 +1,115 @@
+"""All that a comparison knows of one function, for a terminal."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding
+from perfdiff.errors import UsageError
+from perfdiff.records.schema import Floats, Side
+from perfdiff.report import terminal, wording
+from perfdiff.report.blocks import Block, Cell, Column, Sentence, Table, Tone
+from perfdiff.report.document import SampleLoader
+from perfdiff.report.function import function_section
+from perfdiff.report.printable import printable, printable_values
+
+# Strata of the measured calls: quarters are too coarse to see a bend, more than eight rows are not read.
+_STRATA = 8
+# Names to offer where none fits.
+_SUGGESTIONS = 5
+
+
+def explain(findings: Findings, name: str, samples: SampleLoader | None = None, *, width: int = 100, colour: bool = False) -> str:
+    """Return all metrics, strata, annotations, coefficients, the chain, causes and the source diff of the functions that `name` means.
+
+    `name` is a function's name, its last part (`insert` for `list::insert`) or `file:name`. Several functions of one name are all
+    told. Raises `UsageError` where none is meant, with the nearest names or the reason why it was not measured.
+    """
+    chosen = _chosen(findings, name)
+    texts = []
+    for finding in chosen:
+        clean: FunctionFinding = printable_values(finding)
+        section = function_section(clean, findings.confidence)
+        table = _strata(finding, samples) if samples else None
+        blocks: list[Block | None] = [
+            Sentence(f"{section.name}  {section.place}", Tone.STRONG),
+            Sentence(section.headline),
+            section.facts,
+            section.chain,
+            table,
+            *section.details,
+            section.diff,
+        ]
+        texts.append(terminal.render_blocks([block for block in blocks if block is not None], width=width, colour=colour, all_rows=True))
+    return "\n".join(texts)
+
+
+def _chosen(findings: Findings, name: str) -> list[FunctionFinding]:
+    for means in (_is_exactly, _is_last_part):
+        chosen = [finding for finding in findings.functions if means(finding, name)]
+        if chosen:
+            return chosen
+    skipped = next((item for item in findings.skipped if item.name == name), None)
+    if skipped is not None:
+        raise UsageError(
+            f"'{printable(name)}' ({printable(skipped.file)}) was not measured: {printable(skipped.reason)}", slug="function-not-measured"
+        )
+    known = [finding.info.name for finding in findings.functions]
+    near = difflib.get_close_matches(name, known, n=_SUGGESTIONS) or known[:_SUGGESTIONS]
+    hint = f"; did you mean {', '.join(printable(candidate) for candidate in near)}?" if near else "; this comparison measured no function"
+    raise UsageError(f"no function '{printable(name)}' was compared{hint}", slug="unknown-function")
+
+
+def _is_exactly(finding: FunctionFinding, name: str) -> bool:
+    return name in (finding.info.name, f"{finding.info.file}:{finding.info.name}")
+
+
+def _is_last_part(finding: FunctionFinding, name: str) -> bool:
+    return finding.info.name.split("(")[0].rsplit("::", 1)[-1] == name
+
+
+def _strata(finding: FunctionFinding, samples: SampleLoader) -> Table | None:
+    """Return base's and head's median cost within equally frequent ranges of the main feature."""
+    metric = wording.leading(finding)
+    if metric is None or metric.feature is None:
+        return None
+    columns = {side: _columns(finding.info.id, side, metric, metric.feature, samples) for side in Side}
+    base, head = columns[Side.BASE], columns[Side.HEAD]
+    if base is None or head is None:
+        return None
+    edges = np.unique(np.quantile(np.concatenate([base[0], head[0]]), np.linspace(0, 1, _STRATA + 1)))
+    rows = []
+    for low, high in itertools.pairwise(edges):
+        last = high == edges[-1]
+        within = [y[(x >= low) & ((x <= high) if last else (x < high))] for x, y in (base, head)]
+        rows.append(_stratum_row(metric.metric, f"{units.count(low)} to {units.count(high)}", within))
+    columns_shown = (
+        Column(printable(metric.feature)),
+        Column("calls base", right=True),
+        Column("calls head", right=True),
+        Column("base, median", right=True),
+        Column("head, median", right=True),
+        Column("ratio", right=True),
+    )
+    return Table(f"Measured calls, by input ({wording.metric_says(metric.metric)})", columns_shown, tuple(rows)) if rows else None
+
+
+def _stratum_row(metric: str, label: str, within: list[Floats]) -> tuple[Cell, ...]:
+    base, head = (float(np.median(costs)) if len(costs) else None for costs in within)
+    ratio = units.ratio(head / base) if base and head is not None else wording.ABSENT
+    counts = [units.count(len(costs)) for costs in within]
+    return (Cell(label), *map(Cell, counts), Cell(wording.amount(metric, base)), Cell(wording.amount(metric, head)), Cell(ratio))
+
+
+def _columns(function: int, side: Side, metric: MetricFinding, feature: str, samples: SampleLoader) -> tuple[Floats, Floats] | None:
+    table = samples(function, side)
+    names = [] if table is None else [known.name for known in table.features]
+    if table is None or feature not in names or metric.metric not in table.metrics:
+        return None
+    x, y = table.values[:, names.index(feature)], table.metrics[metric.metric]
+    known = np.isfinite(x) & np.isfinite(y)
+    return (x[known], y[known]) if known.any() else None

@@ -1,0 +1,193 @@
+"""The report as Markdown for a pull request or ticket: at most 60,000 bytes, the answer first, the evidence folded."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.document import Document
+from perfdiff.report.printable import shortened
+from perfdiff.report.wording import plural
+
+# GitHub refuses a comment of more than 65,536 characters; the rest is room for what a bot puts around the report.
+MOST_BYTES = 60_000
+# The overview must leave room for the evidence of the first functions.
+_MOST_TABLE_BYTES = 20_000
+# Room for the sentence that says what was left out.
+_RESERVED_BYTES = 400
+_MOST_SENTENCE = 1_000
+_MOST_CODE = 160
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
+# What would start a heading, list, quote or underlined heading at the beginning of a paragraph.
+_LEADING = re.compile(r"^([#+=-]*|\d+)([#+=.)-])(?=\s|$)")
+# What GitHub would turn into a mention, a reference or a link; an empty comment behind it prevents that.
+_LINKED = re.compile(r"(@|#(?=\d)|\bwww(?=\.)|:(?=//))")
+
+
+@dataclass(slots=True)
+class _Page:
+    """Parts that fit into the limit, in order, and what was left out."""
+
+    parts: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    room: int = MOST_BYTES - _RESERVED_BYTES
+
+    def add(self, part: str) -> bool:
+        """Add a part if it fits, and return whether it did."""
+        needed = len(part.encode()) + 2
+        if needed > self.room:
+            return False
+        self.parts.append(part)
+        self.room -= needed
+        return True
+
+
+def render(document: Document) -> str:
+    """Return the report as Markdown of at most `MOST_BYTES` bytes; a last sentence says what was left out."""
+    page = _Page()
+    answer = document.answer[0]
+    page.add(f"## {escaped(answer.text)}" if isinstance(answer, Sentence) else _block(answer))
+    page.add(code(document.title))
+    for block in document.answer[1:]:
+        page.add(_block(block))
+    _add_table(page, document.overview, lambda count: plural(count, "row") + " of the table of functions")
+    if document.notes:
+        page.add(_block(document.notes))
+    if document.coverage not in document.answer:
+        page.add(_folded("What was measured", [document.coverage, document.end_to_end]))
+    page.add(_folded("Environment", [document.environment]))
+    _add_functions(page, document.functions)
+    if document.skipped and not page.add(_folded(document.skipped.title, [document.skipped], titled=False)):
+        page.left_out.append(f"the list of {plural(len(document.skipped.rows), 'function')} that were not measured")
+    if page.left_out:
+        page.parts.append(
+            f"Left out to keep this under {MOST_BYTES:,} bytes: {'; '.join(page.left_out)}. The html and json reports hold all."
+        )
+    return "\n\n".join(page.parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown and HTML leave as it is: no markup, mention, reference or link, whatever it holds."""
+    text = html.escape(shortened(text.strip(), _MOST_SENTENCE), quote=False)
+    text = _SPECIAL.sub(r"\\\1", text)
+    text = _LEADING.sub(r"\1\\\2", text)
+    return _LINKED.sub(r"\1<!-- -->", text)
+
+
+def code(text: str, *, in_table: bool = False) -> str:
+    """Return text as a code span, fenced by more backticks than it holds in a row."""
+    text = shortened(text, _MOST_CODE) or " "
+    fence = _fence(text, 1)
+    padding = " " if "`" in (text[0], text[-1]) else ""
+    # Within a table even a code span ends at a bar that is not escaped.
+    inner = text.replace("|", "\\|") if in_table else text
+    return f"{fence}{padding}{inner}{padding}{fence}"
+
+
+def _fence(text: str, least: int) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)
+
+
+def _add_table(page: _Page, table: Table, says: Callable[[int], str]) -> None:
+    if not table.rows:
+        return
+    kept, size = 0, 0
+    for row in table.rows:
+        size += len(_row(row).encode()) + 1
+        if size > _MOST_TABLE_BYTES:
+            break
+        kept += 1
+    page.add(_table(Table(table.title, table.columns, table.rows[:kept])))
+    if kept < len(table.rows):
+        page.left_out.append(says(len(table.rows) - kept))
+
+
+def _add_functions(page: _Page, sections: tuple[FunctionSection, ...]) -> None:
+    for index, section in enumerate(sections):
+        if page.add(_function(section, with_diff=True)):
+            continue
+        without = page.add(_function(section, with_diff=False))
+        if without:
+            page.left_out.append(f"the source diff of {code(section.name)}")
+        rest = len(sections) - index - without
+        if rest:
+            page.left_out.append(f"the sections of {plural(rest, 'function')}")
+        return
+
+
+def _function(section: FunctionSection, *, with_diff: bool) -> str:
+    name, place = (html.escape(shortened(text, _MOST_CODE)) for text in (section.name, section.place))
+    rank = f"#{section.rank} " if section.rank is not None else ""
+    summary = f"{rank}<code>{name}</code> <code>{place}</code> {section.verdict.value}: {html.escape(section.figure)}"
+    blocks = [Sentence(section.headline), section.facts, section.chain, *section.details, section.diff if with_diff else None]
+    return _details(summary, blocks)
+
+
+def _folded(title: str, blocks: list[Block | None], *, titled: bool = True) -> str:
+    return _details(html.escape(title), blocks, titled=titled)
+
+
+def _details(summary: str, blocks: list[Block | None], *, titled: bool = True) -> str:
+    body = "\n\n".join(_block(block, titled=titled) for block in blocks if block is not None)
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def _block(block: Block, *, titled: bool = True) -> str:
+    match block:
+        case Sentence():
+            return escaped(block.text)
+        case Plot():
+            return escaped(block.caption)
+        case Facts():
+            return "\n".join(f"- {_strong(fact.label)}: {escaped(fact.text)}" for fact in block.facts)
+        case Items():
+            text = "\n".join(_items(block))
+        case Table():
+            text = _table(block)
+        case Listing():
+            text = _fenced(block.lines, "")
+        case Diff():
+            text = _fenced(tuple(_diff_lines(block)), "diff")
+    return f"{_strong(block.title)}\n\n{text}" if titled else text
+
+
+def _strong(text: str) -> str:
+    return f"**{escaped(text)}**"
+
+
+def _items(block: Items) -> Iterator[str]:
+    for number, text in enumerate(block.texts, 1):
+        yield f"{number}. {escaped(text)}" if block.ordered else f"- {escaped(text)}"
+
+
+def _table(table: Table) -> str:
+    titles = "|".join(escaped(column.title) or " " for column in table.columns)
+    rules = "|".join("--:" if column.right else "---" for column in table.columns)
+    return "\n".join([f"|{titles}|", f"|{rules}|", *map(_row, table.rows)])
+
+
+def _row(row: tuple[Cell, ...]) -> str:
+    return f"|{'|'.join(_cell(cell) for cell in row)}|"
+
+
+def _cell(cell: Cell) -> str:
+    if cell.code:
+        return code(cell.text, in_table=True)
+    text = escaped(cell.text)
+    return f"**{text}**" if text and cell.tone in (Tone.REGRESSION, Tone.IMPROVEMENT) else text
+
+
+def _fenced(lines: tuple[str, ...], language: str) -> str:
+    body = "\n".join(shortened(line, _MOST_CODE) for line in lines)
+    fence = _fence(body, 3)
+    return f"{fence}{language}\n{body}\n{fence}"
+
+
+def _diff_lines(block: Diff) -> Iterator[str]:
+    for line in block.lines:
+        yield f"@@ {line.text} @@" if line.mark == "@" else f"{line.mark}{line.text}"
