@@ -144,13 +144,10 @@ def _snapshot(repository: Repository, snapshots: Path) -> str:
         index = Path(scratch) / "index"
         if (repository.git_dir / "index").exists():
             shutil.copyfile(repository.git_dir / "index", index)  # with its time stamps: only changed files are read
-        environment = {
-            "GIT_INDEX_FILE": str(index),
-            "GIT_OBJECT_DIRECTORY": str(snapshots / "objects"),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(repository.objects),
-        }
+        # The user's objects stay out of sight: git would give those that it meets again a new time of change.
+        environment = {"GIT_INDEX_FILE": str(index), "GIT_OBJECT_DIRECTORY": str(snapshots / "objects")}
         repository.tell("add", "--all", environment=environment)
-        return repository.tell("write-tree", environment=environment).strip()
+        return repository.tell("write-tree", "--missing-ok", environment=environment).strip()
 
 
 def _dirty_submodules(repository: Repository) -> tuple[Note, ...]:
