@@ -2,74 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding
-from perfdiff.errors import UsageError
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report import terminal, wording
-from perfdiff.report.blocks import Block, Cell, Column, Sentence, Table, Tone
+from perfdiff.report.blocks import Cell, Column, Table
 from perfdiff.report.document import SampleLoader
 from perfdiff.report.function import function_section
 from perfdiff.report.printable import printable, printable_values
 
 # Strata of the measured calls: quarters are too coarse to see a bend, more than eight rows are not read.
 _STRATA = 8
-# Names to offer where none fits.
-_SUGGESTIONS = 5
 
 
-def explain(findings: Findings, name: str, samples: SampleLoader | None = None, *, width: int = 100, colour: bool = False) -> str:
-    """Return all metrics, strata, annotations, coefficients, the chain, causes and the source diff of the functions that `name` means.
+def explain(
+    finding: FunctionFinding, confidence: float, samples: SampleLoader | None = None, *, width: int = 100, colour: bool = False
+) -> str:
+    """Return all metrics, annotations, coefficients, the chain, causes and the source diff of a function as text.
 
-    `name` is a function's name, its last part (`insert` for `list::insert`) or `file:name`. Several functions of one name are all
-    told. Raises `UsageError` where none is meant, with the nearest names or the reason why it was not measured.
+    With `samples`, also what its calls cost on both sides in equally frequent ranges of the main feature.
     """
-    chosen = _chosen(findings, name)
-    texts = []
-    for finding in chosen:
-        clean: FunctionFinding = printable_values(finding)
-        section = function_section(clean, findings.confidence)
-        table = _strata(finding, samples) if samples else None
-        blocks: list[Block | None] = [
-            Sentence(f"{section.name}  {section.place}", Tone.STRONG),
-            Sentence(section.headline),
-            section.facts,
-            section.chain,
-            table,
-            *section.details,
-            section.diff,
-        ]
-        texts.append(terminal.render_blocks([block for block in blocks if block is not None], width=width, colour=colour, all_rows=True))
-    return "\n".join(texts)
-
-
-def _chosen(findings: Findings, name: str) -> list[FunctionFinding]:
-    for means in (_is_exactly, _is_last_part):
-        chosen = [finding for finding in findings.functions if means(finding, name)]
-        if chosen:
-            return chosen
-    skipped = next((item for item in findings.skipped if item.name == name), None)
-    if skipped is not None:
-        raise UsageError(
-            f"'{printable(name)}' ({printable(skipped.file)}) was not measured: {printable(skipped.reason)}", slug="function-not-measured"
-        )
-    known = [finding.info.name for finding in findings.functions]
-    near = difflib.get_close_matches(name, known, n=_SUGGESTIONS) or known[:_SUGGESTIONS]
-    hint = f"; did you mean {', '.join(printable(candidate) for candidate in near)}?" if near else "; this comparison measured no function"
-    raise UsageError(f"no function '{printable(name)}' was compared{hint}", slug="unknown-function")
-
-
-def _is_exactly(finding: FunctionFinding, name: str) -> bool:
-    return name in (finding.info.name, f"{finding.info.file}:{finding.info.name}")
-
-
-def _is_last_part(finding: FunctionFinding, name: str) -> bool:
-    return finding.info.name.split("(")[0].rsplit("::", 1)[-1] == name
+    clean: FunctionFinding = printable_values(finding)
+    section = function_section(clean, confidence)
+    strata = _strata(finding, samples) if samples else None
+    details = section.details if strata is None else (strata, *section.details)
+    return terminal.render_section(replace(section, details=details), width=width, colour=colour)
 
 
 def _strata(finding: FunctionFinding, samples: SampleLoader) -> Table | None:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perfdiff.report.blocks import Block, Cell, Diff, Facts, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
 from perfdiff.report.document import Document
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     return render_blocks(
         [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
     )
+
+
+def render_section(section: FunctionSection, *, width: int = 100, colour: bool = False) -> str:
+    """Return all that is said of one function, the source diff included."""
+    title = Sentence(f"{section.name}  {section.place}", Tone.STRONG)
+    blocks = [title, Sentence(section.headline), section.facts, section.chain, *section.details, section.diff]
+    return render_blocks([block for block in blocks if block is not None], width=width, colour=colour, all_rows=True)
 
 
 def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bool = False) -> str:
