@@ -1,0 +1,96 @@
+/*
+ * Measures what probes cost here and now, with the probe that no function has (number 0). The least of several batches is
+ * taken: whatever disturbs a batch only makes it slower.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime.h"
+
+#define BATCHES 7
+#define CALLS 100u
+#define SEGMENT_BYTES 16384u /* more than the largest one used */
+#define LEVELS 3             /* segments that hold CALLS records */
+_Static_assert((PD_SEGMENT_FIRST << LEVELS) - PD_SEGMENT_FIRST >= CALLS, "all records have a place");
+_Static_assert((PD_SEGMENT_FIRST << (LEVELS - 1)) * sizeof(struct pd_sample) + sizeof(struct pd_samples) <= SEGMENT_BYTES, "room");
+
+static __attribute__((noinline)) void bare(void)
+{
+	__asm__ volatile("");
+}
+
+static __attribute__((noinline)) void probed(void)
+{
+	struct pd_frame frame __attribute__((cleanup(pd_leave))) = {0};
+	int sampled __attribute__((unused)) = pd_enter(&frame) ? pd_start(&frame) : 0;
+
+	__asm__ volatile("");
+}
+
+static uint64_t batch(void (*function)(void))
+{
+	uint64_t start = pd_ticks();
+
+	for (uint32_t i = 0; i < CALLS; i++)
+		function();
+	return (pd_ticks() - start) << PD_TIME_FRACTION;
+}
+
+static uint64_t lesser(uint64_t value, uint64_t other)
+{
+	return value < other ? value : other;
+}
+
+/* The reading of cells is measured in each sampled call, and left out here. */
+static void measure(struct pd_thread *thread, enum pd_mode mode, uint64_t *outside, uint64_t *inside)
+{
+	struct pd_local *local = thread->locals;
+	uint64_t without = UINT64_MAX, with = UINT64_MAX, inner = UINT64_MAX;
+
+	local->mode = (uint8_t)mode;
+	pd_modes[0] = (unsigned char)mode;
+	for (int i = 0; i < BATCHES; i++) {
+		uint64_t spent;
+
+		local->considered = 0;
+		local->totals->self = 0;
+		thread->root.debt = 0;
+		without = lesser(without, batch(bare));
+		spent = batch(probed);
+		with = lesser(with, spent - lesser(spent, thread->root.debt));
+		inner = lesser(inner, (uint64_t)local->totals->self);
+	}
+	*outside = (with - lesser(with, without)) / CALLS;
+	if (inside)
+		*inside = inner / CALLS;
+}
+
+/* Probe 0's totals, edge and records are in no file. */
+void pd_calibrate(struct pd_thread *thread)
+{
+	struct pd_totals totals = {0};
+	struct pd_edge edge = {0};
+	struct pd_local *local = thread->locals;
+	char *segments = pd_memory(LEVELS * SEGMENT_BYTES);
+	uint64_t costs[PD_COSTS] = {0};
+
+	if (!segments)
+		return;
+	for (int level = 0; level < LEVELS; level++)
+		local->segments[level] = (struct pd_samples *)(segments + level * SEGMENT_BYTES);
+	local->totals = &totals;
+	local->edge = &edge;
+	local->caller = local;
+	local->period = 1;
+	local->reservoir = CALLS;
+	measure(thread, PD_COUNT, &costs[PD_COST_COUNTED], NULL);
+	measure(thread, PD_TIME, &costs[PD_COST_TIMED], &costs[PD_COST_TIMED_INNER]);
+	measure(thread, PD_SAMPLE, &costs[PD_COST_SAMPLED], &costs[PD_COST_SAMPLED_INNER]);
+	memcpy(pd_process.costs, costs, sizeof(costs));
+	memset(local, 0, sizeof(*local));
+	pd_modes[0] = PD_OFF;
+	thread->root.callee_time = 0;
+	thread->root.debt = 0;
+	thread->root.callee_calls = 0;
+	munmap(segments, LEVELS * SEGMENT_BYTES);
+}

@@ -1,0 +1,211 @@
+/* The file of a recording: extents of real blocks, mapped into the process. Everything here runs inside a slow path. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+#define EXTENT 65536u /* a multiple of every page size in use */
+#define EXTENT_DOUBLINGS 4
+
+struct pd_process pd_process;
+
+static atomic_flag slow_lock = ATOMIC_FLAG_INIT;
+static char path[sizeof(pd_process.folder) + 64];
+static dev_t device;
+static ino_t inode;
+
+void pd_slow_begin(struct pd_slow *slow)
+{
+	sigset_t all;
+
+	slow->error = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &slow->signals);
+	while (atomic_flag_test_and_set_explicit(&slow_lock, memory_order_acquire))
+		sched_yield();
+}
+
+void pd_slow_end(struct pd_slow *slow)
+{
+	atomic_flag_clear_explicit(&slow_lock, memory_order_release);
+	pthread_sigmask(SIG_SETMASK, &slow->signals, NULL);
+	errno = slow->error;
+}
+
+/* For the child of a fork, whose lock may be held by a thread it does not have. */
+void pd_lock_reset(void)
+{
+	atomic_flag_clear(&slow_lock);
+}
+
+void pd_stop(void)
+{
+	pd_probes = 0;
+	if (pd_process.header)
+		pd_process.header->flags |= PD_FULL;
+}
+
+/* Zeroed memory of our own, without the target's allocator; pages come as they are touched. */
+void *pd_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Allocates and maps [offset, offset + size). A limit is looked up first: reaching it would send SIGXFSZ. */
+static void *file_map(int file, uint64_t offset, size_t size)
+{
+	struct rlimit limit;
+	void *mapped;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || offset + size > limit.rlim_cur)
+		return NULL;
+	if (posix_fallocate(file, (off_t)offset, (off_t)size))
+		return NULL;
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static struct pd_instant instant(void)
+{
+	struct pd_instant now = {pd_ticks(), 0};
+
+	now.ns = pd_clock_ns(CLOCK_MONOTONIC);
+	now.ticks += (pd_ticks() - now.ticks) / 2;
+	return now;
+}
+
+void pd_clock_refresh(void)
+{
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
+	struct pd_header *header = pd_process.header;
+	uint32_t other = !header->newest;
+
+	if (atomic_flag_test_and_set(&busy))
+		return;
+	header->latest[other] = instant();
+	pd_order();
+	header->newest = other;
+	atomic_flag_clear(&busy);
+}
+
+static void describe_program(struct pd_header *header)
+{
+	ssize_t length = readlink("/proc/self/exe", header->program, sizeof(header->program) - 1);
+	int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	if (length < 0)
+		header->program[0] = '\0';
+	if (file < 0)
+		return;
+	length = read(file, header->argv0, sizeof(header->argv0) - 1);
+	close(file);
+	if (length > 0) /* the other arguments follow behind argv[0]'s end */
+		memset(header->argv0 + strnlen(header->argv0, (size_t)length), 0,
+		       sizeof(header->argv0) - strnlen(header->argv0, (size_t)length));
+}
+
+bool pd_file_create(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct pd_instant started = instant();
+	struct pd_header *header;
+	struct stat status;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%ld-%llu.pdrec", pd_process.folder, (long)getpid(), (unsigned long long)started.ticks);
+	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (file < 0)
+		return false;
+	header = fstat(file, &status) ? NULL : file_map(file, 0, size);
+	close(file);
+	if (!header) {
+		unlink(path);
+		return false;
+	}
+	device = status.st_dev;
+	inode = status.st_ino;
+	header->version = PD_RECORDING_VERSION;
+	header->byte_order = PD_BYTE_ORDER;
+	header->header_size = (uint32_t)size;
+	header->pid = (uint32_t)getpid();
+	header->parent_pid = (uint32_t)getppid();
+	header->probes = pd_process.probes;
+	header->started = started;
+	header->latest[0] = started;
+	header->started_unix_ns = pd_clock_ns(CLOCK_REALTIME);
+	header->end = size;
+	header->flags = (pd_allocations_seen() ? PD_SEES_ALLOCATIONS : 0) | (pd_locks_seen() ? PD_SEES_LOCKS : 0);
+	memcpy(header->costs, pd_process.costs, sizeof(header->costs));
+	describe_program(header);
+	pd_order();
+	memcpy(header->magic, PD_RECORDING_MAGIC, sizeof(header->magic));
+	pd_process.header = header;
+	pd_process.arena = (struct pd_arena){0};
+	return true;
+}
+
+/*
+ * Adds an extent to the file. The file is opened anew each time: a descriptor of ours might be closed by a target that
+ * closes all it inherits, and its number be given to a file of the target's.
+ */
+static struct pd_extent *extent_add(uint32_t thread, size_t size)
+{
+	int file = open(path, O_RDWR | O_CLOEXEC);
+	struct pd_extent *extent = NULL;
+	struct stat status;
+
+	if (file >= 0 && !fstat(file, &status) && status.st_dev == device && status.st_ino == inode)
+		extent = file_map(file, pd_process.header->end, size);
+	if (file >= 0)
+		close(file);
+	if (!extent) {
+		pd_stop();
+		return NULL;
+	}
+	extent->thread = thread;
+	extent->size = size;
+	extent->magic = PD_EXTENT_MAGIC;
+	pd_order();
+	pd_process.header->end += size;
+	return extent;
+}
+
+/* Returns `size` zeroed bytes of the file, or NULL where recording had to stop. */
+void *pd_arena_take(struct pd_arena *arena, size_t size)
+{
+	void *taken;
+
+	size = (size + 7) & ~(size_t)7;
+	if (size > (size_t)(arena->end - arena->cursor)) {
+		size_t room = (size_t)EXTENT << (arena->extents < EXTENT_DOUBLINGS ? arena->extents : EXTENT_DOUBLINGS);
+		size_t needed = (size + sizeof(struct pd_extent) + EXTENT - 1) / EXTENT * EXTENT;
+		struct pd_extent *extent = extent_add(arena->thread, needed > room ? needed : room);
+
+		if (!extent)
+			return NULL;
+		arena->cursor = (char *)(extent + 1);
+		arena->end = (char *)extent + extent->size;
+		arena->extents++;
+		pd_clock_refresh();
+	}
+	taken = arena->cursor;
+	arena->cursor += size;
+	return taken;
+}
+
+void pd_block_publish(struct pd_block *block, uint32_t kind, uint64_t size)
+{
+	block->size = (size + 7) & ~(uint64_t)7;
+	pd_order();
+	block->kind = kind;
+}

@@ -1,0 +1,215 @@
+/* Times how long threads wait for locks and hold them. Condition variables: the wait counts as waiting, and the lock is not held meanwhile. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "runtime.h"
+
+#ifdef PD_STATIC
+
+void pd_locks_begin(void)
+{
+}
+
+bool pd_locks_seen(void)
+{
+	return false;
+}
+
+#else
+
+typedef pthread_mutex_t mutex;
+typedef pthread_rwlock_t rwlock;
+typedef pthread_cond_t cond;
+typedef const struct timespec deadline;
+
+#define FUNCTIONS(X) \
+	X(int, pthread_mutex_lock, (mutex *)) \
+	X(int, pthread_mutex_trylock, (mutex *)) \
+	X(int, pthread_mutex_timedlock, (mutex *, deadline *)) \
+	X(int, pthread_mutex_unlock, (mutex *)) \
+	X(int, pthread_rwlock_rdlock, (rwlock *)) \
+	X(int, pthread_rwlock_wrlock, (rwlock *)) \
+	X(int, pthread_rwlock_tryrdlock, (rwlock *)) \
+	X(int, pthread_rwlock_trywrlock, (rwlock *)) \
+	X(int, pthread_rwlock_unlock, (rwlock *)) \
+	X(int, pthread_cond_wait, (cond *, mutex *)) \
+	X(int, pthread_cond_timedwait, (cond *, mutex *, deadline *)) \
+	X(int, pthread_cond_clockwait, (cond *, mutex *, clockid_t, deadline *))
+
+#define DECLARE(type, name, arguments) type (*name) arguments;
+static struct {
+	FUNCTIONS(DECLARE)
+} next;
+
+/* The condition variable functions have an older version on x86-64, which a plain look-up may find. */
+static void *find(const char *name)
+{
+	void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+
+	return found ? found : pd_next_function(name);
+}
+
+void pd_locks_begin(void)
+{
+#define FIND(type, name, arguments) next.name = (type (*) arguments)find(#name);
+	FUNCTIONS(FIND)
+}
+
+static void ensure(void)
+{
+	if (pd_unlikely(!next.pthread_cond_timedwait))
+		pd_locks_begin();
+}
+
+bool pd_locks_seen(void)
+{
+	Dl_info ours, first;
+	void *found = dlsym(RTLD_DEFAULT, "pthread_mutex_lock");
+
+	return found && dladdr((void *)pd_enter_call, &ours) && dladdr(found, &first) && ours.dli_fbase == first.dli_fbase;
+}
+
+static inline bool recording(void)
+{
+	ensure();
+	return pd_self.thread != NULL;
+}
+
+static void hold(const void *lock, uint64_t since)
+{
+	struct pd_thread *thread = pd_self.thread;
+
+	if (thread->held_count < PD_HELD) {
+		thread->held[thread->held_count].lock = lock;
+		thread->held[thread->held_count].since = since;
+		thread->held_count++;
+	}
+}
+
+static void release(const void *lock)
+{
+	struct pd_thread *thread = pd_self.thread;
+
+	for (uint32_t i = thread->held_count; i-- > 0;) {
+		if (thread->held[i].lock != lock)
+			continue;
+		pd_self.resources[PD_LOCK_HOLD] += pd_ticks() - thread->held[i].since;
+		thread->held[i] = thread->held[--thread->held_count];
+		return;
+	}
+}
+
+static int held_after(int result, const void *lock)
+{
+	if (result == 0 || result == EOWNERDEAD)
+		hold(lock, pd_ticks());
+	return result;
+}
+
+static int waited(int result, const void *lock, uint64_t since)
+{
+	uint64_t now = pd_ticks();
+
+	pd_self.resources[PD_LOCK_WAIT] += now - since;
+	if (result == 0 || result == EOWNERDEAD)
+		hold(lock, now);
+	return result;
+}
+
+/* Takes a free lock without a wait, else times the wait. */
+#define ACQUIRE(lock, try, block) \
+	do { \
+		int result; \
+		uint64_t since; \
+		if (!recording()) \
+			return block; \
+		result = try; \
+		if (result != EBUSY) \
+			return held_after(result, lock); \
+		since = pd_ticks(); \
+		return waited(block, lock, since); \
+	} while (0)
+
+PD_API int pthread_mutex_lock(mutex *lock)
+{
+	ACQUIRE(lock, next.pthread_mutex_trylock(lock), next.pthread_mutex_lock(lock));
+}
+
+PD_API int pthread_mutex_timedlock(mutex *lock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_mutex_trylock(lock), next.pthread_mutex_timedlock(lock, until));
+}
+
+PD_API int pthread_rwlock_rdlock(rwlock *lock)
+{
+	ACQUIRE(lock, next.pthread_rwlock_tryrdlock(lock), next.pthread_rwlock_rdlock(lock));
+}
+
+PD_API int pthread_rwlock_wrlock(rwlock *lock)
+{
+	ACQUIRE(lock, next.pthread_rwlock_trywrlock(lock), next.pthread_rwlock_wrlock(lock));
+}
+
+#define TRY(lock, call) return recording() ? held_after(call, lock) : call
+
+PD_API int pthread_mutex_trylock(mutex *lock)
+{
+	TRY(lock, next.pthread_mutex_trylock(lock));
+}
+
+PD_API int pthread_rwlock_tryrdlock(rwlock *lock)
+{
+	TRY(lock, next.pthread_rwlock_tryrdlock(lock));
+}
+
+PD_API int pthread_rwlock_trywrlock(rwlock *lock)
+{
+	TRY(lock, next.pthread_rwlock_trywrlock(lock));
+}
+
+PD_API int pthread_mutex_unlock(mutex *lock)
+{
+	if (recording())
+		release(lock);
+	return next.pthread_mutex_unlock(lock);
+}
+
+PD_API int pthread_rwlock_unlock(rwlock *lock)
+{
+	if (recording())
+		release(lock);
+	return next.pthread_rwlock_unlock(lock);
+}
+
+/* A condition variable's wait gives the mutex back and takes it again, whatever it returns. */
+#define WAIT(lock, call) \
+	do { \
+		uint64_t since; \
+		int result; \
+		if (!recording()) \
+			return call; \
+		release(lock); \
+		since = pd_ticks(); \
+		result = call; \
+		waited(0, lock, since); \
+		return result; \
+	} while (0)
+
+PD_API int pthread_cond_wait(cond *condition, mutex *lock)
+{
+	WAIT(lock, next.pthread_cond_wait(condition, lock));
+}
+
+PD_API int pthread_cond_timedwait(cond *condition, mutex *lock, deadline *until)
+{
+	WAIT(lock, next.pthread_cond_timedwait(condition, lock, until));
+}
+
+PD_API int pthread_cond_clockwait(cond *condition, mutex *lock, clockid_t clock, deadline *until)
+{
+	WAIT(lock, next.pthread_cond_clockwait(condition, lock, clock, until));
+}
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * perfdiff's probe: the part of the runtime that stands in the probed program.
+ *
+ * Included ahead of every translation unit, whatever its dialect, so it includes nothing, declares little, and keeps to
+ * names that begin with pd_ or PD_. docs/architecture.md has the interface; the rest is in libperfdiff.
+ */
+#ifndef PERFDIFF_PROBE_H
+#define PERFDIFF_PROBE_H
+#pragma GCC system_header
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef unsigned long pd_cell_t; /* 64 bits on all systems that the runtime supports */
+
+/* A call of a probed function, on its stack. The zeros behind `probe` mean "not recorded". */
+struct pd_frame {
+	unsigned int probe;
+	unsigned int reserved;
+	void *entry;      /* the call's place in the thread's shadow stack */
+	pd_cell_t *cells; /* where a sampled call's cells go; the mask of read cells lies below them */
+};
+
+/* How pd_field reads the value behind the last offset. */
+enum pd_kind {
+	PD_I8, PD_I16, PD_I32, PD_I64, PD_U8, PD_U16, PD_U32, PD_U64, PD_F32, PD_F64, PD_BOOL, PD_PTR
+};
+
+extern unsigned int pd_probes;   /* probes of the plan, 0 while nothing is recorded */
+extern unsigned char *pd_modes;  /* one mode a probe */
+
+int pd_enter_call(struct pd_frame *);
+int pd_start(struct pd_frame *);
+void pd_leave_call(struct pd_frame *);
+void pd_text(struct pd_frame *, unsigned int cell, const void *text);
+void pd_file(struct pd_frame *, unsigned int cell, const void *path);
+void pd_depth(struct pd_frame *, unsigned int cell, const void *path);
+void pd_type(struct pd_frame *, unsigned int cell, const void *object);
+void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
+void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
+void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
+
+#define PD_INLINE static __inline__ __attribute__((always_inline, unused, no_instrument_function))
+
+PD_INLINE int pd_enter(struct pd_frame *frame)
+{
+	if (__builtin_expect(frame->probe >= pd_probes, 1) || !pd_modes[frame->probe])
+		return 0;
+	return pd_enter_call(frame);
+}
+
+PD_INLINE void pd_leave(struct pd_frame *frame)
+{
+	if (__builtin_expect(frame->entry != 0, 0))
+		pd_leave_call(frame);
+}
+
+PD_INLINE void pd_unsigned(struct pd_frame *frame, unsigned int cell, pd_cell_t value)
+{
+	pd_cell_t *cells = frame->cells;
+
+	cells[cell] = value;
+	*(cells - 1 - cell / 64) |= (pd_cell_t)1 << cell % 64;
+}
+
+PD_INLINE void pd_signed(struct pd_frame *frame, unsigned int cell, long value)
+{
+	pd_unsigned(frame, cell, (pd_cell_t)value);
+}
+
+PD_INLINE void pd_floating(struct pd_frame *frame, unsigned int cell, double value)
+{
+	pd_cell_t bits;
+
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	pd_unsigned(frame, cell, bits);
+}
+
+PD_INLINE int pd_branch(struct pd_frame *frame, unsigned int features, unsigned int branch, int outcome)
+{
+	pd_cell_t *cells = frame->cells;
+
+	if (__builtin_expect(cells != 0, 0)) {
+		cells += features + 2 * branch;
+		cells[0]++;
+		cells[1] += outcome != 0;
+	}
+	return outcome;
+}
+
+#undef PD_INLINE
+
+#ifdef __cplusplus
+}
+#endif
+#endif

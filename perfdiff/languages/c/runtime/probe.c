@@ -1,0 +1,345 @@
+/* Entering and leaving a probed call: the hot path. No allocation, no lock, no stdio, no system call but for flagged calls. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "runtime.h"
+
+PD_API unsigned int pd_probes;
+PD_API unsigned char *pd_modes;
+PD_TLS struct pd_local_state pd_self;
+
+static __attribute__((noinline, cold)) void usage_read(uint64_t usage[PD_USAGES])
+{
+	int error = errno;
+	struct rusage now;
+
+	if (getrusage(RUSAGE_THREAD, &now)) {
+		memset(usage, 0xff, sizeof(uint64_t) * PD_USAGES);
+	} else {
+		usage[PD_PAGE_FAULTS] = (uint64_t)now.ru_minflt + (uint64_t)now.ru_majflt;
+		usage[PD_SWITCHES] = (uint64_t)now.ru_nvcsw + (uint64_t)now.ru_nivcsw;
+		usage[PD_CPU_NS] = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	}
+	errno = error;
+}
+
+static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
+{
+	thread->top = entry->parent;
+	pd_order();
+	if (entry->cells)
+		thread->values = entry->cells - (entry->local->cells + 63) / 64;
+	thread->next = (char *)entry;
+}
+
+/*
+ * Drops the calls that were left without their cleanup: by longjmp, or by an exception or cancellation through code without
+ * unwind tables. A call is gone when a new one enters from further up the stack, or with the very same frame. Calls of the
+ * interrupted stack are not gone when a signal handler enters on its alternate stack.
+ */
+static __attribute__((noinline, cold)) struct pd_entry *drop_stale(struct pd_thread *thread, const struct pd_frame *frame, uintptr_t stack)
+{
+	struct pd_entry *entry = thread->top;
+	int error = errno;
+	stack_t alternate;
+
+	if (sigaltstack(NULL, &alternate) || !(alternate.ss_flags & SS_ONSTACK) ||
+	    entry->stack - (uintptr_t)alternate.ss_sp < alternate.ss_size) {
+		while (entry->parent && (entry->stack < stack || entry->frame == frame)) {
+			entry->local->active--;
+			entry->local->totals->unfinished++;
+			entry->parent->debt += entry->debt;
+			pop(thread, entry);
+			entry = thread->top;
+		}
+	}
+	errno = error;
+	return entry;
+}
+
+/* One call in each `period` successive ones, at a random place among them. */
+static inline bool period_due(struct pd_thread *thread, struct pd_local *local)
+{
+	uint32_t position;
+
+	if (pd_likely(local->period == 1))
+		return true;
+	if (pd_likely(--local->countdown))
+		return false;
+	position = (uint32_t)pd_random_below(&thread->random, local->period);
+	local->countdown = local->period - local->position + position;
+	local->position = position;
+	return true;
+}
+
+/* Algorithm R (Vitter 1985): 1 + the record this call goes to, or 0. */
+static inline uint32_t reservoir_choose(struct pd_thread *thread, struct pd_local *local)
+{
+	uint64_t chosen = local->considered++;
+
+	if (chosen >= local->reservoir) {
+		chosen = pd_random_below(&thread->random, chosen + 1);
+		if (pd_likely(chosen >= local->reservoir))
+			return 0;
+	}
+	return (uint32_t)chosen + 1;
+}
+
+static inline uint64_t *record_at(struct pd_thread *thread, struct pd_local *local, uint32_t record)
+{
+	uint32_t level = 27 - (uint32_t)__builtin_clz(record + PD_SEGMENT_FIRST);
+	uint32_t first = (PD_SEGMENT_FIRST << level) - PD_SEGMENT_FIRST;
+	struct pd_samples *segment = local->segments[level];
+	size_t words = sizeof(struct pd_sample) / 8 + (local->cells + 63) / 64 + local->cells;
+
+	if (pd_unlikely(!segment)) {
+		segment = pd_segment_open(thread, local, level, first);
+		if (!segment)
+			return NULL;
+	}
+	return segment->records + (record - first) * words;
+}
+
+/* Makes room for the call's cells; branch cells start as read, feature cells as absent. */
+static bool cells_open(struct pd_thread *thread, struct pd_entry *entry, struct pd_local *local)
+{
+	uint32_t words = (local->cells + 63) / 64;
+	uint64_t *cells = thread->values + words;
+
+	if (pd_unlikely(cells + local->cells > thread->values_limit))
+		return false;
+	thread->values = cells + local->cells;
+	pd_order();
+	memset(cells - words, 0, (words + local->cells) * sizeof(*cells));
+	for (uint32_t cell = local->features; cell < local->cells; cell++)
+		*(cells - 1 - cell / 64) |= UINT64_C(1) << cell % 64;
+	entry->cells = cells;
+	return true;
+}
+
+static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, struct pd_entry *entry, struct pd_frame *frame)
+{
+	struct pd_local *local = entry->local;
+
+	entry->entered = pd_ticks();
+	if (!cells_open(thread, entry, local)) {
+		entry->record = 0;
+		entry->start = entry->entered;
+		return 0;
+	}
+	frame->cells = entry->cells;
+	entry->guard = PD_GUARD_UNKNOWN;
+	if (local->flags & PD_FLAG_USAGE)
+		usage_read(entry->usage);
+	return 1;
+}
+
+PD_API int pd_enter_call(struct pd_frame *frame)
+{
+	struct pd_thread *thread = pd_self.thread;
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	struct pd_entry *entry, *parent;
+	struct pd_local *local;
+
+	if (pd_unlikely(!thread)) {
+		thread = pd_thread_open();
+		if (!thread)
+			return 0;
+	}
+	local = &thread->locals[frame->probe];
+	if (pd_unlikely(!local->totals) && !pd_local_open(thread, local, frame->probe))
+		return 0;
+	parent = thread->top;
+	if (pd_unlikely(parent->stack < stack || parent->frame == frame))
+		parent = drop_stale(thread, frame, stack);
+
+	entry = (struct pd_entry *)thread->next;
+	if (pd_unlikely((char *)(entry + 1) > thread->limit)) {
+		local->totals->calls++;
+		return 0;
+	}
+	thread->next = (char *)(entry + 1);
+	pd_order();
+	if (pd_unlikely(local->caller != parent->local)) {
+		local->edge = pd_edge_find(thread, parent->local->probe, local->probe);
+		local->caller = parent->local;
+	}
+	entry->parent = parent;
+	entry->frame = frame;
+	entry->stack = stack;
+	entry->local = local;
+	entry->edge = local->edge;
+	entry->callee_time = 0;
+	entry->debt = 0;
+	entry->weight = 0;
+	entry->callee_calls = 0;
+	entry->record = 0;
+	entry->cells = NULL;
+	entry->call = ++local->totals->calls;
+	entry->edge->calls++;
+	parent->callee_calls++;
+	local->active++;
+	frame->entry = entry;
+	pd_order();
+	thread->top = entry;
+
+	if (local->mode < PD_TIME || !period_due(thread, local))
+		return 0;
+	entry->weight = local->period;
+	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
+	if (local->mode == PD_SAMPLE) {
+		entry->record = reservoir_choose(thread, local);
+		if (entry->record)
+			return sampled_begin(thread, entry, frame);
+	} else if (pd_unlikely(local->flags & PD_FLAG_USAGE)) {
+		entry->entered = pd_ticks();
+		usage_read(entry->usage);
+	}
+	entry->start = pd_ticks();
+	return 0;
+}
+
+PD_API int pd_start(struct pd_frame *frame)
+{
+	struct pd_entry *entry = frame->entry;
+
+	entry->start = pd_ticks();
+	return 1;
+}
+
+static __attribute__((noinline)) void record_write(struct pd_thread *thread, struct pd_entry *entry, int64_t wall, int64_t self,
+						    const uint64_t resources[PD_RESOURCES], const uint64_t usage[PD_USAGES])
+{
+	struct pd_local *local = entry->local;
+	uint32_t masks = (local->cells + 63) / 64;
+	struct pd_sample *sample;
+
+	if (thread->writing)
+		return;
+	thread->writing = 1;
+	pd_order();
+	sample = (struct pd_sample *)record_at(thread, local, entry->record - 1);
+	if (pd_likely(sample)) {
+		sample->call = 0;
+		pd_order();
+		sample->wall = wall;
+		sample->self = self;
+		sample->callee_calls = entry->callee_calls;
+		memcpy(sample->resources, resources, sizeof(sample->resources));
+		memcpy(sample->usage, usage, sizeof(sample->usage));
+		memcpy(sample + 1, entry->cells - masks, (masks + local->cells) * sizeof(uint64_t));
+		pd_order();
+		sample->call = entry->call;
+	}
+	pd_order();
+	thread->writing = 0;
+}
+
+/* The part of leaving that sampled and flagged calls have beyond the others. Returns what it cost, in time's unit. */
+static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, int64_t wall,
+							const uint64_t resources[PD_RESOURCES])
+{
+	struct pd_totals *totals = entry->local->totals;
+	uint64_t usage[PD_USAGES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	uint64_t cost = (entry->start - entry->entered) << PD_TIME_FRACTION;
+
+	if (entry->local->flags & PD_FLAG_USAGE) {
+		usage_read(usage);
+		totals->flagged++;
+		for (int i = 0; i < PD_USAGES; i++) {
+			usage[i] -= entry->usage[i];
+			totals->usage[i] += usage[i];
+		}
+		cost += (pd_ticks() - now) << PD_TIME_FRACTION;
+	}
+	if (entry->record)
+		record_write(thread, entry, wall, wall - entry->callee_time, resources, usage);
+	return cost;
+}
+
+static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, bool outer)
+{
+	struct pd_totals *totals = entry->local->totals;
+	struct pd_entry *parent = entry->parent;
+	uint32_t cost = entry->record ? PD_COST_SAMPLED : PD_COST_TIMED;
+	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1]);
+	uint64_t debt = entry->debt + pd_process.costs[cost];
+	uint64_t resources[PD_RESOURCES];
+
+	for (int i = 0; i < PD_RESOURCES; i++)
+		resources[i] = pd_self.resources[i] - entry->resources[i];
+	totals->timed++;
+	totals->self += wall - entry->callee_time;
+	if (pd_likely(outer)) {
+		totals->outer_timed++;
+		totals->wall += wall;
+		entry->edge->wall += wall * entry->weight;
+		for (int i = 0; i < PD_RESOURCES; i++)
+			totals->resources[i] += resources[i];
+	}
+	if (entry->record || pd_unlikely(entry->local->flags & PD_FLAG_USAGE && entry->local->mode == PD_TIME))
+		debt += extras_close(thread, entry, now, wall, resources);
+	parent->callee_time += wall * entry->weight;
+	parent->debt += debt;
+	if (pd_unlikely(!(++thread->closed & 0xffff)))
+		pd_clock_refresh();
+}
+
+static inline __attribute__((always_inline)) void close_call(struct pd_thread *thread, struct pd_entry *entry, uint64_t now)
+{
+	struct pd_local *local = entry->local;
+	bool outer = --local->active == 0;
+
+	local->totals->finished++;
+	local->totals->outer_finished += outer;
+	if (entry->weight) {
+		close_timed(thread, entry, now, outer);
+	} else {
+		entry->parent->debt += entry->debt + pd_process.costs[PD_COST_COUNTED];
+		/* A call that is never timed is transparent; one left out by the period is stood for by those that are timed. */
+		if (local->mode == PD_COUNT)
+			entry->parent->callee_time += entry->callee_time;
+	}
+	pop(thread, entry);
+}
+
+/* Finds an entry that is not on top: calls above it were left without their cleanup, or it was dropped itself. */
+static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, const struct pd_frame *frame)
+{
+	struct pd_entry *entry = thread->top;
+
+	while (entry->parent && (entry != frame->entry || entry->frame != frame))
+		entry = entry->parent;
+	if (!entry->parent)
+		return false;
+	while (thread->top != entry) {
+		thread->top->local->active--;
+		thread->top->local->totals->unfinished++;
+		thread->top->parent->debt += thread->top->debt;
+		pop(thread, thread->top);
+	}
+	return true;
+}
+
+PD_API void pd_leave_call(struct pd_frame *frame)
+{
+	struct pd_entry *entry = frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
+	uint64_t now = entry->weight ? pd_ticks() : 0;
+	struct pd_thread *thread = pd_self.thread;
+
+	if (pd_unlikely(!thread))
+		return;
+	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
+		return;
+	close_call(thread, entry, now);
+}
+
+/* Closes what is open when a thread or the process ends: the calls lasted until now. */
+void pd_thread_close_calls(struct pd_thread *thread, uint64_t now)
+{
+	while (thread->top->parent) {
+		thread->top->local->totals->unfinished++;
+		close_call(thread, thread->top, now);
+	}
+}

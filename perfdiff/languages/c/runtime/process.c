@@ -1,0 +1,140 @@
+/* A probed process from its start to its end: environment, plan, fork, exit. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "runtime.h"
+
+#define PLAN_MAGIC "PDPLAN1\0"
+#define CONSTRUCTOR_FIRST 101 /* the first that is not the C library's own */
+
+struct plan_header {
+	char magic[8];
+	uint32_t probes;
+	uint32_t reserved;
+};
+
+static bool counter_is_invariant(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
+#else
+	return true;
+#endif
+}
+
+/* The plan stays mapped; its modes are copied, for calibration and for quick access. */
+static bool plan_read(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	const struct plan_header *header = MAP_FAILED;
+	struct stat status;
+	uint32_t probes;
+
+	if (file < 0)
+		return false;
+	if (!fstat(file, &status) && status.st_size >= (off_t)sizeof(*header))
+		header = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+	close(file);
+	if (header == MAP_FAILED || memcmp(header->magic, PLAN_MAGIC, sizeof(header->magic)))
+		return false;
+	probes = header->probes;
+	if (!probes || ((uint64_t)status.st_size - sizeof(*header)) / sizeof(struct pd_plan_entry) < probes)
+		return false;
+	pd_modes = pd_memory(probes);
+	if (!pd_modes)
+		return false;
+	pd_process.plan = (const struct pd_plan_entry *)(header + 1);
+	pd_process.probes = probes;
+	for (uint32_t probe = 1; probe < probes; probe++)
+		pd_modes[probe] = pd_process.plan[probe].mode <= PD_SAMPLE ? pd_process.plan[probe].mode : PD_OFF;
+	return true;
+}
+
+static bool plan_samples(void)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++)
+		if (pd_modes[probe] == PD_SAMPLE)
+			return true;
+	return false;
+}
+
+/* A child starts a recording of its own at its first probed call; many children only exec. */
+static void child_begin(void)
+{
+	pd_lock_reset();
+	pd_threads_forget();
+	pd_process.header = NULL;
+}
+
+static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
+{
+	const char *folder = getenv("PERFDIFF_OUT"), *plan = getenv("PERFDIFF_PLAN"), *seed = getenv("PERFDIFF_SEED");
+	struct pd_thread *thread;
+
+	if (!folder || !plan || strlen(folder) >= sizeof(pd_process.folder))
+		return;
+	pd_process.counter_clock = counter_is_invariant();
+	if (!plan_read(plan) || !pd_threads_begin() || pthread_atfork(NULL, NULL, child_begin))
+		return;
+	strcpy(pd_process.folder, folder);
+	pd_process.seed = seed ? strtoull(seed, NULL, 10) : 0;
+	if (plan_samples())
+		pd_guard_begin();
+	pd_locks_begin();
+	pd_probes = pd_process.probes;
+	thread = pd_thread_open();
+	if (!thread)
+		return;
+	pd_calibrate(thread);
+	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
+	pd_clock_refresh();
+}
+
+/* Closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
+static void end(void)
+{
+	struct pd_header *header = pd_process.header;
+	uint64_t now = pd_ticks();
+
+	if (!header || header->flags & PD_ENDED || header->pid != (uint32_t)getpid()) /* a vfork's child shares our memory */
+		return;
+	pd_probes = 0;
+	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread)
+		pd_thread_close_calls(thread, now);
+	pd_clock_refresh();
+	pd_order();
+	header->flags |= PD_ENDED;
+}
+
+static __attribute__((destructor(CONSTRUCTOR_FIRST))) void end_by_exit(void)
+{
+	end();
+}
+
+#ifndef PD_STATIC
+
+/* Children of a fork end this way. */
+PD_API __attribute__((noreturn)) void _exit(int status)
+{
+	end();
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+PD_API __attribute__((noreturn)) void _Exit(int status)
+{
+	_exit(status);
+}
+
+#endif

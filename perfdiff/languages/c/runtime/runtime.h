@@ -1,0 +1,225 @@
+/* What the parts of the runtime share. */
+#ifndef PD_RUNTIME_H
+#define PD_RUNTIME_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "perfdiff_probe.h"
+#include "recording.h"
+
+#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__LP64__)
+#error "perfdiff's runtime supports 64-bit Linux on x86-64 and aarch64"
+#endif
+
+#define PD_API __attribute__((visibility("default")))
+#define PD_TLS __thread __attribute__((tls_model("initial-exec")))
+#define pd_likely(condition) __builtin_expect(!!(condition), 1)
+#define pd_unlikely(condition) __builtin_expect(!!(condition), 0)
+/* Orders our stores for a signal handler on the same thread, and for whoever reads the file of a killed process. */
+#define pd_order() atomic_signal_fence(memory_order_seq_cst)
+
+enum pd_mode { PD_OFF, PD_COUNT, PD_TIME, PD_SAMPLE };
+enum pd_flag { PD_FLAG_USAGE = 1 };
+
+/* A probe's line of the plan file. */
+struct pd_plan_entry {
+	uint8_t mode;
+	uint8_t flags;
+	uint16_t features;
+	uint16_t branches;
+	uint16_t reserved;
+	uint32_t period;
+	uint32_t reservoir;
+};
+_Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
+
+#define PD_SEGMENTS 20
+#define PD_SEGMENT_FIRST 16u /* records of a reservoir's first segment; each next one is twice as large */
+
+/* A probe in one thread. */
+struct pd_local {
+	struct pd_totals *totals; /* NULL until the first call */
+	struct pd_edge *edge;     /* of the last caller */
+	const struct pd_local *caller;
+	uint32_t probe;
+	uint32_t active; /* calls open now */
+	uint8_t mode;
+	uint8_t flags;
+	uint16_t features;
+	uint32_t cells;
+	uint32_t period;
+	uint32_t reservoir;
+	uint32_t position;  /* of the timed call within its period */
+	uint32_t countdown; /* calls until the next timed one */
+	uint64_t considered; /* timed calls that the reservoir has seen */
+	struct pd_samples *segments[PD_SEGMENTS];
+};
+
+/* An open call. */
+struct pd_entry {
+	struct pd_entry *parent;
+	struct pd_frame *frame;
+	uintptr_t stack; /* stack pointer at entry */
+	struct pd_local *local;
+	struct pd_edge *edge;
+	uint64_t entered; /* sampled calls: before the cells were read */
+	uint64_t start;
+	int64_t callee_time; /* direct callees' inclusive time, times their period */
+	uint64_t debt;       /* cost of all probes that ran inside */
+	uint32_t weight;     /* 0: not timed; else the period */
+	uint32_t callee_calls;
+	uint32_t record; /* 1 + index in the reservoir; 0: not sampled */
+	uint32_t guard;  /* enum pd_guard */
+	uint64_t call;
+	uint64_t *cells;
+	uint64_t resources[PD_RESOURCES];
+	uint64_t usage[PD_USAGES];
+};
+
+struct pd_arena {
+	char *cursor;
+	char *end;
+	uint32_t thread;
+	uint32_t extents;
+};
+
+#define PD_HELD 16 /* locks a thread holds at once whose hold time is known */
+
+struct pd_held {
+	const void *lock;
+	uint64_t since;
+};
+
+struct pd_thread {
+	struct pd_entry *top;
+	char *next; /* free part of the shadow stack */
+	char *limit;
+	uint64_t *values; /* free part of the value stack */
+	uint64_t *values_limit;
+	struct pd_local *locals;
+	uint64_t random;
+	uint32_t closed; /* timed calls, for refreshing the clock pair */
+	uint32_t writing; /* a record is being written: a signal handler's calls keep none */
+	struct pd_edge **edges;
+	uint32_t edges_mask;
+	uint32_t edges_used;
+	struct pd_edges *edges_block;
+	uint32_t edges_block_used;
+	uint32_t held_count;
+	struct pd_held held[PD_HELD];
+	struct pd_arena arena;
+	struct pd_thread *next_thread; /* of all threads of the process */
+	struct pd_thread *next_free;   /* of those that ended */
+	struct pd_entry root;
+};
+
+/* What the hot path and the interposed functions reach without a call. */
+struct pd_local_state {
+	struct pd_thread *thread;
+	uint64_t resources[PD_RESOURCES];
+};
+
+extern PD_TLS struct pd_local_state pd_self;
+
+struct pd_process {
+	struct pd_header *header; /* NULL: no recording yet */
+	const struct pd_plan_entry *plan;
+	uint32_t probes;
+	uint64_t seed;
+	uint64_t costs[PD_COSTS];
+	struct pd_arena arena;
+	struct pd_thread *threads;
+	struct pd_thread *free_threads;
+	uint32_t thread_count;
+	bool counter_clock; /* the CPU's counter is invariant */
+	char folder[3072];
+};
+
+extern struct pd_process pd_process;
+
+static inline uint64_t pd_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t pd_ticks(void)
+{
+#if defined(__x86_64__)
+	if (pd_likely(pd_process.counter_clock))
+		return __builtin_ia32_rdtsc();
+	return pd_clock_ns(CLOCK_MONOTONIC);
+#else
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#endif
+}
+
+/* Slow paths run with all signals blocked, under one lock, and keep errno. */
+struct pd_slow {
+	sigset_t signals;
+	int error;
+};
+
+void pd_slow_begin(struct pd_slow *slow);
+void pd_slow_end(struct pd_slow *slow);
+void pd_lock_reset(void);
+
+/* file.c: called inside a slow path */
+bool pd_file_create(void);
+void *pd_arena_take(struct pd_arena *arena, size_t size);
+void pd_block_publish(struct pd_block *block, uint32_t kind, uint64_t size);
+void pd_clock_refresh(void);
+void pd_stop(void);
+void *pd_memory(size_t size);
+
+/* thread.c */
+struct pd_thread *pd_thread_open(void);
+bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe);
+struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *local, uint32_t level, uint32_t first);
+struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee);
+bool pd_threads_begin(void);
+void pd_threads_forget(void);
+
+/* probe.c */
+void pd_thread_close_calls(struct pd_thread *thread, uint64_t now);
+
+/* calibration.c */
+void pd_calibrate(struct pd_thread *thread);
+
+/* guard.c */
+enum pd_guard { PD_GUARD_UNKNOWN, PD_GUARD_HANDLER, PD_GUARD_SYSCALL };
+enum pd_guard pd_guard_find(void);
+bool pd_peek(enum pd_guard guard, uintptr_t address, size_t size, uint64_t *value);
+void pd_guard_begin(void);
+
+/* interposed functions */
+void *pd_next_function(const char *name);
+bool pd_allocations_seen(void);
+bool pd_locks_seen(void);
+void pd_locks_begin(void);
+
+static inline uint64_t pd_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static inline uint64_t pd_random_below(uint64_t *state, uint64_t bound)
+{
+	return (uint64_t)((unsigned __int128)pd_random(state) * bound >> 64);
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* Threads: their buffers, their probes' places, their edges. First calls only; everything blocks signals and takes the lock. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime.h"
+
+#define STACK_BYTES ((size_t)32 << 20)  /* reserved, not used: an entry is about three times the least stack frame, stacks are 8 MiB */
+#define STACK_BYTES_LEAST ((size_t)1 << 20)
+#define VALUE_BYTES ((size_t)4 << 20)
+#define VALUE_SLACK 4096u /* cells; what a call's readers may write beyond the limit that cells_open keeps to */
+#define EDGES_FIRST 64u
+#define EDGES_BLOCK 64u
+
+static pthread_key_t key;
+
+static void thread_end(void *data)
+{
+	struct pd_thread *thread = data;
+	struct pd_slow slow;
+
+	pd_thread_close_calls(thread, pd_ticks());
+	pd_self.thread = NULL;
+	pd_slow_begin(&slow);
+	thread->next_free = pd_process.free_threads;
+	pd_process.free_threads = thread;
+	pd_slow_end(&slow);
+}
+
+bool pd_threads_begin(void)
+{
+	return pthread_key_create(&key, thread_end) == 0;
+}
+
+/* In the child of a fork: the parent's threads and their buffers are not ours. */
+void pd_threads_forget(void)
+{
+	pthread_setspecific(key, NULL);
+	pd_self.thread = NULL;
+	pd_process.threads = NULL;
+	pd_process.free_threads = NULL;
+	pd_process.thread_count = 0;
+}
+
+static struct pd_thread *thread_new(void)
+{
+	size_t locals = (sizeof(struct pd_thread) + 63 + (pd_process.probes + (size_t)1) * sizeof(struct pd_local)) & ~(size_t)63;
+	size_t fixed = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
+	size_t stack = STACK_BYTES;
+	char *memory = pd_memory(fixed + stack);
+	struct pd_thread *thread;
+
+	if (!memory) {
+		stack = STACK_BYTES_LEAST;
+		memory = pd_memory(fixed + stack);
+		if (!memory)
+			return NULL;
+	}
+	thread = (struct pd_thread *)memory;
+	thread->locals = (struct pd_local *)((uintptr_t)(memory + sizeof(*thread) + 63) & ~(uintptr_t)63);
+	thread->values = (uint64_t *)(memory + locals);
+	thread->values_limit = thread->values + VALUE_BYTES / 8 - VALUE_SLACK;
+	thread->edges = (struct pd_edge **)(memory + locals + VALUE_BYTES);
+	thread->edges_mask = EDGES_FIRST - 1;
+	thread->next = memory + fixed;
+	thread->limit = memory + fixed + stack;
+	thread->top = &thread->root;
+	thread->root.stack = UINTPTR_MAX;
+	thread->root.local = thread->locals; /* probe 0 */
+	thread->arena.thread = ++pd_process.thread_count;
+	thread->random = pd_process.seed ^ (uint64_t)thread->arena.thread << 32;
+	thread->next_thread = pd_process.threads;
+	pd_process.threads = thread;
+	return thread;
+}
+
+struct pd_thread *pd_thread_open(void)
+{
+	struct pd_thread *thread = NULL;
+	struct pd_slow slow;
+
+	pd_slow_begin(&slow);
+	if (pd_self.thread || !pd_probes)
+		goto end;
+	if (!pd_process.header && !pd_file_create()) {
+		pd_stop();
+		goto end;
+	}
+	thread = pd_process.free_threads;
+	if (thread)
+		pd_process.free_threads = thread->next_free;
+	else
+		thread = thread_new();
+	if (!thread || pthread_setspecific(key, thread)) {
+		pd_stop();
+		thread = NULL;
+	}
+	pd_self.thread = thread;
+	pd_clock_refresh();
+end:
+	pd_slow_end(&slow);
+	return thread;
+}
+
+static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_t probe)
+{
+	const struct pd_plan_entry *plan = &pd_process.plan[probe];
+
+	local->probe = probe;
+	local->mode = pd_modes[probe];
+	local->flags = plan->flags;
+	local->features = plan->features;
+	local->cells = plan->features + 2u * plan->branches;
+	local->period = plan->period ? plan->period : 1;
+	local->reservoir = plan->reservoir;
+	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
+	local->countdown = local->position + 1;
+}
+
+bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe)
+{
+	struct pd_totals *totals;
+	struct pd_slow slow;
+
+	pd_slow_begin(&slow);
+	totals = pd_probes ? pd_arena_take(&thread->arena, sizeof(*totals)) : NULL;
+	if (totals) {
+		local_plan(thread, local, probe);
+		totals->probe = probe;
+		pd_block_publish(&totals->block, PD_BLOCK_TOTALS, sizeof(*totals));
+		local->totals = totals;
+	}
+	pd_slow_end(&slow);
+	return totals != NULL;
+}
+
+struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *local, uint32_t level, uint32_t first)
+{
+	uint64_t words = sizeof(struct pd_sample) / 8 + (local->cells + 63) / 64 + local->cells;
+	uint64_t capacity = PD_SEGMENT_FIRST << level;
+	struct pd_samples *segment;
+	struct pd_slow slow;
+
+	if (capacity > local->reservoir - first)
+		capacity = local->reservoir - first;
+	pd_slow_begin(&slow);
+	segment = pd_probes ? pd_arena_take(&thread->arena, sizeof(*segment) + capacity * words * 8) : NULL;
+	if (segment) {
+		segment->probe = local->probe;
+		segment->first = first;
+		segment->capacity = (uint32_t)capacity;
+		segment->cells = local->cells;
+		pd_block_publish(&segment->block, PD_BLOCK_SAMPLES, sizeof(*segment) + capacity * words * 8);
+		local->segments[level] = segment;
+	}
+	pd_slow_end(&slow);
+	return segment;
+}
+
+static uint32_t edge_hash(uint32_t caller, uint32_t callee)
+{
+	uint64_t hash = ((uint64_t)caller << 32 | callee) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(hash >> 32);
+}
+
+static void edges_insert(struct pd_edge **edges, uint32_t mask, struct pd_edge *edge)
+{
+	uint32_t place = edge_hash(edge->caller, edge->callee) & mask;
+
+	while (edges[place])
+		place = (place + 1) & mask;
+	edges[place] = edge;
+}
+
+static bool edges_grow(struct pd_thread *thread)
+{
+	uint32_t mask = thread->edges_mask * 2 + 1;
+	struct pd_edge **edges = pd_memory((mask + (size_t)1) * sizeof(*edges));
+
+	if (!edges)
+		return false;
+	for (uint32_t i = 0; i <= thread->edges_mask; i++)
+		if (thread->edges[i])
+			edges_insert(edges, mask, thread->edges[i]);
+	thread->edges = edges; /* the old index stays mapped: a lookup may be under way below a signal handler */
+	thread->edges_mask = mask;
+	return true;
+}
+
+static struct pd_edge *edge_new(struct pd_thread *thread, uint32_t caller, uint32_t callee)
+{
+	size_t size = sizeof(struct pd_edges) + EDGES_BLOCK * sizeof(struct pd_edge);
+	struct pd_edge *edge;
+
+	if (!thread->edges_block || thread->edges_block_used == EDGES_BLOCK) {
+		struct pd_edges *block = pd_probes ? pd_arena_take(&thread->arena, size) : NULL;
+
+		if (!block)
+			return NULL;
+		block->capacity = EDGES_BLOCK;
+		pd_block_publish(&block->block, PD_BLOCK_EDGES, size);
+		thread->edges_block = block;
+		thread->edges_block_used = 0;
+	}
+	if (thread->edges_used * 2 > thread->edges_mask && !edges_grow(thread))
+		return NULL;
+	edge = &thread->edges_block->edges[thread->edges_block_used++];
+	edge->caller = caller;
+	edge->callee = callee;
+	edges_insert(thread->edges, thread->edges_mask, edge);
+	thread->edges_used++;
+	return edge;
+}
+
+/* Never NULL: where recording has stopped, an edge that nobody reads takes the counts. */
+struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee)
+{
+	static struct pd_edge lost;
+	uint32_t mask = thread->edges_mask;
+	struct pd_edge *edge;
+	struct pd_slow slow;
+
+	for (uint32_t place = edge_hash(caller, callee) & mask; (edge = thread->edges[place]); place = (place + 1) & mask)
+		if (edge->caller == caller && edge->callee == callee)
+			return edge;
+	pd_slow_begin(&slow);
+	edge = edge_new(thread, caller, callee);
+	pd_slow_end(&slow);
+	return edge ? edge : &lost;
+}
