@@ -1,0 +1,195 @@
+"""libclang's cursors at the speed of C: whole subtrees, places and references without a Python object per question.
+
+`clang.cindex` builds several objects for each property it returns; a function body has thousands of cursors. Here the few calls an
+index needs go to the library itself. Kinds are compared by number (`cursor._kind_id`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import CFUNCTYPE, POINTER, byref, c_int, c_uint, c_void_p
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from clang import cindex
+from clang.cindex import CursorKind, SourceLocation, SourceRange, Type
+
+Cursor = Any  # clang.cindex.Cursor; the bindings are not typed
+
+_VISITOR = CFUNCTYPE(c_int, cindex.Cursor, cindex.Cursor, c_void_p)
+_CONTINUE, _RECURSE = 1, 2
+_POSITION = [POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)]
+_PROTOTYPES: tuple[tuple[str, list[Any], Any], ...] = (
+    ("clang_visitChildren", [cindex.Cursor, _VISITOR, c_void_p], c_uint),
+    ("clang_getCursorLocation", [cindex.Cursor], SourceLocation),
+    ("clang_getCursorExtent", [cindex.Cursor], SourceRange),
+    ("clang_getRangeStart", [SourceRange], SourceLocation),
+    ("clang_getRangeEnd", [SourceRange], SourceLocation),
+    ("clang_getExpansionLocation", [SourceLocation, *_POSITION], None),
+    ("clang_getCursorReferenced", [cindex.Cursor], cindex.Cursor),
+    ("clang_getCursorDefinition", [cindex.Cursor], cindex.Cursor),
+    ("clang_getCursorSemanticParent", [cindex.Cursor], cindex.Cursor),
+    ("clang_getSpecializedCursorTemplate", [cindex.Cursor], cindex.Cursor),
+    ("clang_getOverloadedDecl", [cindex.Cursor, c_uint], cindex.Cursor),
+    ("clang_getNumOverloadedDecls", [cindex.Cursor], c_uint),
+    ("clang_getOverriddenCursors", [cindex.Cursor, POINTER(POINTER(cindex.Cursor)), POINTER(c_uint)], None),
+    ("clang_disposeOverriddenCursors", [POINTER(cindex.Cursor)], None),
+    ("clang_getCursorType", [cindex.Cursor], Type),
+    ("clang_getCursorLinkage", [cindex.Cursor], c_int),
+    ("clang_getTemplateCursorKind", [cindex.Cursor], c_int),
+    ("clang_isCursorDefinition", [cindex.Cursor], c_uint),
+    ("clang_CXXMethod_isConst", [cindex.Cursor], c_uint),
+    ("clang_CXXMethod_isStatic", [cindex.Cursor], c_uint),
+    ("clang_getCursorBinaryOperatorKind", [cindex.Cursor], c_int),
+    ("clang_getCursorUnaryOperatorKind", [cindex.Cursor], c_int),
+)
+
+
+def _library() -> Any:
+    # A second handle on the library that the bindings loaded: their own has result converters on every call.
+    library = ctypes.CDLL(cindex.conf.lib._name)
+    for name, arguments, result in _PROTOTYPES:
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, result
+    return library
+
+
+native = _library()
+
+ASSIGN = 21  # CXBinaryOperator_Assign
+WRITING_UNARY = frozenset((1, 2, 3, 4, 5))  # CXUnaryOperator: ++ and -- behind and before, &
+DEREFERENCE = 6
+INTERNAL_LINKAGE = frozenset((1, 2, 3))  # CXLinkage: none (members of local classes), internal, unnamed namespace
+
+FUNCTION = frozenset(
+    kind.value
+    for kind in (
+        CursorKind.FUNCTION_DECL,
+        CursorKind.CXX_METHOD,
+        CursorKind.CONSTRUCTOR,
+        CursorKind.DESTRUCTOR,
+        CursorKind.CONVERSION_FUNCTION,
+        CursorKind.FUNCTION_TEMPLATE,
+    )
+)
+LAMBDA = CursorKind.LAMBDA_EXPR.value
+RECORD = frozenset(
+    kind.value
+    for kind in (
+        CursorKind.STRUCT_DECL,
+        CursorKind.UNION_DECL,
+        CursorKind.CLASS_DECL,
+        CursorKind.CLASS_TEMPLATE,
+        CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
+    )
+)
+
+
+class Place(NamedTuple):
+    """A position in a file of the tree; `line` is 1-based, `offset` in bytes."""
+
+    file: str
+    offset: int
+    line: int
+
+
+class Places:
+    """Where the cursors of one translation unit lie, relative to the tree; None outside of it. Macros count where they are expanded."""
+
+    def __init__(self, tree: Path, directory: Path) -> None:
+        self._tree = os.path.realpath(tree) + os.sep
+        self._directory = directory
+        self._files: dict[int | None, str | None] = {None: None}
+        self._sources: dict[str, bytes] = {}
+        self._file, self._line, self._column, self._offset = c_void_p(), c_uint(), c_uint(), c_uint()
+        self._out = (byref(self._file), byref(self._line), byref(self._column), byref(self._offset))
+
+    def _at(self, location: Any) -> Place | None:
+        native.clang_getExpansionLocation(location, *self._out)
+        handle = self._file.value
+        if handle is not None and handle not in self._files:
+            self._files[handle] = self._relative(handle)
+        file = self._files[handle]
+        return None if file is None else Place(file, self._offset.value, self._line.value)
+
+    def _relative(self, handle: int) -> str | None:
+        name = cindex.File(ctypes.cast(handle, cindex.c_object_p)).name
+        path = os.path.realpath(self._directory / name)
+        return path[len(self._tree) :] if path.startswith(self._tree) else None
+
+    def of(self, cursor: Cursor) -> Place | None:
+        """Return where `cursor` is named."""
+        return self._at(native.clang_getCursorLocation(cursor))
+
+    def span(self, cursor: Cursor) -> tuple[Place, int] | None:
+        """Return the start of `cursor` and the offset of its end in the same file."""
+        extent = native.clang_getCursorExtent(cursor)
+        start, end = self._at(native.clang_getRangeStart(extent)), self._at(native.clang_getRangeEnd(extent))
+        if start is None or end is None or start.file != end.file:
+            return None
+        return start, end.offset
+
+    def source(self, file: str) -> bytes:
+        """Return the bytes of a file of the tree."""
+        if file not in self._sources:
+            self._sources[file] = Path(self._tree, file).read_bytes()
+        return self._sources[file]
+
+    @property
+    def files(self) -> list[str]:
+        """Return the files of the tree that were met so far."""
+        return sorted({file for file in self._files.values() if file is not None})
+
+
+def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Cursor, Cursor]]:
+    """Return everything below `root` as (cursor, parent) in source order; what lies below kinds of `stop` is left out."""
+    found: list[tuple[Cursor, Cursor]] = []
+
+    def visit(cursor: Cursor, parent: Cursor, _: object) -> int:
+        found.append((cursor, parent))
+        return _CONTINUE if cursor._kind_id in stop else _RECURSE
+
+    native.clang_visitChildren(root, _VISITOR(visit), None)
+    return found
+
+
+def children(root: Cursor) -> list[Cursor]:
+    """Return the direct children of `root`."""
+    found: list[Cursor] = []
+
+    def visit(cursor: Cursor, _parent: Cursor, _: object) -> int:
+        found.append(cursor)
+        return _CONTINUE
+
+    native.clang_visitChildren(root, _VISITOR(visit), None)
+    return found
+
+
+def bound(cursor: Cursor, unit: Any) -> Cursor:
+    """Return `cursor` fit for the methods of `clang.cindex`, which need to know the translation unit."""
+    cursor._tu = unit
+    return cursor
+
+
+def is_null(cursor: Cursor) -> bool:
+    """Return whether `cursor` points nowhere (kinds 70 to 73 are libclang's invalid ones)."""
+    kind: int = cursor._kind_id
+    return 70 <= kind <= 73
+
+
+def overridden(cursor: Cursor) -> list[Cursor]:
+    """Return the methods that a method overrides directly."""
+    array, size = POINTER(cindex.Cursor)(), c_uint()
+    native.clang_getOverriddenCursors(cursor, byref(array), byref(size))
+    found = [cindex.Cursor.from_buffer_copy(array[index]) for index in range(size.value)]
+    if array:
+        native.clang_disposeOverriddenCursors(array)
+    return found
+
+
+def template_of(cursor: Cursor) -> Cursor:
+    """Return the template a function, class or member was instantiated from, or `cursor` itself."""
+    while not is_null(template := native.clang_getSpecializedCursorTemplate(cursor)):
+        cursor = template
+    return cursor

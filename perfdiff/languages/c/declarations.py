@@ -1,0 +1,203 @@
+"""What functions depend on besides their own text: types, macros, globals, and the fingerprint of each."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from clang.cindex import CursorKind
+
+from perfdiff.languages.c import lexer
+from perfdiff.languages.c.bodies import walk
+from perfdiff.languages.c.cursors import RECORD, Cursor, Place, Places, bound, children, is_null, native
+from perfdiff.languages.c.references import ALIASES, References, qualified_name, stable_spelling
+from perfdiff.languages.protocol import Declaration
+
+_ENUM = CursorKind.ENUM_DECL.value
+_FIELD = CursorKind.FIELD_DECL.value
+_BASE = CursorKind.CXX_BASE_SPECIFIER.value
+_REFERENCES = frozenset((CursorKind.TYPE_REF.value, CursorKind.TEMPLATE_REF.value, CursorKind.NAMESPACE_REF.value))
+_SUMMARY = 60  # characters of a definition shown to people
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A declaration with what it depends on itself: keys of other declarations, and of functions that its initialiser names."""
+
+    declaration: Declaration
+    uses: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+
+
+def _shortened(parts: Iterable[str]) -> str:
+    text = " ".join(parts)
+    return text if len(text) <= _SUMMARY else text[: _SUMMARY - 1] + "…"
+
+
+class Types:
+    """Describes the types that `References` has met."""
+
+    def __init__(self, unit: Any, places: Places, references: References) -> None:
+        self._unit, self._places, self._references = unit, places, references
+
+    def describe(self, key: str, cursor: Cursor) -> Dependency:
+        """Return size, alignment and fields of a record, or the enumerators of an enum, as a declaration."""
+        place = self._places.of(cursor) or Place("", 0, 0)
+        uses: set[str] = set()
+        if cursor._kind_id in ALIASES:
+            summary = stable_spelling(bound(cursor, self._unit).underlying_typedef_type.get_canonical().spelling)
+            shape = [summary]
+        elif cursor._kind_id == _ENUM:
+            constants = [f"{bound(one, self._unit).spelling}={one.enum_value}" for one in children(cursor)]
+            shape, summary = constants, f"{len(constants)} enumerators"
+        else:
+            shape, size = self._layout(cursor, uses)
+            summary = f"{size} bytes" if size >= 0 else "a template"
+        uses.discard(key)
+        declaration = Declaration(key, self._references.says(cursor), lexer.digest(shape), summary, place.file, place.line)
+        return Dependency(declaration, frozenset(uses))
+
+    def _layout(self, record: Cursor, uses: set[str]) -> tuple[list[str], int]:
+        kind = native.clang_getCursorType(record)
+        kind._tu = self._unit
+        size, alignment = kind.get_size(), kind.get_align()
+        shape = [f"{size}/{alignment}"]
+        for member in children(record):
+            member_type = native.clang_getCursorType(member)
+            member_type._tu = self._unit
+            if member._kind_id == _BASE:
+                shape.append(f"base {stable_spelling(member_type.get_canonical().spelling)}")
+                uses.update(self._references.value_types(member_type))
+            elif member._kind_id == _FIELD:
+                shape.extend(self._field(member, member_type))
+                uses.update(self._references.value_types(member_type))
+            elif member._kind_id in RECORD and bound(member, self._unit).is_anonymous():
+                shape.extend(self._layout(member, uses)[0])
+        return shape, size
+
+    def _field(self, member: Cursor, kind: Any) -> list[str]:
+        bound(member, self._unit)
+        bits = f":{member.get_bitfield_width()}" if member.is_bitfield() else ""
+        shape = [f"{member.spelling} {stable_spelling(kind.get_canonical().spelling)}{bits}@{member.get_field_offsetof()}"]
+        if any(child._kind_id not in _REFERENCES for child in children(member)):
+            shape.extend(_text_behind_name(member, self._places))  # default initialiser
+        return shape
+
+
+def _text_behind_name(cursor: Cursor, places: Places) -> list[str]:
+    name, span = places.of(cursor), places.span(cursor)
+    if name is None or span is None or span[0].file != name.file:
+        return []
+    return lexer.tokens(places.source(name.file)[name.offset : span[1]])
+
+
+def describe_global(cursor: Cursor, unit: Any, places: Places, references: References) -> Dependency | None:
+    """Return a variable's type and initialiser as a declaration; None for a mere `extern` declaration."""
+    place = places.of(cursor)
+    if place is None or not native.clang_isCursorDefinition(cursor):
+        return None
+    kind = native.clang_getCursorType(cursor)
+    text = _text_behind_name(cursor, places)
+    uses, calls = set(references.value_types(kind)), frozenset[str]()
+    if any(map(lexer.is_word, text[1:])):  # a table of plain numbers refers to nothing, and may be large
+        found = walk(cursor, references)
+        uses |= found.uses
+        calls = frozenset(found.calls)
+    key = references.global_key(cursor)
+    kind._tu = unit
+    spelling = stable_spelling(kind.get_canonical().spelling)
+    says = f"global {qualified_name(cursor, unit)}"
+    declaration = Declaration(key, says, lexer.digest([spelling, *text]), _shortened(text), place.file, place.line)
+    return Dependency(declaration, frozenset(uses - {key}), calls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Macro:
+    key: str
+    name: str
+    file: str
+    line: int
+    tokens: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Macros:
+    """The macros that the tree's files define and where they are expanded. Several definitions of a name in one file count as one."""
+
+    unit: Any
+    places: Places
+    _definitions: dict[str, list[_Macro]] = field(default_factory=dict)
+    _expansions: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    _by_key: dict[str, list[_Macro]] = field(default_factory=dict)
+
+    def define(self, cursor: Cursor, place: Place) -> None:
+        """Take note of a `#define`."""
+        span = self.places.span(cursor)
+        if span is None:
+            return
+        name = bound(cursor, self.unit).spelling
+        text = lexer.tokens(self.places.source(place.file)[span[0].offset : span[1]])
+        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, tuple(text))
+        self._definitions.setdefault(name, []).append(macro)
+        self._by_key.setdefault(macro.key, []).append(macro)
+
+    def expand(self, cursor: Cursor, place: Place) -> None:
+        """Take note of an expansion, or of a test such as `#ifdef`."""
+        name = bound(cursor, self.unit).spelling
+        if name in self._definitions:
+            self._expansions.setdefault(place.file, []).append((place.offset, self._meant(cursor, name)))
+
+    def _meant(self, cursor: Cursor, name: str) -> str:
+        known = self._definitions[name]
+        if len({macro.key for macro in known}) > 1:
+            definition = native.clang_getCursorReferenced(cursor)
+            place = None if is_null(definition) else self.places.of(definition)
+            if place is not None:
+                return f"macro:{name}@{place.file}"
+        return known[0].key
+
+    def within(self, file: str, start: int, end: int, holes: Iterable[tuple[int, int]] = ()) -> set[str]:
+        """Return the keys of the macros expanded between two offsets, outside of `holes`."""
+        expansions = self._expansions.get(file, [])
+        first = bisect_left(expansions, (start, ""))
+        found = set()
+        for offset, key in expansions[first:]:
+            if offset >= end:
+                break
+            if not any(hole_start <= offset < hole_end for hole_start, hole_end in holes):
+                found.add(key)
+        return found
+
+    def sort(self) -> None:
+        """Order the expansions by offset, once all of them are known; headers may be met several times."""
+        for file, expansions in self._expansions.items():
+            self._expansions[file] = sorted(set(expansions))
+
+    def words(self, keys: Iterable[str]) -> set[str]:
+        """Return all tokens that macros and the macros inside them expand to."""
+        reached = self.closure(keys)
+        return {word for key in reached for macro in self._by_key[key] for word in macro.tokens}
+
+    def closure(self, keys: Iterable[str]) -> set[str]:
+        """Return `keys` and the keys of macros that their definitions name, and so on."""
+        reached, waiting = set[str](), set(keys)
+        while waiting:
+            key = waiting.pop()
+            reached.add(key)
+            waiting |= {inner for macro in self._by_key[key] for inner in self._inner(macro)} - reached
+        return reached
+
+    def _inner(self, macro: _Macro) -> Iterator[str]:
+        for word in macro.tokens[1:]:
+            yield from (inner.key for inner in self._definitions.get(word, ()))
+
+    def describe(self, key: str) -> Dependency:
+        """Return a macro as a declaration."""
+        macros = self._by_key[key]
+        first = macros[0]
+        fingerprint = lexer.digest(token for macro in macros for token in (*macro.tokens, "\n"))
+        inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
+        declaration = Declaration(key, f"macro {first.name}", fingerprint, _shortened(first.tokens[1:]), first.file, first.line)
+        return Dependency(declaration, inner)

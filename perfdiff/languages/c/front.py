@@ -1,0 +1,134 @@
+"""Parsing a recorded compile command with libclang, as nearly as it can be to what the recorded compiler saw."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+
+from perfdiff.languages.protocol import CompileCommand
+
+# Options whose value may stand in the next argument.
+_TAKES_VALUE = re.compile(
+    r"-(?:o|x|I|D|U|L|l|T|u|z|include|imacros|isystem|iquote|idirafter|isysroot|-sysroot|M[FTQJ]|target|-param|X\w+|arch"
+    r"|iprefix|iwithprefix|iwithprefixbefore|wrapper|dumpdir|aux-info)$"
+)
+# What shapes the parse. Everything else (warnings, debug information, linking, tuning) is unknown to libclang or does not matter.
+_KEPT = re.compile(
+    r"-[IDU]|-include|-imacros|-isystem|-iquote|-idirafter|-isysroot|--sysroot|-std=|-ansi$|-nostdinc|-pthread$|-fopenmp$|-O|-m"
+    r"|-f(?:no-)?(?:exceptions|rtti|signed-char|unsigned-char|short-enums|short-wchar|ms-extensions|plan9-extensions|char8_t|builtin"
+    r"|fast-math|freestanding|hosted|gnu89-inline|pack-struct.*|wrapv|strict-aliasing|blocks)(?:$|=)"
+)
+_MACHINE = re.compile(r"-m|-f")
+_CODE_FLAG = re.compile(r"-[ODUfm]|-std=|-ansi$")
+# Position independence of the same source is decided per object by libtool and the like; dependencies and colours never reach the code.
+_NOT_CODE = re.compile(
+    r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$|-D(?:__|_)?(?:DATE|TIME)"
+)
+
+_SEARCH_LIST = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)End of search list\.", re.DOTALL)
+_TARGET = re.compile(r"^Target: (\S+)$", re.MULTILINE)
+_KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing, not named by the bindings
+_OPTIONS = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A translation unit ready to parse: the file, where it is compiled, and libclang's arguments with and without machine flags."""
+
+    file: Path
+    directory: Path
+    arguments: tuple[str, ...]
+    plain_arguments: tuple[str, ...]
+
+
+def expanded(arguments: Sequence[str], directory: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the options of a compiler call, each with its value where the value stands apart; input files are left out."""
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument.startswith("@") and (directory / argument[1:]).is_file():
+            rest[:0] = shlex.split((directory / argument[1:]).read_text())
+        elif _TAKES_VALUE.match(argument) and rest:
+            yield argument, rest.pop(0)
+        elif argument.startswith("-"):
+            yield (argument,)
+
+
+def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
+    """Return the flags that decide what code is made: -O, -f, -m, -D, -U and -std. The tree's own path is written as `.`."""
+    joined = ("".join(option) for option in expanded(command.arguments, command.directory))
+    flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not _NOT_CODE.match(flag))
+    return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in flags}))
+
+
+def unit(command: CompileCommand) -> Unit:
+    """Return what libclang needs to parse `command`."""
+    kept = [
+        option
+        for option in expanded(command.arguments, command.directory)
+        if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))
+    ]
+    machine = tuple(option[0] for option in kept if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
+    root = tuple(word for option in kept if "sysroot" in option[0] for word in option)
+    target, folders = toolchain(command.compiler, command.cplusplus, machine + root)
+    head = [*(("-x", "c++") if command.cplusplus else ("-x", "c")), "-w", "-ferror-limit=0", f"-working-directory={command.directory}"]
+    if target is not None:
+        head.append(f"--target={target}")
+    tail = ["-nostdinc", *(word for folder in folders for word in ("-isystem", folder))] if folders else []
+
+    def arguments(options: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        return (*head, *(word for option in options for word in option), *tail)
+
+    plain = [option for option in kept if not _MACHINE.match(option[0]) or option[0] in machine]
+    return Unit(command.file, command.directory, arguments(kept), arguments(plain))
+
+
+@functools.cache
+def toolchain(compiler: str, cplusplus: bool, flags: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Return a compiler's target and its system include folders, in order; nothing of either where it does not answer as gcc does."""
+    language = "c++" if cplusplus else "c"
+    call = ["env", "LC_ALL=C", compiler, *flags, "-E", "-v", "-x", language, "/dev/null"]
+    try:
+        answer = subprocess.run(call, capture_output=True, text=True, errors="replace", timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return None, ()
+    listed, target = _SEARCH_LIST.search(answer), _TARGET.search(answer)
+    folders = tuple(line.strip() for line in listed.group(1).splitlines()) if listed else ()
+    return (target.group(1) if target else None), folders
+
+
+def parse(unit: Unit) -> Any:
+    """Return the parsed `clang.cindex.TranslationUnit`; raise `TranslationUnitLoadError` where libclang cannot make one at all."""
+    try:
+        parsed = _parse(unit, unit.arguments)
+    except cindex.TranslationUnitLoadError:
+        return _parse(unit, unit.plain_arguments)
+    if any(problem.severity >= cindex.Diagnostic.Error and problem.location.file is None for problem in parsed.diagnostics):
+        # The driver refused a flag of the recorded compiler, such as a -march it does not know.
+        return _parse(unit, unit.plain_arguments)
+    return parsed
+
+
+def _parse(unit: Unit, arguments: tuple[str, ...]) -> Any:
+    return cindex.Index.create().parse(str(unit.file), args=list(arguments), options=_OPTIONS)
+
+
+def first_error(parsed: Any, tree: Path) -> str | None:
+    """Return the first error of a parse that touches the program: one in a file of the tree, or one that ended the parse."""
+    for problem in parsed.diagnostics:
+        if problem.severity < cindex.Diagnostic.Error:
+            continue
+        file = problem.location.file
+        inside = file is not None and Path(file.name).resolve().is_relative_to(tree.resolve())
+        if inside or problem.severity >= cindex.Diagnostic.Fatal:
+            where = f"{Path(file.name).name}:{problem.location.line}: " if file is not None else ""
+            return f"{where}{problem.spelling}"
+    return None

@@ -1,0 +1,231 @@
+"""The functions and declarations of a whole program: all translation units, parsed in parallel and merged."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+
+from clang.cindex import TranslationUnitLoadError
+
+from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c.declarations import Dependency
+from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
+from perfdiff.languages.protocol import CompileCommand, Declaration, FunctionDefinition, Program
+from perfdiff.records.schema import Skipped
+
+_ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
+_ALONE = 3  # up to so many units are parsed in this process: starting another one costs as much as parsing them
+_MOST_WORKERS = 8
+
+Place = tuple[str, int]
+
+
+def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None) -> Program:
+    """Parse everything that was compiled in `tree` and return its functions and declarations.
+
+    Files outside of `tree` are not the program's. What cannot be parsed is named in the program's problems; the rest is indexed.
+    """
+    present, problems = _present(tree, commands)
+    units = sorted({front.unit(command) for command in present}, key=lambda unit: (str(unit.file), unit.arguments))
+    facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1))
+    problems += [Skipped(Path(one.file).name, one.file, one.problem) for one in facts if one.problem is not None]
+    return _Merge(tree, facts, _flags(tree, present)).program(_without_repetition(problems))
+
+
+def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[CompileCommand], list[Skipped]]:
+    root = tree.resolve()
+    present, problems = [], []
+    for command in commands:
+        if command.file.suffix in _ASSEMBLER or not command.file.resolve().is_relative_to(root):
+            continue
+        if command.file.is_file():
+            present.append(command)
+        else:
+            name = str(command.file.resolve().relative_to(root))
+            problems.append(Skipped(command.file.name, name, "the file is gone after the build"))
+    return present, problems
+
+
+def _without_repetition(problems: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    return tuple(dict.fromkeys(problems))
+
+
+def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependency]:
+    """Return the compile flags of each file as a declaration."""
+    flags: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for command in commands:
+        flags[str(command.file.resolve().relative_to(tree.resolve()))].add(front.code_flags(command, tree))
+    found = {}
+    for file, sets in flags.items():
+        summary = " and ".join(" ".join(one) or "none" for one in sorted(sets))
+        declaration = Declaration(f"flags:{file}", f"compile flags of {file}", lexer.digest([summary]), summary, file, 1)
+        found[file] = Dependency(declaration)
+    return found
+
+
+def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> list[UnitFacts]:
+    workers = min(workers, len(units))
+    if workers < 2 or len(units) <= _ALONE:
+        return _index_batch(tree, units, depth)
+    batches = _batches(units, workers)
+    # Not forked: the caller may have threads, and libclang starts some of its own.
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = [pool.submit(_index_batch, tree, batch, depth) for batch in batches]
+        facts, broken = [], []
+        for batch, future in zip(batches, running, strict=True):
+            try:
+                facts += future.result()
+            except BrokenProcessPool:
+                broken += batch
+    return facts + [_index_alone(tree, unit, depth) for unit in broken]
+
+
+def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:
+    """Deal out units so that each batch has about the same size of source; few batches, since headers are walked once in each."""
+    batches: list[list[front.Unit]] = [[] for _ in range(count)]
+    load = [0] * count
+    for unit in sorted(units, key=lambda unit: (-unit.file.stat().st_size, str(unit.file))):
+        lightest = load.index(min(load))
+        batches[lightest].append(unit)
+        load[lightest] += unit.file.stat().st_size
+    return batches
+
+
+def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int) -> list[UnitFacts]:
+    memory = Memory()
+    facts = []
+    for unit in units:
+        try:
+            facts.append(index_unit(unit, tree, depth=depth, memory=memory))
+        except TranslationUnitLoadError:
+            facts.append(_nothing(tree, unit, "libclang cannot parse it"))
+    return facts
+
+
+def _index_alone(tree: Path, unit: front.Unit, depth: int) -> UnitFacts:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(_index_batch, tree, [unit], depth).result()[0]
+        except BrokenProcessPool:
+            return _nothing(tree, unit, "libclang crashed on it")
+
+
+def _nothing(tree: Path, unit: front.Unit, problem: str) -> UnitFacts:
+    return UnitFacts(str(unit.file.resolve().relative_to(tree.resolve())), (), (), {}, (), problem)
+
+
+class _Merge:
+    """Units become one program: one definition per place, one key per definition, declarations followed to the end."""
+
+    def __init__(self, tree: Path, facts: Sequence[UnitFacts], flags: Mapping[str, Dependency]) -> None:
+        self._tree = tree
+        self._places: dict[Place, list[FunctionDefinition]] = defaultdict(list)
+        self._flags: dict[Place, set[str]] = defaultdict(set)
+        self._known: dict[str, list[Place]] = defaultdict(list)
+        self._overriders: dict[str, set[str]] = defaultdict(set)
+        for unit in facts:
+            for definition in unit.functions:
+                place = (definition.file, definition.start)
+                self._flags[place].add(f"flags:{unit.file}")
+                if definition not in self._places[place]:
+                    self._places[place].append(definition)
+                    self._known[definition.key].append(place)
+            for method, bases in unit.overrides.items():
+                for base in bases:
+                    self._overriders[base].add(method)
+        self._known = {key: sorted(set(places)) for key, places in self._known.items()}
+        self._dependencies = _merged((one for unit in facts for one in unit.dependencies), flags.values())
+        self._reach: dict[str, frozenset[str]] = {}
+        self._sources: dict[str, bytes] = {}
+        self._keys = self._final_keys()
+
+    def program(self, problems: tuple[Skipped, ...]) -> Program:
+        """Return the merged program."""
+        functions = {self._keys[place]: self._definition(place) for place in sorted(self._places)}
+        declarations = {key: one.declaration for key, one in sorted(self._dependencies.items())}
+        return Program(functions, declarations, problems)
+
+    def _final_keys(self) -> dict[Place, str]:
+        sharing: dict[str, list[Place]] = defaultdict(list)
+        for place, definitions in sorted(self._places.items()):
+            sharing[min(one.key for one in definitions)].append(place)
+        keys = {}
+        for key, places in sharing.items():
+            for place in places:
+                # Two programs of one build may each have their main; two variants of a file may stand in it under #if.
+                same_file = [other for other in places if other[0] == place[0]]
+                file = f"|{place[0]}" if len(places) > len(same_file) else ""
+                ordinal = f"#{same_file.index(place) + 1}" if len(same_file) > 1 else ""
+                keys[place] = f"{key}{file}{ordinal}"
+        return keys
+
+    def _definition(self, place: Place) -> FunctionDefinition:
+        instances = sorted(self._places[place], key=lambda one: one.key)
+        first = instances[0]
+        uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
+        calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
+        return replace(
+            first,
+            key=self._keys[place],
+            names=tuple(dict.fromkeys(name for one in instances for name in one.names)),
+            text=self._source(first.file)[first.start : first.end].decode("utf-8", "replace"),
+            uses=uses,
+            calls=frozenset(self._resolved(calls, first.file)),
+            reads=frozenset().union(*(one.reads for one in instances)),
+            writes=frozenset().union(*(one.writes for one in instances)),
+            # A probe is written once for all that share the text, so it reads what all of them have.
+            features=tuple(plan for plan in first.features if all(plan in one.features for one in instances)),
+            branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in instances)),
+            obstacle=next((one.obstacle for one in instances if one.obstacle is not None), None),
+        )
+
+    def _source(self, file: str) -> bytes:
+        if file not in self._sources:
+            self._sources[file] = (self._tree / file).read_bytes()
+        return self._sources[file]
+
+    def _closure(self, keys: frozenset[str]) -> frozenset[str]:
+        reached, waiting = set[str](), {key for key in keys if key in self._dependencies}
+        while waiting:
+            key = waiting.pop()
+            reached.add(key)
+            waiting |= {inner for inner in self._dependencies[key].uses if inner in self._dependencies and inner not in reached}
+        return frozenset(reached)
+
+    def _resolved(self, keys: set[str], file: str) -> set[str]:
+        """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""
+        reached, waiting = set[str](), set(keys)
+        while waiting:
+            key = waiting.pop()
+            reached.add(key)
+            waiting |= self._overriders.get(key, set()) - reached
+        found = set[str]()
+        for key in reached:
+            places = self._known.get(key, [])
+            own = [place for place in places if place[0] == file]
+            found.update(self._keys[place] for place in own or places)
+        return found
+
+
+def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:
+    """Return one dependency per key; units that see different definitions of it make one that changes with any of them."""
+    groups: dict[str, dict[Dependency, None]] = defaultdict(dict)
+    for one in (*dependencies, *flags):
+        groups[one.declaration.key][one] = None
+    merged = {}
+    for key, group in groups.items():
+        first = min(group, key=lambda one: (one.declaration.file, one.declaration.line, one.declaration.fingerprint))
+        fingerprints = sorted({one.declaration.fingerprint for one in group})
+        fingerprint = fingerprints[0] if len(fingerprints) == 1 else lexer.digest(fingerprints)
+        merged[key] = Dependency(
+            replace(first.declaration, fingerprint=fingerprint),
+            frozenset().union(*(one.uses for one in group)),
+            frozenset().union(*(one.calls for one in group)),
+        )
+    return merged

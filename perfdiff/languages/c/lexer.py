@@ -1,0 +1,54 @@
+"""The tokens of C and C++ text, without comments and white space.
+
+Our own lexer, for two reasons: digests must not depend on the front end's version, and `clang_tokenize` through Python costs more
+than the whole parse.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+_TOKEN = re.compile(
+    rb"""
+      (?P<blank> \s+ | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?\*/ )
+    | (?P<raw> (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)" )
+    | (?P<string> (?:u8|[uUL])?"(?:\\.|[^"\\\n])*" )
+    | (?P<character> (?:u8|[uUL])?'(?:\\.|[^'\\\n])*' )
+    | (?P<number> \.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[\w.])* )
+    | (?P<word> [A-Za-z_$\x80-\xff][\w$\x80-\xff]* )
+    | (?P<sign> ->\*|<=>|<<=|>>=|\.\.\.|::|->|\+\+|--|&&|\|\||\#\#|[-+*/%&|^<>=!]=|<<|>> | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(r"[A-Za-z_$\x80-\xff]")
+
+
+def tokens(text: bytes) -> list[str]:
+    """Return the tokens of `text` in order; string and character literals and raw strings are one token each."""
+    return [match.group().decode("latin-1") for match in _TOKEN.finditer(text) if match.lastgroup != "blank"]
+
+
+def is_word(token: str) -> bool:
+    """Return whether a token is an identifier or keyword."""
+    return _WORD.match(token) is not None and token[-1] not in "\"'"
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Return a short digest of a sequence of strings; the borders between them count."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(part.encode("utf-8", "surrogateescape"))
+        state.update(b"\0")
+    return state.hexdigest()
+
+
+def without(text: bytes, start: int, end: int, holes: Sequence[tuple[int, int]]) -> bytes:
+    """Return `text[start:end]` with each hole (start, end; sorted, not nested) replaced by `{}`."""
+    pieces = []
+    for hole_start, hole_end in holes:
+        pieces.append(text[start:hole_start])
+        start = hole_end
+    pieces.append(text[start:end])
+    return b"{}".join(pieces)

@@ -1,0 +1,40 @@
+"""Why a function cannot carry a probe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+CONSTANT = ("constexpr", "consteval")  # these hold for functions inside as well
+_ATTRIBUTES = {
+    "naked": "naked: it has no prologue that a probe could follow",
+    "no_instrument_function": "its author asks that it is not instrumented",
+    "interrupt": "an interrupt handler",
+}
+_COROUTINE = frozenset(("co_await", "co_yield", "co_return"))
+_INTRINSIC = re.compile(r"_mm\d*_|__builtin_(?:ia32|neon|aarch64|altivec|vsx)_|v[a-z0-9]+_[usfp](?:8|16|32|64)$|vec_[a-z]+$")
+_IFUNC = re.compile(rb'\bifunc(?:__)?\s*\(\s*"(\w+)"')
+
+
+def obstacle(head: Collection[str], body: Collection[str], *, written_out: bool, name: str, resolvers: Collection[str]) -> str | None:
+    """Return why a function cannot carry a probe, or None.
+
+    `head` are the tokens ahead of the body, macros expanded, `body` those of the body; `written_out` tells that the body's braces stand
+    in the file; `resolvers` are the functions that the dynamic linker calls to choose an implementation (`ifunc`).
+    """
+    words = {word.strip("_") for word in head}
+    always_inlined = "always_inline" in words and any(map(_INTRINSIC.match, body))
+    reasons = (
+        (not written_out, "its body comes from a macro"),
+        *((keyword in head, keyword) for keyword in CONSTANT),
+        *((attribute in words, reason) for attribute, reason in _ATTRIBUTES.items()),
+        (not _COROUTINE.isdisjoint(body), "a coroutine: its frame outlives the call"),
+        (name in resolvers, "it chooses an implementation while the program is being linked (ifunc)"),
+        (always_inlined, "always inlined around machine instructions, a few cycles long"),
+    )
+    return next((reason for holds, reason in reasons if holds), None)
+
+
+def ifunc_resolvers(source: bytes) -> frozenset[str]:
+    """Return the names of the ifunc resolvers that a file declares."""
+    return frozenset(name.decode() for name in _IFUNC.findall(source))

@@ -1,0 +1,34 @@
+"""C and C++ behind the language protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.c.index import index as index_program
+from perfdiff.languages.c.matching import match as match_programs
+from perfdiff.languages.c.probes import insert as insert_probes
+from perfdiff.languages.protocol import CompileCommand, Counterpart, Probe, Program
+
+
+class C:
+    """The language pack of C and C++."""
+
+    name = "c"
+
+    def index(self, tree: Path, commands: Sequence[CompileCommand], *, depth: int) -> Program:
+        """Parse everything that was compiled in `tree` and return its functions and declarations."""
+        return index_program(tree, commands, depth=depth)
+
+    def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
+        """Pair the functions of both revisions and say how each differs."""
+        return match_programs(base, head)
+
+    def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
+        """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
+        return insert_probes(tree, probes)
+
+    def runtime(self, compiler: str, cache: Path) -> Path:
+        """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
+        return runtime_library.build(compiler, cache)

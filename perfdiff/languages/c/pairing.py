@@ -1,0 +1,133 @@
+"""Which function of head is which function of base: by key, by name, by place, by text."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from perfdiff.languages.c import lexer
+from perfdiff.languages.protocol import FunctionDefinition, Program
+
+# Share of three-token sequences that two bodies must have in common to be the same function under another name. git asks for half of a
+# file's lines; tokens of unrelated code agree more easily than lines do (a quarter to a third), so the bar is a little higher.
+SIMILAR = 0.6
+# Bodies of fewer tokens (one short statement) are alike by chance; they are matched by name alone, or by text within one file.
+SMALL = 24
+_CANDIDATES = 5  # the most similar ones, by a cheap count, that are compared in full
+
+Trigrams = Counter[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A function on both sides; one of them is None where it was added or removed."""
+
+    base: FunctionDefinition | None
+    head: FunctionDefinition | None
+
+
+def unqualified(name: str) -> str:
+    """Return the last part of a qualified name."""
+    return name.rsplit("::", 1)[-1]
+
+
+def pair(base: Program, head: Program) -> list[Pair]:
+    """Return every function of both programs once, paired where it is the same function."""
+    return _Pairing(base, head).pairs()
+
+
+class _Pairing:
+    def __init__(self, base: Program, head: Program) -> None:
+        shared = base.functions.keys() & head.functions.keys()
+        self._pairs = [Pair(base.functions[key], head.functions[key]) for key in shared]
+        self._base = {key: one for key, one in base.functions.items() if key not in shared}
+        self._head = {key: one for key, one in head.functions.items() if key not in shared}
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs, by place in head, those without head last."""
+        self._by(lambda one: (one.name, one.file))
+        self._by(lambda one: (one.name, one.signature))
+        self._by(lambda one: one.name)
+        self._by(lambda one: (one.file, _anonymous_text(one)))
+        self._by(lambda one: _anonymous_text(one) if _is_large(one) else one.key)
+        self._by_similarity()
+        alone = [Pair(one, None) for one in self._base.values()] + [Pair(None, one) for one in self._head.values()]
+        return sorted(self._pairs + alone, key=_order)
+
+    def _by(self, feature: Callable[[FunctionDefinition], Hashable]) -> None:
+        """Pair what is left where `feature` is found exactly once on either side."""
+        base, head = _unique(self._base.values(), feature), _unique(self._head.values(), feature)
+        for value in base.keys() & head.keys():
+            self._take(base[value], head[value])
+
+    def _take(self, base: FunctionDefinition, head: FunctionDefinition) -> None:
+        self._pairs.append(Pair(base, head))
+        del self._base[base.key]
+        del self._head[head.key]
+
+    def _by_similarity(self) -> None:
+        base = {one.key: _trigrams(one) for one in self._base.values() if _is_large(one)}
+        head = {one.key: _trigrams(one) for one in self._head.values() if _is_large(one)}
+        scored = [
+            (_similarity(base[key], head[other]), self._base[key].name == self._head[other].name, key, other)
+            for key, others in _candidates(base, head).items()
+            for other in others
+        ]
+        for score, _, key, other in sorted(scored, reverse=True):
+            if score >= SIMILAR and key in self._base and other in self._head:
+                self._take(self._base[key], self._head[other])
+
+
+def _order(one: Pair) -> tuple[bool, str, int, str]:
+    definition = one.head or one.base
+    assert definition is not None
+    return one.head is None, definition.file, definition.start, definition.key
+
+
+def _unique(
+    definitions: Iterable[FunctionDefinition], feature: Callable[[FunctionDefinition], Hashable]
+) -> dict[Hashable, FunctionDefinition]:
+    groups: dict[Hashable, list[FunctionDefinition]] = defaultdict(list)
+    for one in definitions:
+        groups[feature(one)].append(one)
+    return {value: group[0] for value, group in groups.items() if len(group) == 1}
+
+
+def text_tokens(definition: FunctionDefinition) -> list[str]:
+    """Return the tokens of a definition's text."""
+    return lexer.tokens(definition.text.encode())
+
+
+def _anonymous_text(definition: FunctionDefinition) -> str:
+    """Return a digest of the text in which the function's own name, and that of its class, is blotted out."""
+    own = set(definition.name.split("::"))
+    return lexer.digest("" if token in own else token for token in text_tokens(definition))
+
+
+def _is_large(definition: FunctionDefinition) -> bool:
+    return len(text_tokens(definition)) >= SMALL
+
+
+def _trigrams(definition: FunctionDefinition) -> Trigrams:
+    own = set(definition.name.split("::"))
+    tokens = ["" if token in own else token for token in text_tokens(definition)]
+    return Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
+
+
+def _similarity(base: Trigrams, head: Trigrams) -> float:
+    """Return Dice's coefficient of two multisets, 0 to 1."""
+    return 2 * (base & head).total() / (base.total() + head.total())
+
+
+def _candidates(base: dict[str, Trigrams], head: dict[str, Trigrams]) -> dict[str, Sequence[str]]:
+    """Return for each key of base the keys of head that share most kinds of trigrams with it."""
+    holders: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for key, trigrams in head.items():
+        for trigram in trigrams:
+            holders[trigram].append(key)
+    found = {}
+    for key, trigrams in base.items():
+        shared = Counter(other for trigram in trigrams for other in holders.get(trigram, ()))
+        found[key] = [other for other, _ in shared.most_common(_CANDIDATES)]
+    return found

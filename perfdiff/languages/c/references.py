@@ -1,0 +1,227 @@
+"""What a cursor refers to: keys and names of functions, types, fields and globals of the program.
+
+Keys are USRs; where the USR does not tell two things apart (internal linkage, C types), the file that defines it is added. What lies
+outside the tree has no key, except functions: a prototype in a system header may be defined by the program.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from clang.cindex import CursorKind, TypeKind
+
+from perfdiff.languages.c.cursors import FUNCTION, INTERNAL_LINKAGE, RECORD, Cursor, Places, bound, is_null, native, template_of
+
+_VARIABLE = CursorKind.VAR_DECL.value
+_FIELD = CursorKind.FIELD_DECL.value
+_ENUM = CursorKind.ENUM_DECL.value
+ALIAS_KEY = "type:alias:"
+_ENUM_CONSTANT = CursorKind.ENUM_CONSTANT_DECL.value
+ALIASES = frozenset(kind.value for kind in (CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL))
+_OVERLOADS = CursorKind.OVERLOADED_DECL_REF.value
+_NAMESPACE = CursorKind.NAMESPACE.value
+_TEMPLATE_KINDS = frozenset((CursorKind.CLASS_TEMPLATE.value, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION.value))
+_SCOPES = RECORD | {_NAMESPACE, _ENUM}
+_ARRAYS = frozenset((TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY, TypeKind.DEPENDENTSIZEDARRAY))
+_POINTERS = frozenset((TypeKind.POINTER, TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE))
+_UNNAMED = re.compile(r"\((?:unnamed|anonymous|lambda)[^)]*\)")
+_KEYWORD = {
+    CursorKind.STRUCT_DECL.value: "struct",
+    CursorKind.UNION_DECL.value: "union",
+    CursorKind.CLASS_DECL.value: "class",
+    CursorKind.ENUM_DECL.value: "enum",
+}
+
+
+class Kind(IntEnum):
+    """What a reference leads to."""
+
+    NOTHING = 0
+    FUNCTION = 1
+    GLOBAL = 2
+    FIELD = 3
+    TYPE = 4
+
+
+class Target(NamedTuple):
+    """What a reference leads to: `keys` of functions, or of the types and globals it depends on; `name` of a field or global."""
+
+    kind: Kind
+    keys: tuple[str, ...] = ()
+    name: str = ""
+
+
+NOTHING = Target(Kind.NOTHING)
+
+
+def stable_spelling(text: str) -> str:
+    """Return a type's spelling without the path and line that clang writes into names of unnamed types."""
+    return _UNNAMED.sub("(unnamed)", text)
+
+
+def qualified_name(cursor: Cursor, unit: Any) -> str:
+    """Return the name of a declaration as people write it, with its namespaces and classes."""
+    parts = [bound(cursor, unit).spelling]
+    parent = native.clang_getCursorSemanticParent(cursor)
+    while parent._kind_id in _SCOPES:
+        if parent._kind_id == _ENUM:
+            break
+        name = bound(parent, unit).spelling
+        if parent._kind_id == _NAMESPACE and not name:
+            name = "(anonymous namespace)"
+        if not _UNNAMED.search(name) or parent._kind_id == _NAMESPACE:
+            parts.append(name)
+        parent = native.clang_getCursorSemanticParent(parent)
+    return "::".join(reversed(parts))
+
+
+class References:
+    """Resolves the references of one translation unit, each declaration once. `types` collects the types met, by key."""
+
+    def __init__(self, unit: Any, places: Places) -> None:
+        self._unit = unit
+        self._places = places
+        self._targets: dict[int, Target] = {}
+        self._values: dict[int, tuple[str, ...]] = {}
+        self._steps: dict[int, tuple[str, ...]] = {}
+        self._indirect: dict[int, bool] = {}
+        self.types: dict[str, Cursor] = {}
+
+    def target(self, cursor: Cursor) -> Target:
+        """Return what an expression or reference cursor refers to."""
+        declaration = native.clang_getCursorReferenced(cursor)
+        if declaration._kind_id == _OVERLOADS:
+            return self.overloads(declaration)
+        identity = declaration.data[0]
+        target = self._targets.get(identity)
+        if target is None:
+            target = self._targets[identity] = self._resolve(declaration)
+        return target
+
+    def name_function(self, cursor: Cursor, key: str) -> None:
+        """Let `cursor`, a function inside another function, be known under `key` in what follows."""
+        self._targets[cursor.data[0]] = Target(Kind.FUNCTION, (key,))
+
+    def overloads(self, cursor: Cursor) -> Target:
+        """Return all functions that an unresolved name in a template may mean."""
+        count = native.clang_getNumOverloadedDecls(cursor)
+        found = [self._resolve(native.clang_getOverloadedDecl(cursor, index)) for index in range(count)]
+        return Target(Kind.FUNCTION, tuple(key for target in found if target.kind is Kind.FUNCTION for key in target.keys))
+
+    def _resolve(self, declaration: Cursor) -> Target:
+        kind = declaration._kind_id
+        target = NOTHING
+        if kind in FUNCTION:
+            target = Target(Kind.FUNCTION, (self.function_key(declaration),))
+        elif kind == _FIELD:
+            target = self._field(declaration)
+        elif kind == _VARIABLE:
+            target = self._variable(declaration)
+        elif kind == _ENUM_CONSTANT:
+            target = Target(Kind.TYPE, self._type_keys(native.clang_getCursorSemanticParent(declaration)))
+        elif kind in RECORD or kind == _ENUM:
+            target = Target(Kind.TYPE, self._type_keys(declaration))
+        elif kind in ALIASES:
+            target = Target(Kind.TYPE, (*self._type_keys(declaration), *self.value_types(native.clang_getCursorType(declaration))))
+        return target
+
+    def function_key(self, cursor: Cursor) -> str:
+        """Return the key of a function: its USR, or its template's, and the file that defines it where it is not visible outside."""
+        cursor = bound(template_of(cursor), self._unit)
+        usr: str = cursor.get_usr()
+        return f"{usr}@{self._home(cursor)}" if native.clang_getCursorLinkage(cursor) in INTERNAL_LINKAGE else usr
+
+    def _home(self, cursor: Cursor) -> str:
+        definition = native.clang_getCursorDefinition(cursor)
+        place = self._places.of(cursor if is_null(definition) else definition)
+        return place.file if place is not None else ""
+
+    def _field(self, field: Cursor) -> Target:
+        record = template_of(native.clang_getCursorSemanticParent(field))
+        while bound(record, self._unit).is_anonymous() and (outer := native.clang_getCursorSemanticParent(record))._kind_id in RECORD:
+            record = template_of(outer)
+        keys = self._type_keys(record)
+        if not keys:
+            return NOTHING
+        return Target(Kind.FIELD, keys, f"{self.says(record)}.{bound(field, self._unit).spelling}")
+
+    def _variable(self, variable: Cursor) -> Target:
+        variable = template_of(variable)
+        parent = native.clang_getCursorSemanticParent(variable)._kind_id
+        if parent not in _SCOPES and parent != CursorKind.TRANSLATION_UNIT.value:
+            return NOTHING
+        if self._places.of(variable) is None:
+            return NOTHING
+        return Target(Kind.GLOBAL, (self.global_key(variable),), qualified_name(variable, self._unit))
+
+    def global_key(self, variable: Cursor) -> str:
+        """Return the key of a variable outside of functions."""
+        usr: str = bound(variable, self._unit).get_usr()
+        internal = native.clang_getCursorLinkage(variable) in INTERNAL_LINKAGE
+        return f"global:{usr}@{self._home(variable)}" if internal else f"global:{usr}"
+
+    def _type_keys(self, declaration: Cursor) -> tuple[str, ...]:
+        declaration = template_of(declaration)
+        definition = native.clang_getCursorDefinition(declaration)
+        place = None if is_null(definition) else self._places.of(definition)
+        if place is None:
+            return ()
+        parent = native.clang_getCursorSemanticParent(definition)._kind_id
+        if parent in FUNCTION:
+            return ()  # a local type is part of the function's own text
+        prefix = ALIAS_KEY if declaration._kind_id in ALIASES else "type:"
+        key = f"{prefix}{bound(definition, self._unit).get_usr()}@{place.file}"
+        self.types.setdefault(key, definition)
+        return (key,)
+
+    def says(self, record: Cursor) -> str:
+        """Return what a type is called in words: `struct list`, `class db::Table`."""
+        kind = native.clang_getTemplateCursorKind(record) if record._kind_id in _TEMPLATE_KINDS else record._kind_id
+        keyword = "type" if kind in ALIASES else _KEYWORD.get(kind, "class")
+        return f"{keyword} {stable_spelling(qualified_name(record, self._unit))}"
+
+    def value_names(self, kind: Any) -> tuple[str, ...]:
+        """Return what the types of `value_types` are called."""
+        return tuple(self.says(self.types[key]) for key in self.value_types(kind))
+
+    def value_types(self, kind: Any) -> tuple[str, ...]:
+        """Return the keys of the types whose layout a value of this type has: none for pointers, the elements' for arrays."""
+        identity = kind.data[0]
+        if identity not in self._values:
+            self._values[identity] = self._declared(self._plain(kind))
+        return self._values[identity]
+
+    def step_types(self, kind: Any) -> tuple[str, ...]:
+        """Return the keys of the types whose size pointer arithmetic on this type uses."""
+        identity = kind.data[0]
+        if identity not in self._steps:
+            plain = self._plain(kind)
+            self._steps[identity] = self._declared(self._plain(plain.get_pointee())) if plain.kind is TypeKind.POINTER else ()
+        return self._steps[identity]
+
+    def is_indirect(self, kind: Any) -> bool:
+        """Return whether values of this type are pointers, references or functions, or arrays of these."""
+        identity = kind.data[0]
+        if identity not in self._indirect:
+            plain = self._plain(kind)
+            if plain.kind is TypeKind.FUNCTIONPROTO or plain.kind is TypeKind.FUNCTIONNOPROTO:
+                plain = self._plain(plain.get_result())
+            self._indirect[identity] = plain.kind in _POINTERS
+        return self._indirect[identity]
+
+    def _plain(self, kind: Any) -> Any:
+        kind._tu = self._unit
+        plain = kind.get_canonical()
+        while plain.kind in _ARRAYS:
+            plain = plain.element_type.get_canonical()
+        return plain
+
+    def _declared(self, plain: Any) -> tuple[str, ...]:
+        if plain.kind not in (TypeKind.RECORD, TypeKind.ENUM, TypeKind.UNEXPOSED):
+            return ()
+        declaration = plain.get_declaration()
+        if is_null(declaration):
+            return ()
+        return self._type_keys(declaration)

@@ -1,0 +1,279 @@
+"""The functions and declarations of one translation unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clang.cindex import CursorKind
+
+from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c.bodies import STOP, traffic
+from perfdiff.languages.c.branches import plan_branches
+from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, RECORD, Cursor, Place, Places, bound, children, native, overridden, subtree
+from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
+from perfdiff.languages.c.features import plan_features
+from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
+from perfdiff.languages.c.references import References, qualified_name, stable_spelling
+from perfdiff.languages.protocol import FunctionDefinition
+
+_MACRO_DEFINITION = CursorKind.MACRO_DEFINITION.value
+_EXPANSION = CursorKind.MACRO_INSTANTIATION.value
+_VARIABLE = CursorKind.VAR_DECL.value
+_COMPOUND = CursorKind.COMPOUND_STMT.value
+_TRY = CursorKind.CXX_TRY_STMT.value
+_METHOD = CursorKind.CXX_METHOD.value
+_CONTAINERS = RECORD | frozenset(
+    kind.value for kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL, CursorKind.FRIEND_DECL)
+)
+_WANTED = _CONTAINERS | FUNCTION | {_MACRO_DEFINITION, _EXPANSION, _VARIABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFacts:
+    """What one translation unit says. Texts are not filled in yet, and keys are those of this unit alone.
+
+    `overrides` maps methods to the methods they override, `files` are the files of the tree it was made of.
+    """
+
+    file: str
+    functions: tuple[FunctionDefinition, ...]
+    dependencies: tuple[Dependency, ...]
+    overrides: Mapping[str, tuple[str, ...]]
+    files: tuple[str, ...]
+    problem: str | None
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the units indexed so far have told, so that a header's functions and types are walked once and not once per unit."""
+
+    functions: dict[tuple[str, int, str], tuple[FunctionDefinition, ...]] = field(default_factory=dict)
+    overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dependencies: dict[str, Dependency] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A function on its way into the index."""
+
+    cursor: Cursor
+    key: str
+    name: str
+    place: Place
+    end: int
+
+
+def index_unit(unit: front.Unit, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
+    """Parse one translation unit and return its facts; raise `TranslationUnitLoadError` where libclang cannot parse it at all."""
+    parsed = front.parse(unit)
+    places = Places(tree, unit.directory)
+    walk = _UnitWalk(parsed, places, depth, memory)
+    walk.collect(parsed.cursor)
+    functions, overrides = walk.functions()
+    dependencies = _reachable((key for function in functions for key in function.uses), memory)
+    file = str(unit.file.resolve().relative_to(tree.resolve()))
+    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, tuple(places.files), front.first_error(parsed, tree))
+
+
+def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
+    reached: dict[str, Dependency] = {}
+    waiting = set(keys)
+    while waiting:
+        key = waiting.pop()
+        if key in memory.dependencies and key not in reached:
+            reached[key] = memory.dependencies[key]
+            waiting |= reached[key].uses
+    return tuple(reached[key] for key in sorted(reached))
+
+
+class _UnitWalk:
+    """One pass over the top level of a unit, then one over each function body."""
+
+    def __init__(self, parsed: Any, places: Places, depth: int, memory: Memory) -> None:
+        self._parsed, self._places, self._depth, self._memory = parsed, places, depth, memory
+        self._references = References(parsed, places)
+        self._types = Types(parsed, places, self._references)
+        self._macros = Macros(parsed, places)
+        self._resolvers: dict[str, frozenset[str]] = {}
+        self._functions: list[Cursor] = []
+        self._variables: list[Cursor] = []
+
+    def collect(self, scope: Cursor) -> None:
+        """Gather the macros, functions and variables of the tree's files."""
+        for cursor in children(scope):
+            kind = cursor._kind_id
+            if kind not in _WANTED or (place := self._places.of(cursor)) is None:
+                continue
+            if kind == _EXPANSION:
+                self._macros.expand(cursor, place)
+            elif kind == _MACRO_DEFINITION:
+                self._macros.define(cursor, place)
+            elif kind in FUNCTION:
+                if native.clang_isCursorDefinition(cursor):
+                    self._functions.append(cursor)
+            elif kind == _VARIABLE:
+                self._variables.append(cursor)
+            else:
+                self.collect(cursor)
+
+    def functions(self) -> tuple[tuple[FunctionDefinition, ...], dict[str, tuple[str, ...]]]:
+        """Return the definitions of all functions, and which methods override which."""
+        self._macros.sort()
+        found: list[FunctionDefinition] = []
+        overrides: dict[str, tuple[str, ...]] = {}
+        for cursor in self._functions:
+            found += self._remembered(cursor)
+        for variable in self._variables:
+            found += self._of_variable(variable)
+        for definition in found:
+            if definition.key in self._memory.overrides:
+                overrides[definition.key] = self._memory.overrides[definition.key]
+        return tuple(found), overrides
+
+    def globals(self) -> Iterator[Dependency]:
+        """Yield the variables outside of functions that this unit defines, with the types and macros they use."""
+        for variable in self._variables:
+            dependency = describe_global(variable, self._parsed, self._places, self._references)
+            if dependency is not None:
+                place = self._places.span(variable)
+                macros = self._macros.within(place[0].file, place[0].offset, place[1]) if place is not None else set()
+                self._describe(dependency.uses | macros)
+                yield Dependency(dependency.declaration, dependency.uses | macros, dependency.calls)
+                yield from _reachable(iter(dependency.uses | macros), self._memory)
+
+    def _remembered(self, cursor: Cursor) -> tuple[FunctionDefinition, ...]:
+        span = self._places.span(cursor)
+        if span is None:
+            return ()
+        key = self._references.function_key(cursor)
+        place = (span[0].file, span[0].offset, key)
+        if place not in self._memory.functions:
+            function = _Found(cursor, key, qualified_name(cursor, self._parsed), *span)
+            definitions = tuple(self._definitions(function, None))
+            self._memory.functions[place] = definitions
+            for definition in definitions:
+                self._describe(definition.uses)
+            if cursor._kind_id == _METHOD and (base := overridden(cursor)):
+                self._memory.overrides[key] = tuple(map(self._references.function_key, base))
+        return self._memory.functions[place]
+
+    def _describe(self, keys: frozenset[str] | set[str]) -> None:
+        waiting = set(keys)
+        known = self._memory.dependencies
+        while waiting:
+            key = waiting.pop()
+            if key in known:
+                continue
+            if key in self._references.types:
+                known[key] = self._types.describe(key, self._references.types[key])
+            elif key.startswith("macro:"):
+                known[key] = self._macros.describe(key)
+            else:
+                continue
+            waiting |= known[key].uses
+
+    def _of_variable(self, variable: Cursor) -> Iterator[FunctionDefinition]:
+        """Yield the lambdas of a variable's initialiser."""
+        span = self._places.span(variable)
+        if span is None:
+            return
+        text = set(lexer.tokens(self._places.source(span[0].file)[span[0].offset : span[1]]))
+        if not text.issuperset("[]{}"):
+            return
+        lambdas = [cursor for cursor, _ in subtree(variable, STOP) if cursor._kind_id == LAMBDA]
+        reason = "constexpr" if "constexpr" in text else None
+        for inner in self._named(lambdas, self._references.global_key(variable), qualified_name(variable, self._parsed)):
+            yield from self._definitions(inner, reason)
+
+    def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_Found]:
+        """Give the functions inside a function their keys: lambdas are numbered, methods of local classes keep their names."""
+        named, ordinal = [], 0
+        for cursor in cursors:
+            if (span := self._places.span(cursor)) is None:
+                continue
+            if cursor._kind_id == LAMBDA:
+                ordinal += 1
+                named.append(_Found(cursor, f"{owner}/lambda#{ordinal}", f"{name}::<lambda {ordinal}>", *span))
+            else:
+                local = qualified_name(cursor, self._parsed)
+                key = f"{owner}/{local} {self._signature(cursor, b'')}"
+                self._references.name_function(cursor, key)
+                named.append(_Found(cursor, key, f"{name}::{local}", *span))
+        return named
+
+    def _definitions(self, one: _Found, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
+        """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
+        cursor, place = one.cursor, one.place
+        nodes = subtree(cursor, STOP)
+        braces = self._braces(cursor, nodes, place.file)
+        if braces is None:
+            return
+        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
+        found = traffic(nodes, self._references)
+        source = self._places.source(place.file)
+        written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
+        holes = self._holes(inner) if written_out else []
+        text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
+        reason = outer_obstacle or obstacle(
+            self._head(place, braces[0]), set(text), written_out=written_out, name=one.name, resolvers=self._ifunc_resolvers(place.file)
+        )
+        nested = [definition for function in inner for definition in self._definitions(function, reason if reason in CONSTANT else None)]
+        yield FunctionDefinition(
+            key=one.key,
+            name=one.name,
+            names=(one.name,),
+            file=place.file,
+            line=place.line,
+            start=place.offset,
+            body=braces[0] + 1,
+            end=one.end,
+            text="",
+            signature=self._signature(cursor, source[place.offset : braces[0]]),
+            tokens=lexer.digest(text),
+            uses=frozenset(found.uses | self._macros.within(place.file, place.offset, one.end, holes)),
+            calls=frozenset(found.calls | {definition.key for definition in nested}),
+            reads=frozenset(found.reads),
+            writes=frozenset(found.writes),
+            features=plan_features(bound(cursor, self._parsed), depth=self._depth) if reason is None else (),
+            branches=plan_branches(bound(cursor, self._parsed), source) if reason is None else (),
+            obstacle=reason,
+        )
+        yield from nested
+
+    def _head(self, start: Place, brace: int) -> set[str]:
+        """Return the tokens ahead of a body, with those of the macros among them."""
+        words = set(lexer.tokens(self._places.source(start.file)[start.offset : brace]))
+        return words | self._macros.words(self._macros.within(start.file, start.offset, max(brace, start.offset + 1)))
+
+    def _braces(self, cursor: Cursor, nodes: list[tuple[Cursor, Cursor]], file: str) -> tuple[int, int] | None:
+        """Return the offsets of the body's `{` and behind its `}`; None where there is no body (defaulted, deleted)."""
+        inside_try = False
+        for node, parent in nodes:
+            own = parent._kind_id == cursor._kind_id and parent.data[0] == cursor.data[0]
+            if node._kind_id == _TRY and own:
+                inside_try = True
+            elif node._kind_id == _COMPOUND and (own or inside_try):
+                span = self._places.span(node)
+                return (span[0].offset, span[1]) if span is not None and span[0].file == file else (0, 0)
+        return None
+
+    def _holes(self, inner: list[_Found]) -> list[tuple[int, int]]:
+        holes = []
+        for one in inner:
+            braces = self._braces(one.cursor, subtree(one.cursor, STOP), one.place.file)
+            if braces is not None and braces[0] < braces[1]:
+                holes.append(braces)
+        return sorted(holes)
+
+    def _signature(self, cursor: Cursor, head: bytes) -> str:
+        if cursor._kind_id == LAMBDA:
+            return " ".join(lexer.tokens(head))
+        return stable_spelling(bound(cursor, self._parsed).type.get_canonical().spelling)
+
+    def _ifunc_resolvers(self, file: str) -> frozenset[str]:
+        if file not in self._resolvers:
+            self._resolvers[file] = ifunc_resolvers(self._places.source(file))
+        return self._resolvers[file]
