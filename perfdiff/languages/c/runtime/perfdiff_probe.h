@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-typedef unsigned long pd_cell_t; /* 64 bits on all systems that the runtime supports */
+typedef long pd_signed_t; /* 64 bits on all systems that the runtime supports */
+typedef unsigned long pd_cell_t;
 
 /* A call of a probed function, on its stack. The zeros behind `probe` mean "not recorded". */
 struct pd_frame {
@@ -64,7 +65,7 @@ PD_INLINE void pd_unsigned(struct pd_frame *frame, unsigned int cell, pd_cell_t 
 	*(cells - 1 - cell / 64) |= (pd_cell_t)1 << cell % 64;
 }
 
-PD_INLINE void pd_signed(struct pd_frame *frame, unsigned int cell, long value)
+PD_INLINE void pd_signed(struct pd_frame *frame, unsigned int cell, pd_signed_t value)
 {
 	pd_unsigned(frame, cell, (pd_cell_t)value);
 }
