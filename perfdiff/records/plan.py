@@ -1,10 +1,10 @@
-"""The plan file that tells a probed process what each probe records (see `docs/architecture.md`)."""
+"""The plan file that tells a probed process what each of its probes does (format: `docs/architecture.md`)."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -12,49 +12,53 @@ _MAGIC = b"PDPLAN1\0"
 _HEADER = struct.Struct("<8sII")
 _ENTRY = struct.Struct("<BBHHHII")
 
+SURVEY_SAMPLES = 16  # calls per run that tell how often a condition is met; their mean is all that is used
+
 
 class Mode(IntEnum):
-    """What a probe records."""
+    """What a probe does with a call."""
 
     OFF = 0
     COUNT = 1
     TIME = 2
-    SAMPLE = 3  # count, time, and keep single calls with their features
+    SAMPLE = 3
+
+
+_DETAIL = 1  # flag: CPU time, page faults and context switches of sampled calls
 
 
 @dataclass(frozen=True, slots=True)
-class PlanEntry:
-    """What one probe records.
-
-    One call in `period` is timed; up to `reservoir` of the timed calls are kept per thread (mode SAMPLE). `features` and `branches` are
-    the numbers of cells that the probe's text was written for. `usage` adds CPU time, page faults and context switches.
-    """
+class Entry:
+    """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k."""
 
     mode: Mode
+    period: int = 1
+    detail: bool = False
+    reservoir: int = 0
     features: int = 0
     branches: int = 0
-    period: int = 1
-    reservoir: int = 0
-    usage: bool = False
+
+    @classmethod
+    def survey(cls, *, conditions: bool) -> Entry:
+        """Count and time; with `conditions`, keep a few calls for the outcomes of their conditions."""
+        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES) if conditions else cls(Mode.TIME)
+
+    @classmethod
+    def timed(cls, *, period: int, detail: bool, reservoir: int) -> Entry:
+        """Count, time one call in `period`, and keep up to `reservoir` of them."""
+        return cls(Mode.SAMPLE, period, detail, reservoir)
+
+    def sized(self, *, features: int, branches: int) -> Entry:
+        """Return the entry for a probe with so many features and conditions."""
+        return replace(self, features=features, branches=branches)
 
 
-def write_plan(path: Path, entries: Mapping[int, PlanEntry]) -> None:
-    """Write the plan for probes by number, from 1; numbers without an entry are off.
-
-    Raises ValueError for a number below 1 or a value that the format cannot hold.
-    """
-    if any(number < 1 for number in entries):
-        raise ValueError("probe numbers start at 1")
-    off = PlanEntry(Mode.OFF)
-    count = max(entries, default=0) + 1
-    lines = [_encoded(off)] + [_encoded(entries.get(number, off)) for number in range(1, count)]
-    path.write_bytes(_HEADER.pack(_MAGIC, count, 0) + b"".join(lines))
-
-
-def _encoded(entry: PlanEntry) -> bytes:
-    if entry.period < 1:
-        raise ValueError(f"a period is at least 1, not {entry.period}")
-    try:
-        return _ENTRY.pack(entry.mode, int(entry.usage), entry.features, entry.branches, 0, entry.period, entry.reservoir)
-    except struct.error as error:
-        raise ValueError(f"the plan file cannot hold {entry}: {error}") from error
+def write(path: Path, entries: Mapping[int, Entry]) -> None:
+    """Write the plan of probes by number; numbers without an entry are off."""
+    size = max(entries, default=0) + 1
+    rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
+    for number in range(size):
+        entry = entries.get(number, Entry(Mode.OFF))
+        flags = _DETAIL if entry.detail else 0
+        rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
+    path.write_bytes(rows)
