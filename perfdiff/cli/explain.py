@@ -53,13 +53,12 @@ def _last(directory: Path, cache: Path, file: Path | None, progress: Progress) -
 
 def explanation(outcome: Outcome, function: str) -> str:
     """Return what is known of all functions that `function` names; raise `UsageError` where it names none."""
-    from perfdiff.report import document, terminal
+    from perfdiff.report.explain import explain as section_of
 
     findings = outcome.findings
-    report = document.build(findings)
     sections = [
-        terminal.render_section(section, width=output.width(), colour=output.colour())
-        for finding, section in zip(findings.functions, report.functions, strict=True)
+        section_of(finding, findings.confidence, outcome.samples, width=output.width(), colour=output.colour())
+        for finding in findings.functions
         if _is_named(function, finding.info.name, finding.info.file)
     ]
     skipped = [
