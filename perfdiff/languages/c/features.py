@@ -1,0 +1,368 @@
+"""The features of a function's input, planned from types (Freud §3.1 and §4.1).
+
+What reads them has no side effects, never follows a pointer by itself (the runtime does, fault-safe), and names nothing but parameters,
+`this`, and globals that the body names too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from clang.cindex import CursorKind, StorageClass, TypeKind
+
+from perfdiff.languages.c import readers
+from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, Cursor, bound, children, native, subtree
+from perfdiff.languages.c.layouts import (
+    CELL_BYTES,
+    SIZED,
+    Count,
+    Layouts,
+    Member,
+    Pointer,
+    Record,
+    Scalar,
+    Shape,
+    Span,
+    Text,
+    layouts,
+    standard_name,
+)
+from perfdiff.languages.c.ranges import ranges, words
+from perfdiff.languages.protocol import FeaturePlan, Load
+from perfdiff.records.schema import Origin
+
+MAX_FEATURES = 30  # what annotations are made to sort out within a second; Freud's own program never finished on 30
+_ENOUGH = 4 * MAX_FEATURES  # wide structures are followed no further once there is this much to choose from
+
+_USES = (CursorKind.DECL_REF_EXPR.value, CursorKind.MEMBER_REF_EXPR.value)
+_FIELD = CursorKind.FIELD_DECL.value
+_VARIABLES = (CursorKind.VAR_DECL.value, CursorKind.PARM_DECL.value)
+_BODIES = (CursorKind.COMPOUND_STMT.value, CursorKind.CXX_TRY_STMT.value)
+_CLASSES = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_TEMPLATES = (CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION)
+_FILE_SCOPES = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC)
+_REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
+_METHODS = FUNCTION - {CursorKind.FUNCTION_DECL.value}
+_STOP = frozenset((LAMBDA, *_METHODS))  # functions inside functions have features of their own
+_INCOMPLETE = -2  # CXTypeLayoutError_Incomplete
+_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
+
+
+class _Start(NamedTuple):
+    """Where a record or a pointer's target begins: `offsets` lead there from `base`, each through a pointer."""
+
+    base: str
+    offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """A record whose fields can be read: `base` and then `offsets` lead to it, each through a pointer.
+
+    `name` ends in the separator before a field's name; `untouched` counts the fields on the way that the body does not name; `above` are
+    the records on the way, so that a list is not walked.
+    """
+
+    name: str
+    base: str
+    offsets: tuple[int, ...]
+    record: Record
+    untouched: int
+    above: frozenset[int]
+
+    @property
+    def distance(self) -> int:
+        """Return how far it is from the function: pointers followed, and one more for each step the body does not take."""
+        return len(self.offsets) + 1 + self.untouched
+
+
+@dataclass(slots=True)
+class _Touched:
+    """What a body names: variables by the identity of their declaration, and identities of fields."""
+
+    variables: dict[int, Cursor] = field(default_factory=dict)
+    fields: set[int] = field(default_factory=set)
+
+
+def plan_features(cursor: Cursor, *, depth: int) -> tuple[FeaturePlan, ...]:
+    """Return the features of a function or lambda definition, nearest first, at most `MAX_FEATURES`.
+
+    Follows at most `depth` pointers from a parameter or `this`. What cannot be read safely has no plan: unnamed parameters, unions,
+    bit-fields, volatile fields, incomplete types, and types that depend on a template's parameters.
+    """
+    return _Planner(cursor, depth).plans()
+
+
+class _Planner:
+    """Plans the features of one function."""
+
+    def __init__(self, cursor: Cursor, depth: int) -> None:
+        self._cursor = cursor
+        self._depth = depth
+        self._layouts: Layouts = layouts(cursor._tu)
+        self._parameters = [parameter for parameter in _parameters(cursor) if parameter.spelling]
+        self._touched = _touched(cursor)
+
+    def plans(self) -> tuple[FeaturePlan, ...]:
+        """Return the nearest features; of two with one name, the nearer."""
+        found = [(0, plan) for plan in self._arguments()]
+        found += [(1, plan) for plan in self._globals()]
+        found += self._behind([*self._this(), *(target for parameter in self._parameters for target in self._objects_of(parameter))])
+        found += self._template_fields()
+        nearest: dict[str, FeaturePlan] = {}
+        for _, plan in sorted(found, key=lambda pair: pair[0]):
+            nearest.setdefault(plan.name, plan)
+        return tuple(nearest.values())[:MAX_FEATURES]
+
+    def _arguments(self) -> Iterator[FeaturePlan]:
+        """Yield what the parameters themselves tell: numbers, lengths, sizes, and ranges between two of them."""
+        for parameter in self._parameters:
+            name, kind = parameter.spelling, _value_type(parameter.type)
+            shape = self._layouts.shape(kind)
+            if kind.is_volatile_qualified():
+                continue
+            if standard_name(kind) in SIZED:
+                yield from _container(name, kind)
+            elif isinstance(shape, Scalar):
+                yield _number(name, Origin.ARGUMENT, shape, readers.value(shape.load, name))
+            elif isinstance(shape, Text) and not shape.inline:
+                yield from _text(name)
+            elif isinstance(shape, Pointer):
+                inner = self._layouts.shape(shape.pointee)
+                if isinstance(inner, Count | Span) and self._depth:
+                    start = _start(name, parameter.type)
+                    yield from _read(f"{name}->", Member("", 0, inner, 0), start.base, (*start.offsets, 0))
+        yield from self._argument_ranges()
+
+    def _argument_ranges(self) -> Iterator[FeaturePlan]:
+        names = [parameter.spelling for parameter in self._parameters]
+        shapes = [self._layouts.shape(_value_type(parameter.type)) for parameter in self._parameters]
+        for first, last, may_be_pointers in ranges(names):
+            shape, low, high = shapes[first], names[first], names[last]
+            if _is_integer(shape) and _is_integer(shapes[last]):
+                difference = f"(pd_signed_t)({high}) - (pd_signed_t)({low})"
+            elif may_be_pointers and (element := self._layouts.element_size(shape, shapes[last])) is not None:
+                difference = f"((pd_signed_t)(unsigned long)({high}) - (pd_signed_t)(unsigned long)({low})) / {element}"
+            else:
+                continue
+            yield FeaturePlan(f"{high} - {low}", Origin.DERIVED, Load.SIGNED, readers.value(Load.SIGNED, difference))
+
+    def _globals(self) -> Iterator[FeaturePlan]:
+        """Yield the scalar globals, static members and captures that the body names."""
+        parameters = {parameter.spelling for parameter in self._parameters}
+        for variable in self._touched.variables.values():
+            kind = _value_type(variable.type)
+            shape = self._layouts.shape(kind)
+            if not isinstance(shape, Scalar) or kind.is_const_qualified() or kind.is_volatile_qualified():
+                continue
+            visible = self._visible_name(variable)
+            if visible is not None and visible not in parameters:
+                origin = Origin.ARGUMENT if variable.semantic_parent.kind.value in _STOP | FUNCTION else Origin.GLOBAL
+                yield _number(visible.removeprefix("::"), origin, shape, readers.value(shape.load, visible))
+
+    def _visible_name(self, variable: Cursor) -> str | None:
+        """Return how the start of the body can name a variable; None for locals, members of other classes and local `extern`s."""
+        scope = variable.semantic_parent
+        if scope.kind.value in FUNCTION or scope.kind.value == LAMBDA:
+            return variable.spelling if self._is_captured(variable) else None
+        if scope.kind in _CLASSES or scope.kind in _TEMPLATES:
+            return variable.spelling if scope.canonical == self._cursor.semantic_parent.canonical else None
+        if variable.lexical_parent is None or variable.lexical_parent.kind not in _FILE_SCOPES:
+            return None
+        names = [variable.spelling]
+        while scope.kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC):
+            if scope.kind is CursorKind.NAMESPACE and not scope.is_anonymous():
+                names.append(scope.spelling)
+            scope = scope.semantic_parent
+        return names[0] if len(names) == 1 else "::" + "::".join(reversed(names))
+
+    def _is_captured(self, variable: Cursor) -> bool:
+        if self._cursor._kind_id != LAMBDA or variable.storage_class is StorageClass.STATIC:
+            return False
+        extent = self._cursor.extent
+        return not extent.start.offset <= variable.location.offset < extent.end.offset
+
+    def _owner(self) -> Cursor | None:
+        """Return the class whose `this` the function has; None in constructors, where nothing is set yet."""
+        cursor = self._cursor
+        if cursor._kind_id not in _METHODS or cursor.kind is CursorKind.CONSTRUCTOR or cursor.is_static_method():
+            return None
+        return cursor.semantic_parent
+
+    def _this(self) -> Iterator[_Object]:
+        owner = self._owner()
+        if owner is not None and owner.kind in _CLASSES and (record := self._layouts.record(owner.type)) is not None:
+            yield _root("this->", _Start("(const void *)(this)"), record)
+
+    def _template_fields(self) -> Iterator[tuple[int, FeaturePlan]]:
+        """Yield fields of `this` in a class template by their names: there is no layout before instantiation, but access is given."""
+        owner = self._owner()
+        if owner is None or owner.kind not in _TEMPLATES or not self._depth:
+            return
+        for child in children(owner):
+            if child._kind_id != _FIELD:
+                continue
+            member = bound(child, self._cursor._tu)
+            name, kind, shape = f"this->{member.spelling}", _value_type(member.type), self._layouts.shape(member.type)
+            distance = 1 if member.data[0] in self._touched.fields else 2
+            if not member.spelling or kind.is_volatile_qualified():
+                continue
+            if standard_name(kind) in SIZED:
+                yield from ((distance, plan) for plan in _container(name, kind, Origin.FIELD))
+            elif isinstance(shape, Scalar) and kind.kind is not TypeKind.RECORD:
+                yield distance, _number(name, Origin.FIELD, shape, readers.value(shape.load, name))
+
+    def _objects_of(self, parameter: Cursor) -> Iterator[_Object]:
+        """Yield the record that a parameter is, refers to, or points to (also through a pointer to the pointer: `struct list **`)."""
+        name, kind = parameter.spelling, _value_type(parameter.type)
+        if kind.is_volatile_qualified():
+            return
+        start = _start(name, parameter.type)
+        if (record := self._layouts.record(kind)) is not None:
+            if parameter.storage_class is not StorageClass.REGISTER:
+                yield _root(f"{name}.", start, record)
+        elif (shape := self._layouts.shape(kind)) is not None and isinstance(shape, Pointer):
+            if (record := self._layouts.pointed_to(shape)) is not None:
+                yield _root(f"{name}->", start, record)
+            elif (
+                isinstance(inner := self._layouts.shape(shape.pointee), Pointer) and (record := self._layouts.pointed_to(inner)) is not None
+            ):
+                yield _root(f"(*{name})->", _Start(start.base, (*start.offsets, 0)), record)
+
+    def _behind(self, objects: Sequence[_Object]) -> Iterator[tuple[int, FeaturePlan]]:
+        """Yield the fields of objects and of what they point to, with their distance, the nearest objects first."""
+        frontier, count = list(objects), 0
+        while frontier and count < _ENOUGH:
+            target = min(frontier, key=lambda target: target.distance)
+            frontier.remove(target)
+            if len(target.offsets) >= self._depth:
+                continue
+            for distance, plan in self._fields(target):
+                count += 1
+                yield distance, plan
+            frontier += self._next(target)
+
+    def _fields(self, target: _Object) -> Iterator[tuple[int, FeaturePlan]]:
+        if target.record.polymorphic and not target.offsets:
+            name = f"typeid(*{target.name[:-2]})" if target.name.endswith("->") else f"typeid({target.name[:-1]})"
+            yield target.distance, FeaturePlan(name, Origin.DERIVED, Load.TYPE, readers.dynamic_type(target.base), True)
+        for member in target.record.members:
+            distance = target.distance + (member.identity not in self._touched.fields)
+            for plan in _read(target.name, member, target.base, (*target.offsets, member.offset)):
+                yield distance, plan
+        for span in self._layouts.bounds(target.record):
+            name = f"{target.name}{span.last.name} - {target.name}{span.first.name}"
+            touched = {span.first.identity, span.last.identity} <= self._touched.fields
+            expression = readers.span(target.base, (*target.offsets, span.first.offset), span.last.offset, span.element)
+            yield target.distance + (not touched), FeaturePlan(name, Origin.DERIVED, Load.SIGNED, expression)
+
+    def _next(self, target: _Object) -> Iterator[_Object]:
+        """Yield the records that the pointers of a record lead to."""
+        for member in target.record.members:
+            if not isinstance(member.shape, Pointer) or (record := self._layouts.pointed_to(member.shape)) is None:
+                continue
+            if record.identity not in target.above:
+                yield _Object(
+                    f"{target.name}{member.name}{member.shape.separator}",
+                    target.base,
+                    (*target.offsets, member.offset),
+                    record,
+                    target.untouched + (member.identity not in self._touched.fields),
+                    target.above | {record.identity},
+                )
+
+
+def _root(name: str, start: _Start, record: Record) -> _Object:
+    return _Object(name, start.base, start.offsets, record, 0, frozenset((record.identity,)))
+
+
+def _parameters(cursor: Cursor) -> list[Cursor]:
+    """Return the parameters; libclang's list of arguments leaves out those of templates and lambdas."""
+    if cursor._kind_id != LAMBDA and cursor.kind is not CursorKind.FUNCTION_TEMPLATE:
+        return list(cursor.get_arguments())
+    return [bound(child, cursor._tu) for child in children(cursor) if child._kind_id == CursorKind.PARM_DECL.value]
+
+
+def _touched(cursor: Cursor) -> _Touched:
+    touched = _Touched()
+    for child in children(cursor):
+        if child._kind_id not in _BODIES:
+            continue
+        for node, _ in subtree(child, _STOP):
+            if node._kind_id not in _USES:
+                continue
+            declaration = native.clang_getCursorReferenced(node)
+            if declaration._kind_id == _FIELD:
+                touched.fields.add(declaration.data[0])
+            elif declaration._kind_id in _VARIABLES and declaration.data[0] not in touched.variables:
+                touched.variables[declaration.data[0]] = bound(declaration, cursor._tu)
+    return touched
+
+
+def _value_type(kind: Any) -> Any:
+    """Return the type of a parameter or variable with references taken off."""
+    canonical = kind.get_canonical()
+    return canonical.get_pointee().get_canonical() if canonical.kind in _REFERENCES else canonical
+
+
+def _start(name: str, kind: Any) -> _Start:
+    """Return where the record begins that a parameter is, refers to, or points to."""
+    value = _value_type(kind)
+    if value.kind is TypeKind.POINTER:
+        return _Start(f"(const void *)({name})")
+    plain_c = kind.get_canonical().kind not in _REFERENCES and value.is_pod()  # without an overloaded `&`
+    address = f"(const void *)&({name})" if plain_c else f"(const void *)__builtin_addressof({name})"
+    return _Start(address, () if standard_name(value) is None else (0,))  # an owner holds its pointer at its own start
+
+
+def _is_integer(shape: Shape | None) -> bool:
+    return isinstance(shape, Scalar) and shape.labels is None and shape.load is not Load.FLOATING
+
+
+def _number(name: str, origin: Origin, shape: Scalar, expression: str) -> FeaturePlan:
+    return FeaturePlan(name, origin, shape.load, expression, shape.labels is not None, shape.labels)
+
+
+def _container(name: str, kind: Any, origin: Origin = Origin.ARGUMENT) -> Iterator[FeaturePlan]:
+    """Yield the size of a standard container that can be named, and what a string says of the file it names."""
+    elements = [kind.get_template_argument_type(index) for index in range(max(kind.get_num_template_arguments(), 0))]
+    if any(element.kind is not TypeKind.INVALID and element.get_size() == _INCOMPLETE for element in elements):
+        return
+    yield FeaturePlan(f"{name}.size()", origin, Load.UNSIGNED, readers.value(Load.UNSIGNED, f"{name}.size()"))
+    if standard_name(kind) == "basic_string" and elements and elements[0].get_canonical().kind in (TypeKind.CHAR_S, TypeKind.CHAR_U):
+        yield from _file(name, f"({name}).c_str()")
+
+
+def _text(name: str) -> Iterator[FeaturePlan]:
+    pointer = f"(const void *)({name})"
+    yield FeaturePlan(f"strlen({name})", Origin.DERIVED, Load.TEXT, readers.string(Load.TEXT, pointer))
+    yield from _file(name, pointer)
+
+
+def _file(name: str, pointer: str) -> Iterator[FeaturePlan]:
+    """Yield size and depth of the file that a string names, if its own name says that it names one (HotCloud §2)."""
+    if not _FILE_WORDS.isdisjoint(words(name)):
+        yield FeaturePlan(f"file size({name})", Origin.DERIVED, Load.FILE, readers.string(Load.FILE, pointer))
+        yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, readers.string(Load.DEPTH, pointer))
+
+
+def _read(prefix: str, member: Member, base: str, offsets: tuple[int, ...]) -> Iterator[FeaturePlan]:
+    """Yield what a member tells by itself, where `offsets` lead to it."""
+    name, shape = prefix + member.name, member.shape
+    size = f"{name}.size()" if member.name else f"{name}size()"
+    match shape:
+        case Scalar() if shape.size <= CELL_BYTES:
+            yield _number(name, Origin.FIELD, shape, readers.field(base, offsets, shape))
+        case Text(inline=False):
+            yield FeaturePlan(f"strlen({name})", Origin.DERIVED, Load.TEXT, readers.field_string(base, offsets))
+        case Text(inline=True) if len(offsets) == 1:
+            yield FeaturePlan(
+                f"strlen({name})", Origin.DERIVED, Load.TEXT, readers.string(Load.TEXT, f"(const char *){base} + {offsets[0]}UL")
+            )
+        case Count():
+            count = Scalar(Load.UNSIGNED, CELL_BYTES)
+            yield _number(size, Origin.FIELD, count, readers.field(base, (*offsets[:-1], offsets[-1] + shape.offset), count))
+        case Span():
+            yield FeaturePlan(size, Origin.FIELD, Load.SIGNED, readers.span(base, offsets, offsets[-1] + CELL_BYTES, shape.element))

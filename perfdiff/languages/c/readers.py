@@ -1,0 +1,54 @@
+"""The C text of a feature: one call of a `pd_*` reader, with the cell's number left as `{cell}` (see `docs/architecture.md`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfdiff.languages.c.layouts import Scalar
+from perfdiff.languages.protocol import Load
+
+_READERS = {
+    Load.SIGNED: ("pd_signed", "pd_signed_t"),
+    Load.UNSIGNED: ("pd_unsigned", "pd_cell_t"),
+    Load.FLOATING: ("pd_floating", "double"),
+}
+
+
+def value(load: Load, expression: str) -> str:
+    """Read an expression of arithmetic type."""
+    reader, kind = _READERS[load]
+    return _call(reader, f"({kind})({expression})")
+
+
+def string(load: Load, pointer: str) -> str:
+    """Read the length of a string, or the size or depth of the file it names."""
+    reader = {Load.TEXT: "pd_text", Load.FILE: "pd_file", Load.DEPTH: "pd_depth"}[load]
+    return _call(reader, pointer)
+
+
+def dynamic_type(pointer: str) -> str:
+    """Read the type behind the vtable pointer of an object."""
+    return _call("pd_type", pointer)
+
+
+def field(base: str, offsets: Sequence[int], shape: Scalar) -> str:
+    """Read the number at the end of `offsets`, each but the last through a pointer."""
+    return _call("pd_field", base, shape.kind, str(len(offsets)), *_longs(offsets))
+
+
+def field_string(base: str, offsets: Sequence[int]) -> str:
+    """Read the length of the string whose pointer lies at the end of `offsets`."""
+    return _call("pd_field_text", base, str(len(offsets)), *_longs(offsets))
+
+
+def span(base: str, offsets: Sequence[int], last: int, element: int) -> str:
+    """Read the number of elements between the pointer at the end of `offsets` and the one at offset `last` of the same object."""
+    return _call("pd_span", base, f"{element}UL", str(len(offsets)), *_longs([*offsets, last]))
+
+
+def _call(reader: str, *arguments: str) -> str:
+    return f"{reader}({', '.join(('&pd_frame_', '{cell}', *arguments))})"
+
+
+def _longs(offsets: Sequence[int]) -> list[str]:
+    return [f"{offset}UL" for offset in offsets]
