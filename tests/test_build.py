@@ -1,0 +1,422 @@
+"""Builds of real projects by their own commands, their failures, and the cache that keeps them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from programs import git
+
+from perfdiff.build.builder import Built, build
+from perfdiff.build.cache import BuildCache
+from perfdiff.build.variants import BuildRequest, Instrumentation, build_environment
+from perfdiff.config import BuildConfig
+from perfdiff.errors import BuildError, StoreError
+from perfdiff.records.schema import Phase, Side
+from perfdiff.revisions.pins import resolve
+from perfdiff.revisions.repository import find_repository
+
+pytestmark = pytest.mark.integration
+
+MAIN = '#include <stdio.h>\nint twice(int);\nint main(void) { printf("%d\\n", twice(21)); return 0; }\n'
+TWICE = "int twice(int n) { return 2 * n; }\n"
+MAKEFILE = "prog: main.o twice.o\n\t$(CC) $(LDFLAGS) -o $@ main.o twice.o\n"
+CMAKE = """\
+cmake_minimum_required(VERSION 3.13)
+project(twice C CXX)
+add_library(twice SHARED twice.c)
+add_executable(prog main.c extra.cpp)
+target_link_libraries(prog twice)
+target_precompile_headers(prog PRIVATE <stdio.h>)
+"""
+MESON = """\
+project('twice', 'c')
+library = static_library('twice', 'twice.c')
+executable('prog', 'main.c', link_with: library)
+"""
+CONFIGURE = """\
+AC_INIT([twice], [1.0])
+AM_INIT_AUTOMAKE([foreign])
+AM_PROG_AR
+LT_INIT
+AC_PROG_CC
+AC_CHECK_HEADERS([stdio.h])
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+"""
+AUTOMAKE = """\
+lib_LTLIBRARIES = libtwice.la
+libtwice_la_SOURCES = twice.c
+bin_PROGRAMS = prog
+prog_SOURCES = main.c
+prog_LDADD = libtwice.la
+"""
+PROBES = """\
+#pragma GCC system_header
+#ifdef __cplusplus
+extern "C"
+#endif
+int pd_here(int);
+#if defined(PD_NO_1) || defined(PD_NONE)
+#define PD_1
+#else
+#define PD_1 int pd_probe_ __attribute__((unused)) = pd_here(1);
+#endif
+"""
+RUNTIME = '#include <stdio.h>\nint pd_here(int probe) { return fprintf(stderr, "probe %d\\n", probe); }\n'
+
+Project = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Make a repository of one commit with the given files beside main.c and twice.c."""
+
+    def make(files: dict[str, str]) -> Path:
+        folder = tmp_path / "project"
+        folder.mkdir()
+        git(folder, "init", "-q")
+        for name, text in {"main.c": MAIN, "twice.c": TWICE, **files}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "all")
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[BuildCache]:
+    with BuildCache(tmp_path / "cache") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runtime")
+    (folder / "runtime.c").write_text(RUNTIME)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "libperfdiff.so", "runtime.c"], cwd=folder, check=True)
+    return folder
+
+
+def request(
+    folder: Path, cache: BuildCache, command: str, *, instrumentation: Instrumentation | None = None, rev: str = "HEAD", **more: str
+) -> BuildRequest:
+    pair = resolve(find_repository(folder), [rev, rev], snapshots=cache.root / "snapshots")
+    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS")} | more
+    variant = Phase.TIMED if instrumentation else Phase.PLAIN
+    return BuildRequest(pair.base, Side.HEAD, variant, BuildConfig(command, timeout_s=60), environment, instrumentation)
+
+
+def probe(tree: Path) -> Path:
+    """Put probe 1 into `twice`."""
+    source = next(tree.rglob("twice.c"))
+    source.write_text(source.read_text().replace("{", "{PD_1", 1))
+    header = tree.parent / "probes.h"
+    header.write_text(PROBES)
+    return header
+
+
+def sources(built: Built) -> list[str]:
+    return sorted(str(command.file.relative_to(built.tree)) for command in built.commands)
+
+
+def failure(folder: Path, cache: BuildCache, command: str, **more: str) -> BuildError:
+    with pytest.raises(BuildError) as caught:
+        build(request(folder, cache, command, **more), cache)
+    return caught.value
+
+
+def trees(cache: BuildCache) -> list[str]:
+    return sorted(path.name for path in (cache.root / "trees").iterdir())
+
+
+BUILDS = [
+    pytest.param({"Makefile": MAKEFILE}, "make -j4", "prog", ["main.c", "twice.c"], id="make"),
+    pytest.param(
+        {"CMakeLists.txt": CMAKE, "extra.cpp": "int extra;\n"},
+        "cmake -S . -B out && cmake --build out -j2",
+        "out/prog",
+        ["extra.cpp", "main.c", "twice.c"],
+        id="cmake",
+        marks=pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake"),
+    ),
+    pytest.param(
+        {"meson.build": MESON},
+        "meson setup out && ninja -C out",
+        "out/prog",
+        ["main.c", "twice.c"],
+        id="meson",
+        marks=pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="needs meson and ninja"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "command", "program", "compiled"), BUILDS)
+def test_build_systems_build_plain_and_probed(
+    project: Project, cache: BuildCache, runtime: Path, *, files: dict[str, str], command: str, program: str, compiled: list[str]
+) -> None:
+    check_plain_and_probed(request(project(files), cache, command), cache, runtime, program=program, compiled=compiled)
+
+
+@pytest.mark.skipif(not (shutil.which("autoreconf") and shutil.which("libtoolize")), reason="needs autotools")
+def test_autotools_project_with_its_generated_files_committed(project: Project, cache: BuildCache, runtime: Path) -> None:
+    folder = project({"configure.ac": CONFIGURE, "Makefile.am": AUTOMAKE})
+    subprocess.run(["autoreconf", "-i"], cwd=folder, check=True, capture_output=True)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "generated")
+    # Automake's rules would call `missing automake` were the generated files older than what they are made of.
+    command = "./configure AUTOMAKE=false AUTOCONF=false ACLOCAL=false && make -j2"
+    check_plain_and_probed(request(folder, cache, command), cache, runtime, program="prog", compiled=["main.c", "twice.c"])
+
+
+def check_plain_and_probed(asked: BuildRequest, cache: BuildCache, runtime: Path, *, program: str, compiled: list[str]) -> None:
+    plain = build(asked, cache)
+    assert sources(plain) == compiled
+    assert plain.notes == ()
+    assert subprocess.run([plain.folder / program], capture_output=True, text=True, check=True).stderr == ""
+    probed = build(replace(asked, variant=Phase.TIMED, instrumentation=Instrumentation("1", probe, runtime)), cache)
+    assert sources(probed) == compiled
+    assert probed.dropped == ()
+    answer = subprocess.run([probed.folder / program], capture_output=True, text=True, check=True)
+    assert (answer.stdout, answer.stderr) == ("42\n", "probe 1\n")
+    assert (plain.tree / "twice.c").read_text() == TWICE
+    assert len(str(plain.tree)) == len(str(probed.tree))
+
+
+def test_second_build_is_taken_from_the_cache(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    folder = project({"Makefile": f"prog:\n\techo run >> {tmp_path}/runs\n\t$(CC) main.c twice.c -o prog\n"})
+    first = build(request(folder, cache, "make"), cache)
+    with BuildCache(cache.root) as again:
+        assert build(request(folder, again, "make"), again) == first
+    assert (tmp_path / "runs").read_text() == "run\n"
+
+
+def test_whatever_changes_the_result_is_another_build(project: Project, cache: BuildCache, runtime: Path) -> None:
+    folder = project({"Makefile": MAKEFILE})
+    built = [
+        build(request(folder, cache, "make"), cache),
+        build(request(folder, cache, "make -j2"), cache),
+        build(request(folder, cache, "make", CFLAGS="-O1"), cache),
+        build(request(folder, cache, "make", CC="clang"), cache),
+        build(request(folder, cache, "make", instrumentation=Instrumentation("1", probe, runtime)), cache),
+        build(request(folder, cache, "make", instrumentation=Instrumentation("2", probe, runtime)), cache),
+    ]
+    (folder / "twice.c").write_text("int twice(int n) { return n + n; }\n")
+    git(folder, "commit", "-q", "-a", "-m", "changed")
+    built.append(build(request(folder, cache, "make"), cache))
+    assert len({made.tree for made in built}) == len(built)
+
+
+@pytest.mark.parametrize(("command", "environment"), [("make", {"CC": "clang"}), ("CC=clang make -e", {}), ("make CC=clang", {})])
+def test_choice_of_the_compiler_is_honoured(project: Project, cache: BuildCache, command: str, environment: dict[str, str]) -> None:
+    built = build(request(project({"Makefile": MAKEFILE}), cache, command, **environment), cache)
+    assert {command.compiler for command in built.commands} == {shutil.which("clang")}
+
+
+def test_project_in_a_subfolder_is_built_there(project: Project, cache: BuildCache) -> None:
+    folder = project({"tool/Makefile": "prog: ../main.c ../twice.c\n\t$(CC) -o $@ $^\n"})
+    built = build(request(folder / "tool", cache, "make"), cache)
+    assert built.folder == built.tree / "tool"
+    assert sources(built) == ["main.c", "twice.c"]
+    assert (built.folder / "prog").exists()
+
+
+def test_compiler_called_by_path_is_noted(project: Project, cache: BuildCache) -> None:
+    built = build(request(project({}), cache, f"{shutil.which('gcc')} main.c twice.c -o prog"), cache)
+    assert [note.slug for note in built.notes] == ["no-compile-commands"]
+
+
+def test_build_does_not_inherit_what_disturbs() -> None:
+    seen = build_environment({"PATH": "/bin", "MAKEFLAGS": "-j", "GIT_DIR": "/x", "LD_PRELOAD": "x.so", "HOME": "/home", "LANG": "de_DE"})
+    assert (seen["PATH"], seen["HOME"], seen["LC_ALL"]) == ("/bin", "/home", "C")
+    assert {"MAKEFLAGS", "GIT_DIR", "LD_PRELOAD"}.isdisjoint(seen)
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "says"),
+    [
+        ({"main.c": "#include <no/such.h>\n", "Makefile": MAKEFILE}, "make", "'no/such.h' not found"),
+        ({"main.c": "#include <no/such.h>\n", "Makefile": MAKEFILE}, "make CC=clang", "'no/such.h' not found"),
+        ({}, "no-such-tool -v", "no-such-tool: not found"),
+        ({"Makefile": "all:\n\tno-such-tool\n"}, "make", "no-such-tool: not found"),
+        ({"Makefile": MAKEFILE}, "make LDFLAGS=-lnosuchlibrary", "library 'nosuchlibrary' not found"),
+        ({"Makefile": MAKEFILE}, "make LDFLAGS=-lnosuchlibrary CC=clang", "library 'nosuchlibrary' not found"),
+        ({"Makefile": "prog: gone.c\n"}, "make", "no rule to make 'gone.c'"),
+        ({}, "make", "no makefile"),
+    ],
+)
+def test_failed_build_names_what_is_missing(project: Project, cache: BuildCache, files: dict[str, str], command: str, says: str) -> None:
+    error = failure(project(files), cache, command)
+    assert error.slug == "build-failed"
+    assert says in str(error)
+    assert trees(cache) == []
+
+
+def test_failed_build_names_side_command_and_status_and_shows_the_end_of_the_log(project: Project, cache: BuildCache) -> None:
+    folder = project({})
+    error = failure(folder, cache, "seq 100; exit 7")
+    assert f"'seq 100; exit 7' exited 7 in head (HEAD, {git(folder, 'rev-parse', 'HEAD')[:7]})" in str(error)
+    assert error.detail.splitlines() == [str(n) for n in range(81, 101)]
+
+
+def test_killed_build_names_the_signal(project: Project, cache: BuildCache) -> None:
+    assert "was killed by SIGSEGV" in str(failure(project({}), cache, "kill -SEGV $$"))
+
+
+def test_machine_without_compiler_is_told(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    assert failure(project({}), cache, "true", PATH=str(tmp_path / "tools")).slug == "no-compiler"
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_build_that_hangs_is_ended_with_its_children(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    asked = request(project({}), cache, f"sleep 600 & echo $! > {tmp_path}/child; sleep 600")
+    hanging = replace(asked, config=replace(asked.config, timeout_s=0.5))
+    with pytest.raises(BuildError) as caught:
+        build(hanging, cache)
+    assert caught.value.slug == "build-timeout"
+    assert not is_alive(int((tmp_path / "child").read_text()))
+    assert trees(cache) == []
+
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from perfdiff.build.builder import build
+from perfdiff.build.cache import BuildCache
+from perfdiff.build.variants import BuildRequest
+from perfdiff.config import BuildConfig
+from perfdiff.records.schema import Phase, Side
+from perfdiff.revisions.pins import resolve
+from perfdiff.revisions.repository import find_repository
+with BuildCache(Path(sys.argv[2])) as cache:
+    pin = resolve(find_repository(Path(sys.argv[1])), ["HEAD", "HEAD"], snapshots=cache.root / "snapshots").base
+    built = build(BuildRequest(pin, Side.BASE, Phase.PLAIN, BuildConfig(sys.argv[3]), os.environ), cache)
+print(built.tree, len(built.commands))
+"""
+
+
+def start(folder: Path, cache: BuildCache, command: str) -> subprocess.Popen[str]:
+    """Start a build in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, folder, cache.root, command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+    )
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.01)
+
+
+def test_two_processes_build_once_and_share(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    folder = project({"Makefile": f"prog:\n\techo run >> {tmp_path}/runs\n\t$(CC) main.c twice.c -o prog\n"})
+    answers = [process.communicate() for process in [start(folder, cache, "make") for _ in range(2)]]
+    assert answers[0] == answers[1]
+    assert answers[0][0].endswith("source 2\n")
+    assert (tmp_path / "runs").read_text() == "run\n"
+
+
+def test_interrupted_build_leaves_nothing_behind(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    process = start(project({}), cache, f"echo $$ > {tmp_path}/partial && mv {tmp_path}/partial {tmp_path}/shell; sleep 600")
+    wait_for(tmp_path / "shell")
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate()[1]
+    assert trees(cache) == []
+    assert not is_alive(int((tmp_path / "shell").read_text()))
+
+
+def test_tree_of_a_process_that_died_is_removed_by_the_next(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    process = start(project({}), cache, f"echo $$ > {tmp_path}/partial && mv {tmp_path}/partial {tmp_path}/shell; sleep 600")
+    wait_for(tmp_path / "shell")
+    with BuildCache(cache.root):
+        assert len(trees(cache)) == 1
+    process.kill()
+    process.communicate()
+    os.killpg(int((tmp_path / "shell").read_text()), signal.SIGKILL)
+    with BuildCache(cache.root):
+        assert trees(cache) == []
+
+
+def test_user_checkout_is_untouched_by_a_build(project: Project, cache: BuildCache) -> None:
+    folder = project({"Makefile": MAKEFILE})
+    before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
+    build(request(folder, cache, "make"), cache)
+    assert {path: path.lstat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def make_file(size: int) -> Callable[[Path], None]:
+    return lambda folder: (folder / "file").write_bytes(bytes(size)) and None
+
+
+def test_folder_is_made_once(tmp_path: Path) -> None:
+    with BuildCache(tmp_path) as cache:
+        folder = cache.obtain("a" * 32, make_file(1))
+        assert cache.obtain("a" * 32, make_file(2)) == folder
+    with BuildCache(tmp_path) as cache:
+        assert (cache.obtain("a" * 32, make_file(3)) / "file").stat().st_size == 1
+
+
+def test_folder_whose_making_fails_is_removed(cache: BuildCache) -> None:
+    def make(folder: Path) -> None:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "file").touch()
+        (folder / "inner").chmod(0o500)
+        raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        cache.obtain("a" * 32, make)
+    assert trees(cache) == []
+
+
+def test_pruning_removes_the_longest_unused_and_spares_what_is_in_use(tmp_path: Path) -> None:
+    with BuildCache(tmp_path) as cache:
+        for age, key in enumerate(("c" * 32, "b" * 32, "a" * 32)):
+            folder = cache.obtain(key, make_file(1000))
+            os.utime(folder / "finished", (time.time() - 1000 * age,) * 2)
+    with BuildCache(tmp_path) as user, BuildCache(tmp_path) as cache:
+        used = user.obtain("a" * 32, make_file(0))
+        os.utime(used / "finished", (time.time() - 5000,) * 2)
+        assert [entry.key for entry in cache.prune(max_bytes=2000)] == ["b" * 32]
+        assert cache.prune(max_bytes=2000) == ()
+        assert [entry.key for entry in cache.prune(max_age_s=0)] == ["c" * 32]
+        assert trees(cache) == ["a" * 32]
+
+
+def test_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        BuildCache(tmp_path / "file" / "cache")
+    assert caught.value.slug == "cache-unwritable"
+
+
+def test_full_disk_is_told(cache: BuildCache) -> None:
+    def make(folder: Path) -> None:
+        with Path("/dev/full").open("w") as full:
+            full.write("x")
+
+    with pytest.raises(StoreError) as caught:
+        cache.obtain("a" * 32, make)
+    assert caught.value.slug == "disk-full"
+    assert trees(cache) == []
