@@ -13,8 +13,12 @@ DOCUMENT = ROOT / "docs" / "messages.md"
 
 
 def slugs(tree: ast.AST) -> Iterator[str]:
-    """Yield what stands for `slug` in calls: by keyword, or first in a `Note`."""
+    """Yield what stands for `slug` in calls, by keyword or first in a `Note`, and as the default of a parameter."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            defaults = zip([*node.posonlyargs, *node.args][::-1], node.defaults[::-1], strict=False)
+            named = [*defaults, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]
+            yield from (value.value for argument, value in named if argument.arg == "slug" and isinstance(value, ast.Constant))
         if not isinstance(node, ast.Call):
             continue
         given = [keyword.value for keyword in node.keywords if keyword.arg == "slug"]
@@ -53,3 +57,4 @@ def test_every_explanation_says_what_to_do() -> None:
 def test_slugs_are_found_in_all_their_forms() -> None:
     source = 'raise E("x", slug="a")\nNote("b", "text")\nschema.Note(slug="c", text="x")\nE("x", slug="d" if y else "e")\n'
     assert list(slugs(ast.parse(source))) == ["a", "b", "c", "d", "e"]
+    assert list(slugs(ast.parse('def f(x, slug="a", *, y=1): ...\ndef g(*, slug="b"): ...'))) == ["a", "b"]
