@@ -77,7 +77,7 @@ class Condition:
     def text(self, symbol: str) -> str:
         """Return the condition as a C-like expression over `symbol`."""
         match self.operator:
-            case Operator.AT_MOST | Operator.ABOVE:
+            case Operator.AT_MOST | Operator.ABOVE if not self.labels:
                 return f"{symbol} {self.operator} {_number(self.values[0])}"
             case Operator.ABSENT:
                 return f"absent({symbol})"
@@ -85,7 +85,7 @@ class Condition:
                 return f"!absent({symbol})"
         names = self.labels or tuple(_number(value) for value in self.values)
         if names == ("true",):
-            return symbol if self.operator is Operator.IN else f"!{symbol}"
+            return symbol if self.operator in (Operator.IN, Operator.ABOVE) else f"!{symbol}"
         equal, joiner = ("==", " || ") if self.operator is Operator.IN else ("!=", " && ")
         text = joiner.join(f"{symbol} {equal} {name}" for name in names)
         return f"({text})" if len(names) > 1 and self.operator is Operator.IN else text
@@ -151,9 +151,14 @@ class Annotation:
         """Return the annotation in the language of Freud (§2.2, Figures 2 and 11)."""
         symbols = _symbols(self.features)
         lines = [f"{self.function}.{self.metric}({', '.join(symbols.values())}) {{"]
-        lines += [f"  double {symbols[name]} = {self.origins.get(name, 'arg')}.{name};" for name in self.features]
+        lines += [f"  {self._kind(name)} {symbols[name]} = {_PLACES.get(self.origins.get(name, ''), '')}{name};" for name in self.features]
         lines += [f"  {_scope_text(scope, symbols)}" for scope in self.scopes]
         return "\n".join([*lines, "}"])
+
+    def _kind(self, name: str) -> str:
+        if any(condition.labels for scope in self.scopes for condition in scope.conditions if condition.feature == name):
+            return "enum"
+        return "int" if all(bound.is_integer() for bound in self.ranges.get(name, (0.5,))) else "double"
 
 
 def transformed(function: str, x: Floats) -> Floats:
@@ -251,6 +256,7 @@ def _symbols(features: tuple[str, ...]) -> dict[str, str]:
     return symbols
 
 
+_PLACES = {"workload": "workload.", "argument": "arg.", "global": "global.", "system": "system."}
 _POWERS = {"x": "{0}", "log": "log2({0})", "xlogx": "{0}*log2({0})", "x2": "{0}^2", "x3": "{0}^3"}
 
 

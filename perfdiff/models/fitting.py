@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.annotation import Annotation, CostClass, Scope, Term, design
-from perfdiff.models.growth import dominant_class
+from perfdiff.models.annotation import Annotation, CostClass, Operator, Scope, Term, design
+from perfdiff.models.growth import completed, dominant_class
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
 from perfdiff.models.scopes import grow
@@ -36,8 +36,9 @@ def fit(
     scopes = []
     for leaf in grow(searched, tolerance):
         for terms, rows in leaf.modes:
-            empty = Scope(CostClass.CONSTANT, tuple(Term(0.0, factors) for factors in terms), 0.0, 0.0, 0, leaf.conditions)
-            scopes.append(_fitted(empty, searched.rows(rows), tolerance)[0])
+            members = searched.rows(rows)
+            empty = tuple(Term(0.0, factors) for factors in completed(terms, members.columns))
+            scopes.append(_fitted(Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions), members, tolerance)[0])
     return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
 
 
@@ -82,7 +83,7 @@ def _thinned(cost: Floats) -> Ints:
 def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance) -> tuple[Scope, Floats]:
     """Return the scope with coefficients from these rows, and the rows' final weights (n,)."""
     factors = [term.factors for term in scope.terms]
-    result = fit_terms(matrix(factors, rows.columns, len(rows)), rows.cost, tolerance.floor)
+    result = fit_terms(matrix(factors, rows.columns, len(rows)), rows.cost, tolerance)
     terms = tuple(Term(float(value), each) for value, each in zip(result.coefficients, factors, strict=True))
     kind = dominant_class(terms, rows.columns, len(rows))
     return replace(scope, cost_class=kind, terms=terms, sigma=result.sigma, n=len(rows), trimmed=result.trimmed), result.weights
@@ -100,6 +101,8 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
             learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric))
+            if len(modes) > 1:  # the mean over modes is what inputs predict, so no mode may outweigh another
+                weights[index] = (weights[index] > 0) / np.mean(rows.cost**2)
             fitted.append(replace(learned, share=len(index) / len(rows), probability=len(index) / within))
     names = dict.fromkeys(name for scope in fitted for name in _names(scope))
     known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
@@ -149,11 +152,14 @@ def _names(scope: Scope) -> list[str]:
 
 
 def _overall(scopes: Sequence[Scope]) -> CostClass:
-    """Return the class of the whole: the scopes' own where they agree, mixture where inputs do not separate modes, else piecewise."""
+    """Return the class of the whole: mixture where inputs do not separate modes, piecewise where pieces of a range or modes of
+    different classes meet, else the class that all modes share.
+    """
     if any(scope.probability < 1 for scope in scopes):
         return CostClass.MIXTURE
+    bounded = any(c.operator is Operator.AT_MOST and not c.labels for scope in scopes for c in scope.conditions)
     kinds = {scope.cost_class for scope in scopes if scope.n}
-    return kinds.pop() if len(kinds) == 1 else CostClass.PIECEWISE
+    return CostClass.PIECEWISE if bounded or len(kinds) != 1 else kinds.pop()
 
 
 def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -> Floats:

@@ -45,6 +45,17 @@ def shapes_for(x: Floats) -> tuple[Shape, ...]:
     return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
 
 
+def completed(terms: Sequence[Factors], values: Mapping[str, Floats]) -> list[Factors]:
+    """Return the terms with n beside every n², as far as four distinct values can tell them apart."""
+    full = list(terms)
+    for factors in terms:
+        if len(factors) == 1 and factors[0][1] == "x2" and len(np.unique(values[factors[0][0]])) >= 4:
+            line = ((factors[0][0], "x"),)
+            if line not in full:
+                full.insert(full.index(factors), line)
+    return full
+
+
 def order(factors: Factors) -> tuple[int, int]:
     """Return the powers of n and of log n in a term whose features all grow like n."""
     return sum(_ORDERS[function][0] for _, function in factors), sum(_ORDERS[function][1] for _, function in factors)

@@ -12,8 +12,10 @@ from perfdiff.records.schema import Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
 VALLEY = 0.5
-# A mode holds at least this share of the calls; rarer ones are outliers.
-SMALLEST_MODE = 0.10
+# A mode holds at least this share of the calls: half as many again as may be trimmed as outliers (`noise.MAX_TRIMMED`).
+SMALLEST_MODE = 0.15
+# Neighbouring modes lie at least this far apart, relative to the cost: nearer ones are steps of a clock, or not worth a name.
+APART = 0.20
 # Densities of fewer calls have valleys by chance.
 _ENOUGH = 50
 # More would be a description of the sample.
@@ -30,7 +32,7 @@ def split_modes(
     """Return each mode's terms and rows (indices); one mode with the given terms where the costs are not clearly multimodal."""
     everything = np.arange(len(rows))
     columns = matrix(terms, rows.columns, len(rows))
-    expected = columns @ fit_terms(columns, rows.cost, tolerance.floor).coefficients
+    expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
     borders = _borders(_relative(rows.cost, expected), rows.run)
     if not borders:
         return [(terms, everything)]
@@ -44,10 +46,10 @@ def split_modes(
 
 
 def _relative(cost: Floats, expected: Floats) -> Floats:
-    """Return costs relative to what is expected of them: logarithms of ratios where all is positive, else differences."""
+    """Return costs relative to what is expected of them: logarithms of ratios where all is positive, else differences over the mean."""
     if cost.min() > 0 and expected.min() > 0:
         return np.log(cost / expected)
-    return np.asarray(cost - expected)
+    return np.asarray((cost - expected) / max(float(np.mean(np.abs(cost))), 1e-300))
 
 
 def _borders(values: Floats, run: Ints) -> list[float]:
@@ -61,9 +63,10 @@ def _borders(values: Floats, run: Ints) -> list[float]:
         if border is None:
             continue
         above = members & (values > border)
-        if _within_runs(above[members], run[members]):
+        below = members & ~above
+        if np.median(values[above]) - np.median(values[below]) >= APART and _within_runs(above[members], run[members]):
             borders.append(border)
-            pending += [members & ~above, above]
+            pending += [below, above]
     return sorted(borders)
 
 

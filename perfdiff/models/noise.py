@@ -37,7 +37,8 @@ class Noise:
 def observed_deviation(cost: Floats) -> Floats:
     """Return a first guess of the noise (n,), proportional to the cost itself; upward outliers so weigh little from the start."""
     magnitude = np.abs(cost)
-    return np.asarray(np.sqrt(cost**2 + (0.1 * np.median(magnitude)) ** 2 + (1e-3 * np.mean(magnitude)) ** 2 + 1e-300))
+    least = max(0.1 * float(np.median(magnitude)), 1e-3 * float(np.mean(magnitude)))
+    return np.asarray(np.sqrt(cost**2 + least**2)) if least > 0 else np.ones(len(cost))
 
 
 def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
@@ -48,7 +49,8 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     """
     from scipy.optimize import nnls
 
-    magnitude = np.maximum(np.abs(expected), 1e-9 * np.abs(expected).max(initial=1e-300))
+    largest = float(np.abs(expected).max())
+    magnitude = np.maximum(np.abs(expected), 1e-9 * largest) if largest > 0 else np.ones(len(expected))
     group = np.floor(np.log(magnitude) / np.log(4.0)).astype(np.int64)
     levels, scatter = [], []
     for label in np.unique(group):

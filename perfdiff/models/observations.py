@@ -16,6 +16,8 @@ TWINS = 0.98
 TWINS_OTHER = 0.90
 # Ranks this strongly correlated are one feature in another unit, such as n and n², or n and log n.
 MONOTONE_TWINS = 0.9995
+# No size is larger; the cube of such a value can still be squared.
+_LARGEST = 1e45
 # Values of a numeric feature that may be codes of modes: few, small, whole.
 _CODES = 8
 _LARGEST_CODE = 15
@@ -48,8 +50,9 @@ class Observations:
         return replace(self, cost=self.cost[which], columns=columns, run=self.run[which], point=self.point[which])
 
     def usable(self) -> dict[str, Floats]:
-        """Return the numeric columns that are present in every row."""
-        return {name: self.columns[name] for name in self.numeric if np.isfinite(self.columns[name]).all()}
+        """Return the numeric columns that are present in every row and more than codes of modes there."""
+        present = {name: self.columns[name] for name in self.numeric if np.isfinite(self.columns[name]).all()}
+        return {name: column for name, column in present.items() if not (name in self.codes and _few(np.unique(column)))}
 
 
 def columns_of(table: SampleTable) -> dict[str, Floats]:
@@ -57,7 +60,7 @@ def columns_of(table: SampleTable) -> dict[str, Floats]:
     columns = {}
     for position, feature in enumerate(table.features):
         column = table.values[:, position]
-        columns[feature.name] = np.where(np.isfinite(column), column, np.nan)
+        columns[feature.name] = np.where(np.abs(column) <= _LARGEST, column, np.nan)
     for position, name in enumerate(branch_names(table.branches)):
         executed = table.executed[:, position]
         columns[name] = np.where(executed > 0, table.taken[:, position] / np.maximum(executed, 1), np.nan)
@@ -104,8 +107,13 @@ def _has_codes(feature: Feature, column: Floats) -> bool:
 
 
 def _is_mode(feature: Feature, column: Floats) -> bool:
-    """Return whether a feature can only tell modes apart: a category, or a flag of two small values."""
-    return feature.category or (_has_codes(feature, column) and len(_distinct(column)) == 2)
+    """Return whether a feature can only tell modes apart: a category, or a few codes."""
+    return feature.category or (_has_codes(feature, column) and _few(_distinct(column)))
+
+
+def _few(codes: Floats) -> bool:
+    """Return whether codes are too few to be sizes: two, or three in sequence, such as 0, 1, 2."""
+    return len(codes) <= 2 or (len(codes) == 3 and bool(codes[2] - codes[0] == 2))
 
 
 def _twin_classes(features: list[Feature], columns: Mapping[str, Floats], point: Ints) -> dict[str, tuple[str, ...]]:

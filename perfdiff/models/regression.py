@@ -25,14 +25,15 @@ _ROUNDS = 8  # of reweighting; later ones move a cost by less than 0.01 %
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a model of a metric need not explain: a relative misfit, and growth below `material` over the range."""
+    """What a model of a metric need not explain: a relative misfit, growth below `material` over the range, and outliers if `robust`."""
 
     floor: float
     material: float
+    robust: bool
 
 
-NOISY = Tolerance(FLOOR_NOISY, MATERIAL_NOISY)
-EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT)
+NOISY = Tolerance(FLOOR_NOISY, MATERIAL_NOISY, robust=True)
+EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT, robust=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,10 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
     guess = Setting(noise.observed_deviation(rows.cost), ones, tolerance.floor**2, 1.0)
     pilot = _chosen(rows, guess, margin=0.0)
     columns = matrix(pilot.terms, rows.columns, len(rows))
-    expected = columns @ fit_terms(columns, rows.cost, tolerance.floor).coefficients
+    expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
     deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
     standardised = (rows.cost - expected) / deviation
-    weights = noise.huber_weights(standardised)
+    weights = noise.huber_weights(standardised) if tolerance.robust else ones
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(rows)))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
@@ -99,17 +100,20 @@ def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) ->
     return np.column_stack([product(factors, values, rows) for factors in terms])
 
 
-def fit_terms(columns: Floats, cost: Floats, floor: float) -> Fit:
-    """Fit coefficients by iteratively reweighted least squares: Huber's weights on residuals in units of the estimated noise.
+def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
+    """Fit coefficients by iteratively reweighted least squares, Huber's weights on residuals in units of the estimated noise.
 
-    The noise is part additive, part relative (`noise.estimate`). At the end, upward outliers are left out altogether: preemption only
-    ever adds time.
+    The noise is part additive, part relative (`noise.estimate`). Upward outliers are left out altogether, since preemption only ever
+    adds time. Exact metrics have no outliers: all rows count, relative to their expected cost.
     """
-    root = 1.0 / noise.observed_deviation(cost)
-    solution = _solve(columns, cost, root)
+    solution = _solve(columns, cost, 1.0 / noise.observed_deviation(cost))
+    deviation = noise.observed_deviation(columns @ solution)
+    if not tolerance.robust:
+        solution = _solve(columns, cost, 1.0 / deviation)
+        return Fit(solution, _scatter(cost - columns @ solution, columns.shape[1]), 1.0 / deviation**2)
     for _ in range(_ROUNDS):
         expected = columns @ solution
-        deviation = noise.estimate(expected, cost - expected, floor=floor).deviation(expected)
+        deviation = noise.estimate(expected, cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (cost - expected) / deviation
         weights = noise.huber_weights(standardised) * noise.kept(standardised)
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
@@ -117,9 +121,8 @@ def fit_terms(columns: Floats, cost: Floats, floor: float) -> Fit:
         solution = updated
         if moved < 1e-6:
             break
-    left = (cost - columns @ solution)[weights > 0]
-    freedom = max(len(left) - columns.shape[1], 1)
-    return Fit(solution, float(np.sqrt(left @ left / freedom)), weights / deviation**2)
+    sigma = _scatter((cost - columns @ solution)[weights > 0], columns.shape[1])
+    return Fit(solution, sigma, weights / deviation**2)
 
 
 def _chosen(rows: Observations, setting: Setting, *, margin: float) -> Choice:
@@ -143,6 +146,10 @@ def _inputs(rows: Observations) -> Ints:
         _, index = np.unique(column, return_inverse=True)
         _, identifier = np.unique(identifier * (index.max() + 1) + index, return_inverse=True)
     return identifier
+
+
+def _scatter(residuals: Floats, terms: int) -> float:
+    return float(np.sqrt(residuals @ residuals / max(len(residuals) - terms, 1)))
 
 
 def _solve(columns: Floats, cost: Floats, root: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,8 +69,14 @@ def _grow(
         modes = split_modes(rows, choice.terms, tolerance)
         yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
         return
-    yield from _grow(observations, index[split.holds], (*conditions, split.condition), tolerance)
-    yield from _grow(observations, index[~split.holds], (*conditions, split.condition.negated()), tolerance)
+    yield from _grow(observations, index[split.holds], _narrowed(conditions, split.condition), tolerance)
+    yield from _grow(observations, index[~split.holds], _narrowed(conditions, split.condition.negated()), tolerance)
+
+
+def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Condition, ...]:
+    """Return the conditions with one added; those on the same feature that it makes idle are dropped."""
+    implied = {Operator.AT_MOST: Operator.AT_MOST, Operator.ABOVE: Operator.ABOVE, Operator.IN: Operator.NOT_IN}.get(added.operator)
+    return (*(c for c in conditions if not (c.feature == added.feature and c.operator is implied)), added)
 
 
 def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: Tolerance) -> Split | None:
@@ -120,13 +126,28 @@ def _category_splits(rows: Observations) -> Iterator[Split]:
 
 
 def _branch_splits(rows: Observations) -> Iterator[Split]:
-    """Yield, per branch, the calls that took it at all, and those that always did."""
+    """Yield, per branch, the calls that took it at all, and those that always did.
+
+    Where a feature decides the branch, its border stands for it (Freud §4.3): it says the same of inputs, on any version.
+    """
+    usable = rows.usable()
     for name in rows.branches:
-        for operator, bound in ((Operator.ABOVE, 0.0), (Operator.ABOVE, 0.5)):
-            condition = Condition(name, operator, (bound,))
-            column = rows.columns[name]
-            if np.isfinite(column).all():
-                yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+        column = rows.columns[name]
+        for condition in (Condition(name, Operator.ABOVE, (0.0,), ("true",)), Condition(name, Operator.IN, (1.0,))):
+            holds = condition.holds(column)
+            if np.isfinite(column).all() and 0 < holds.sum() < len(rows):
+                decider = _decider(usable, holds)
+                yield Split(decider or condition, decider.holds(usable[decider.feature]) if decider else holds, MATERIAL_SPLIT)
+
+
+def _decider(usable: Mapping[str, Floats], holds: npt.NDArray[np.bool_]) -> Condition | None:
+    """Return the border of a feature that separates the rows as `holds` does, or its reverse."""
+    for name, column in usable.items():
+        for side in (holds, ~holds):
+            low, high = float(column[side].max()), float(column[~side].min())
+            if low < high:
+                return Condition(name, Operator.AT_MOST, (low,))
+    return None
 
 
 def _absence_splits(rows: Observations) -> Iterator[Split]:
