@@ -1,0 +1,5 @@
+"""From sample tables and exact sums to findings: what got slower, by how much, for which inputs, and why."""
+
+from perfdiff.analysis.analysis import analyse
+
+__all__ = ["analyse"]

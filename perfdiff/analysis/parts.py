@@ -89,7 +89,7 @@ def _by_calls(before: Book, after: Book, price: Floats, added: Bools) -> Floats:
     base, head = (np.median(rate, axis=0) for rate in rates)
     ran_base, ran_head = before.calls.any(axis=0), after.calls.any(axis=0)
     # What a function that was there before did not do in base for want of calls is no change of its own.
-    idle = ~ran_base & ran_head & ~added
+    idle = np.append(~ran_base & ran_head & ~added, False)
     base[:, idle] = head[:, idle]
     moved = head != base
     moved[:, idle] = False

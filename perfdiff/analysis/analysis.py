@@ -1,0 +1,252 @@
+"""The analysis: from what was measured of a comparison to what can be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfdiff.analysis.attribution import Attribution, attribute
+from perfdiff.analysis.comparison import Comparison, as_ratio, columns, tested
+from perfdiff.analysis.diagnosis import diagnose
+from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
+from perfdiff.analysis.judgement import Direction, Judgement, judge
+from perfdiff.analysis.ledger import open_ledger
+from perfdiff.analysis.shift import describe
+from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, study
+from perfdiff.analysis.verdict import ALLOCATION, Case, Decision, Spot, chain, clearly_slower, decide, headline, victims, whole
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, SampleTable, Side
+
+Judgements = Mapping[int, Mapping[str, Judgement]]
+
+
+def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
+    """Compare head with base, put extra cost down to the changes behind it, and say so.
+
+    `samples(function id, side)` loads a function's sample table, or returns None where it has none.
+    """
+    ledger = open_ledger(experiment)
+    studies = [study(info, samples, ledger, experiment, config) for info in experiment.functions]
+    q_values = _q_values(studies)
+    judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
+    attribution = attribute(
+        ledger,
+        {info.id: info for info in experiment.functions},
+        {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons},
+        {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
+    )
+    cases = [Case(each, judgements[each.info.id], attribution, ledger, config) for each in studies]
+    functions = _functions(cases, q_values, samples)
+    ends, slower = _end_to_end(experiment, config)
+    verdict, sentence = whole(functions, ends, slower)
+    return Findings(
+        verdict=verdict,
+        sentence=sentence,
+        base=experiment.base,
+        head=experiment.head,
+        environment=experiment.environment,
+        workloads=experiment.workloads,
+        points=experiment.points,
+        end_to_end=tuple(ends),
+        functions=tuple(functions),
+        skipped=experiment.skipped,
+        notes=(*experiment.notes, *_notes(attribution)),
+        overhead=_overhead(experiment),
+        confidence=config.confidence,
+        min_effect=config.min_effect,
+    )
+
+
+def _q_values(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
+    """Return the false discovery rate at which each function's metric would be reported, over all functions and metrics."""
+    tests = [(each.info.id, metric, found.p) for each in studies for metric, found in each.comparisons.items()]
+    q = false_discovery([p for _, _, p in tests])
+    return {(function, metric): float(value) for (function, metric, _), value in zip(tests, q, strict=True)}
+
+
+def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
+    suspect = each.info.change.is_suspect
+    return {
+        metric: judge(found, q_values[each.info.id, metric], config, resolved=each.resolved[metric], suspect=suspect)
+        for metric, found in each.comparisons.items()
+    }
+
+
+def _functions(cases: Sequence[Case], q_values: Mapping[tuple[int, str], float], samples: Samples) -> list[FunctionFinding]:
+    """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
+    decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
+    attribution = cases[0].attribution if cases else None
+    guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
+    by_time = [each for each in guilty if not decisions[each].heavier]
+    order = attribution.ranked(by_time) if attribution else []
+    order += [each for each in guilty if each not in order]
+    harmed = victims(cases, by_time)
+    for function, behind in harmed.items():
+        names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)
+        decisions[function] = Decision(Verdict.REGRESSION, f"its code is unchanged; it is slower because of {names}")
+        order.append(function)
+    metrics = {}
+    spots = {}
+    for case in cases:
+        metrics[case.info.id], spots[case.info.id] = _metrics(case, decisions[case.info.id], q_values, samples)
+    found = []
+    for case in cases:
+        function, decision = case.info.id, decisions[case.info.id]
+        is_guilty = function in guilty
+        causes = diagnose(case.info, case.study, metrics[function], case.attribution, case.ledger) if is_guilty else ()
+        extra = case.guilt.total_ns if case.guilt is not None and function not in harmed else 0.0
+        found.append(
+            FunctionFinding(
+                info=case.info,
+                verdict=decision.verdict,
+                reason=decision.reason,
+                rank=order.index(function) + 1 if function in order else None,
+                calls_base=case.ledger.calls(function, Side.BASE),
+                calls_head=case.ledger.calls(function, Side.HEAD),
+                extra_ns=extra,
+                share=case.attribution.share(extra) if is_guilty else None,
+                metrics=metrics[function],
+                causes=causes,
+                chain=chain(case, metrics) if is_guilty else (),
+                headline=headline(case, decision, metrics[function], spots[function], causes),
+            )
+        )
+    standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
+    return sorted(
+        found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
+    )
+
+
+def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
+    """Leave more allocation with the innermost suspect: what a callee allocates is counted in its callers as well."""
+    heavy = {function for function, decision in decisions.items() if decision.heavier}
+    for case in cases:
+        below: set[int] = set()
+        frontier = {case.info.id}
+        while frontier:
+            frontier = {callee for each in frontier for callee in case.attribution.web.callees.get(each, frozenset())} - below
+            below |= frontier
+        if case.info.id in heavy and (below - {case.info.id}) & heavy:
+            decisions[case.info.id] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
+    return decisions
+
+
+def _metrics(
+    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples
+) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+    """Return the findings on each metric of a function, with annotations of both sides where they were learnt or matter."""
+    tables = both_tables(case.info.id, samples)
+    found: dict[str, MetricFinding] = {}
+    spots: dict[str, Spot] = {}
+    if tables is None:
+        return found, spots
+    for metric, comparison in case.study.comparisons.items():
+        differs = case.judgements[metric].direction is not Direction.NONE and decision.verdict is not Verdict.UNCHANGED
+        finding = _finding(case, comparison, q_values[case.info.id, metric])
+        if metric in LEARNT or (differs and metric in ALLOCATION):
+            annotation = comparison.base or learn(tables[0], metric, case.info.name, case.config)
+            shift = describe(annotation, *tables, differs=differs, config=case.config)
+            finding = replace(
+                finding,
+                base=shift.base,
+                head=shift.head,
+                feature=shift.feature,
+                coefficients=shift.coefficients,
+                predictions=shift.predictions,
+                crosses=shift.crosses,
+                class_changed=shift.class_changed,
+            )
+        found[metric] = finding
+        spot = _spot(comparison, finding, tables[0])
+        if spot is not None:
+            spots[metric] = spot
+    return found, spots
+
+
+def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
+    worst, overall = comparison.worst, comparison.overall
+    return MetricFinding(
+        metric=comparison.metric,
+        base=comparison.base,
+        head=None,
+        feature=None,
+        ratio=as_ratio(worst.contrast, case.config.confidence, tested(comparison)) if worst else None,
+        stratum=worst.name if worst else "",
+        overall=as_ratio(overall, case.config.confidence) if overall else None,
+        q=q,
+        mix=comparison.mix_ratio,
+        calls=case.study.calls,
+        total=case.study.totals.get(comparison.metric),
+        floor=float(np.expm1(comparison.floor)),
+    )
+
+
+def _spot(comparison: Comparison, finding: MetricFinding, base: SampleTable) -> Spot | None:
+    if comparison.worst is None:
+        return None
+    rows = comparison.worst.stratum.base
+    cost = base.metrics[comparison.metric][rows]
+    column = columns(base).get(finding.feature) if finding.feature else None
+    x = float(np.nanmedian(column[rows])) if column is not None and np.isfinite(column[rows]).any() else None
+    return Spot(float(np.nanmedian(cost)), finding.feature, x) if np.isfinite(cost).any() else None
+
+
+def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[EndToEnd], list[EndToEnd]]:
+    """Return the times of whole plain runs per point, and the points where they alone prove a regression."""
+    ends, slower = [], []
+    points = [point for point in experiment.points if all(_runs(experiment, Phase.PLAIN, point, side) for side in Side)]
+    for point in points:
+        base, head = (_runs(experiment, Phase.PLAIN, point, side) for side in Side)
+        pair = Pair(_group(base), _group(head))
+        seen = contrast([pair])
+        timed = _runs(experiment, Phase.TIMED, point, Side.BASE)
+        end = EndToEnd(
+            point=point,
+            base_ns=float(np.median([run.wall_ns for run in base])),
+            head_ns=float(np.median([run.wall_ns for run in head])),
+            ratio=as_ratio(seen, config.confidence, len(points)) if seen else None,
+            overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
+        )
+        ends.append(end)
+        if seen is not None and seen.freedom >= 6 and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
+            slower.append(end)
+    return ends, slower
+
+
+def _runs(experiment: Experiment, phase: Phase, point: Point, side: Side) -> list[Run]:
+    return [run for run in experiment.runs if run.phase is phase and run.point == point.id and run.side is side]
+
+
+def _group(runs: Sequence[Run]) -> Group:
+    return Group(np.log([run.wall_ns for run in runs]), np.array([run.block for run in runs], dtype=np.int64))
+
+
+def _median_cpu(runs: Sequence[Run]) -> float:
+    return float(np.median([run.cpu_ns for run in runs]))
+
+
+def _overhead(experiment: Experiment) -> float | None:
+    """Return the probes' cost as a share of CPU time, over all points and both sides."""
+    timed: list[float] = []
+    plain: list[float] = []
+    for point in experiment.points:
+        for side in Side:
+            pair = [_runs(experiment, phase, point, side) for phase in (Phase.TIMED, Phase.PLAIN)]
+            if all(pair):
+                timed.append(_median_cpu(pair[0]))
+                plain.append(_median_cpu(pair[1]))
+    return sum(timed) / sum(plain) - 1 if sum(plain) > 0 else None
+
+
+def _notes(attribution: Attribution) -> list[Note]:
+    """Say which extra cost no change explains."""
+    notes = []
+    for function, ns in attribution.unattributed.items():
+        if attribution.is_material(ns, 0.0, np.zeros_like(ns)):
+            name = attribution.web.functions[function].name
+            text = f"`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O."
+            notes.append(Note("unattributed", text))
+    return notes

@@ -1,0 +1,151 @@
+"""Everything that is measured of one function: each metric learnt on base and compared at equal inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.comparison import Comparison, Question, as_ratio, columns, compare, resolved
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.inference import Pair, clear_shift, contrast
+from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.shift import without_features
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation
+from perfdiff.models.fitting import fit
+from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, SampleTable, Side
+
+Samples = Callable[[int, Side], SampleTable | None]
+
+# Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
+LEARNT = ("self_ns", "wall_ns")
+# Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
+FIT_ROWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The comparisons of one function by metric; `resolved` tells which differences the clock can see."""
+
+    info: FunctionInfo
+    comparisons: Mapping[str, Comparison]
+    resolved: Mapping[str, bool]
+    calls: Ratio | None
+    totals: Mapping[str, Ratio]
+
+
+def study(info: FunctionInfo, samples: Samples, ledger: Ledger, experiment: Experiment, config: CompareConfig) -> Study:
+    """Compare all metrics of a function that both sides have."""
+    comparisons: dict[str, Comparison] = {}
+    visible: dict[str, bool] = {}
+    tables = both_tables(info.id, samples)
+    if tables is not None:
+        base, head = tables
+        for metric in (*LEARNT, *(name for name in METRICS if name not in LEARNT)):
+            if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
+                annotation = _learn(metric, base, comparisons, info.name, config)
+                found = compare(Question(metric, base, head, annotation), ledger, experiment.points, config)
+                if found is not None:
+                    comparisons[metric] = found
+                    visible[metric] = resolved(found, base)
+    totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
+    return Study(info, comparisons, visible, _sum_ratio(info.id, "calls", ledger, config), totals)
+
+
+def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
+    """Return a function's tables of both sides with the features that both have, or None where one side has no calls."""
+    base, head = samples(function, Side.BASE), samples(function, Side.HEAD)
+    if base is None or head is None or not len(base) or not len(head):
+        return None
+    names = ({feature.name for feature in base.features}, {feature.name for feature in head.features})
+    base, head = without_features(base, names[0] - names[1]), without_features(head, names[1] - names[0])
+    unsteady = _passed_with_other_values(base, head)
+    return without_features(base, unsteady), without_features(head, unsteady)
+
+
+def _present(table: SampleTable, metric: str) -> bool:
+    return bool(np.isfinite(table.metrics[metric]).any())
+
+
+def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
+    """Return the workload parameters, if any feature of the calls moved within a workload point.
+
+    A parameter stands for the inputs of a call only as long as both sides derive them from it in the same way.
+    """
+    parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
+    if not parameters or len(parameters) == len(base.features):
+        return set()
+    of_head = columns(head)
+    for name, values in columns(base).items():
+        if name not in parameters and _moved(base, head, values, of_head[name]):
+            return parameters
+    return set()
+
+
+def _moved(base: SampleTable, head: SampleTable, before: Floats, after: Floats) -> bool:
+    for point in np.intersect1d(base.point, head.point):
+        means = [
+            np.array(
+                [np.nanmean(values[rows]) for run in np.unique(table.run[here]) if np.isfinite(values[rows := table.run == run]).any()]
+            )
+            for table, values, here in ((base, before, base.point == point), (head, after, head.point == point))
+        ]
+        if all(len(side) for side in means) and clear_shift(means[0], means[1]):
+            return True
+    return False
+
+
+def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:
+    """Return base's annotation of a metric, or None where the comparison needs none."""
+    own = known.get("self_ns")
+    if metric == "wall_ns" and own is not None and own.base is not None and _same_cost(base):
+        return replace(own.base, metric=metric)
+    inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
+    return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
+
+
+def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:
+    """Return the annotation of a metric learnt from (part of) a table."""
+    return fit(_thinned(table), metric, seed=config.seed, function=function)
+
+
+def _same_cost(table: SampleTable) -> bool:
+    """Return whether calls spend nothing in probed callees, so that both times are one."""
+    return bool(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True))
+
+
+def _thinned(table: SampleTable) -> SampleTable:
+    if len(table) <= FIT_ROWS:
+        return table
+    rows = np.unique(np.linspace(0, len(table) - 1, FIT_ROWS).round().astype(np.int64))
+    return replace(
+        table,
+        metrics={name: values[rows] for name, values in table.metrics.items()},
+        values=table.values[rows],
+        executed=table.executed[rows],
+        taken=table.taken[rows],
+        run=table.run[rows],
+        point=table.point[rows],
+        thread=table.thread[rows],
+        call=table.call[rows],
+        weight=table.weight[rows],
+    )
+
+
+def _sum_ratio(function: int, metric: str, ledger: Ledger, config: CompareConfig) -> Ratio | None:
+    """Return head over base of a metric's sum over a run, or of the number of calls."""
+    pairs = []
+    column = ledger.place[function]
+    for point in ledger.points:
+        groups = []
+        for book in ledger.pair(point):
+            sums = book.calls if metric == "calls" else book.sums(metric)
+            if sums is None:
+                return None
+            with np.errstate(divide="ignore"):
+                groups.append(book.group(np.log(sums[:, column])))
+        pairs.append(Pair(*groups))
+    seen = contrast(pairs)
+    return as_ratio(seen, config.confidence) if seen else None
