@@ -57,7 +57,7 @@ def _library() -> Any:
 
 native = _library()
 
-ASSIGN = 21  # CXBinaryOperator_Assign
+ASSIGN = 22  # CXBinaryOperator_Assign
 WRITING_UNARY = frozenset((1, 2, 3, 4, 5))  # CXUnaryOperator: ++ and -- behind and before, &
 DEREFERENCE = 6
 INTERNAL_LINKAGE = frozenset((1, 2, 3))  # CXLinkage: none (members of local classes), internal, unnamed namespace
