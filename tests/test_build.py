@@ -269,6 +269,12 @@ def test_failed_build_names_side_command_and_status_and_shows_the_end_of_the_log
     assert error.detail.splitlines() == [str(n) for n in range(81, 101)]
 
 
+def test_error_in_the_code_is_told_with_its_place_in_the_tree(project: Project, cache: BuildCache) -> None:
+    error = failure(project({"Makefile": "all:\n\t$(CC) $(CURDIR)/bad.c\n", "bad.c": "int x = y;\n"}), cache, "make")
+    assert "in head (HEAD, " in str(error)
+    assert ": bad.c:1:9: error: 'y' undeclared here (not in a function)" in str(error)
+
+
 def test_killed_build_names_the_signal(project: Project, cache: BuildCache) -> None:
     assert "was killed by SIGSEGV" in str(failure(project({}), cache, "kill -SEGV $$"))
 
@@ -328,6 +334,15 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.01)
+
+
+def test_submodule_that_is_not_here_is_a_hint_where_a_build_fails_for_want_of_something(project: Project, cache: BuildCache) -> None:
+    folder = project({".gitmodules": '[submodule "zlib"]\n\tpath = zlib\n\turl = ../zlib\n', "main.c": '#include "zlib/zlib.h"\n'})
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},zlib")
+    git(folder, "commit", "-q", "-m", "needs zlib")
+    error = failure(folder, cache, "cc -c main.c")
+    assert "'zlib/zlib.h' not found" in str(error)
+    assert "git submodule update --init zlib" in str(error)
 
 
 def test_two_processes_build_once_and_share(project: Project, cache: BuildCache, tmp_path: Path) -> None:

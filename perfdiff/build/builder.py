@@ -8,15 +8,16 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, read_compile_log
-from perfdiff.build.failures import TAIL_LINES, log_tail, missing_thing
+from perfdiff.build.failures import TAIL_LINES, read_failure
 from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
+from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase
@@ -78,7 +79,9 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             slug="build-failed",
         )
     started = time.monotonic()
-    _run(request, place, masquerade.environment, log, notes)
+    status = _run(request.config, place, masquerade.environment, log)
+    if status != 0:
+        raise _build_error(request, status, log, tree, notes)
     duration_s = time.monotonic() - started
     if not any(masquerade.calls.glob("*.json")):
         text = (
@@ -89,13 +92,12 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
 
 
-def _run(request: BuildRequest, place: Path, environment: Mapping[str, str], log: Path, notes: list[Note]) -> None:
-    """Run the build command in its own process group, its output in `log`."""
-    config = request.config
+def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:
+    """Run the build command in its own process group, its output in `log`; return its status, None where its time is over."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["/bin/sh", "-c", config.command],
-            cwd=place,
+            cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -103,13 +105,11 @@ def _run(request: BuildRequest, place: Path, environment: Mapping[str, str], log
             start_new_session=True,
         )
         try:
-            status: int | None = process.wait(config.timeout_s)
+            return process.wait(config.timeout_s)
         except subprocess.TimeoutExpired:
-            status = None
+            return None
         finally:
             _end_group(process)
-    if status != 0:
-        raise _build_error(request, status, log, notes)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -119,20 +119,22 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _build_error(request: BuildRequest, status: int | None, log: Path, notes: list[Note]) -> BuildError:
-    command, where, tail = request.config.command, f"{request.side} ({_name(request)})", log_tail(log)
+def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Path, notes: Sequence[Note]) -> BuildError:
+    command, where, failure = request.config.command, f"{request.side} ({_name(request)})", read_failure(log, tree)
     if status is None:
         return BuildError(
             f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
             slug="build-timeout",
-            detail=tail,
+            detail=failure.tail,
         )
     ended = f"exited {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
-    missing = missing_thing(log)
-    why = f": {missing[0]}; {missing[1]}" if missing else ""
-    hints = "".join(f"; {note.text}" for note in notes)
+    why = f": {failure.cause}" if failure.cause else ""
+    # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
+    hints = "".join(f"; {text}" for text in [failure.remedy, *(note.text for note in notes if failure.remedy or not failure.cause)] if text)
     return BuildError(
-        f"'{command}' {ended} in {where}{why}{hints} (last {TAIL_LINES} lines below, whole log: {log})", slug="build-failed", detail=tail
+        f"'{command}' {ended} in {where}{why}{hints} (last {TAIL_LINES} lines below, whole log: {log})",
+        slug="build-failed",
+        detail=failure.tail,
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 TAIL_LINES = 20
-_TAIL_BYTES = 65_536  # of the log; twenty lines are rarely more than a few kilobytes
+_READ_BYTES = 1_000_000  # from the end of the log; a build that prints more after its first error is rare
 
+_FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$", re.MULTILINE)
 _CAUSES = (
     (r"fatal error: (\S+): No such file or directory", "'{}' not found", "install the package that holds this header"),
     (r"fatal error: '([^']+)' file not found", "'{}' not found", "install the package that holds this header"),
@@ -30,21 +32,24 @@ _CAUSES = (
 )
 
 
-def log_tail(log: Path) -> str:
-    """Return the last lines of a build log."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-        text = file.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-TAIL_LINES:])
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The end of a build's log, and its cause in words with a remedy, "" where the log does not say."""
+
+    tail: str
+    cause: str
+    remedy: str = ""
 
 
-def missing_thing(log: Path) -> tuple[str, str] | None:
-    """Return what the build did not find, and what to do about it; None where the log does not say."""
+def read_failure(log: Path, tree: Path) -> Failure:
+    """Read the end of a failed build's log, with paths relative to `tree`."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-        text = file.read().decode(errors="replace")
+        file.seek(max(0, log.stat().st_size - _READ_BYTES))
+        text = file.read().decode(errors="replace").replace(f"{tree.resolve()}/", "")
+    tail = "\n".join(text.splitlines()[-TAIL_LINES:])
     for pattern, says, remedy in _CAUSES:
         found = re.search(pattern, text, re.MULTILINE)
         if found:
-            return says.format(found[1]), remedy
-    return None
+            return Failure(tail, says.format(found[1]), remedy)
+    error = _FIRST_ERROR.search(text)
+    return Failure(tail, error[0] if error else "")
