@@ -19,7 +19,7 @@ _ENUM = CursorKind.ENUM_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
 _BASE = CursorKind.CXX_BASE_SPECIFIER.value
 _REFERENCES = frozenset((CursorKind.TYPE_REF.value, CursorKind.TEMPLATE_REF.value, CursorKind.NAMESPACE_REF.value))
-_SUMMARY = 60  # characters of a definition shown to people
+_SUMMARY = 40  # characters of a definition shown to people
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ class Dependency:
     calls: frozenset[str] = frozenset()
 
 
-def _shortened(parts: Iterable[str]) -> str:
-    text = " ".join(parts)
-    return text if len(text) <= _SUMMARY else text[: _SUMMARY - 1] + "…"
+def _shown(text: bytes) -> str:
+    """Return a definition on one line, or nothing where it is too long to be read in a sentence."""
+    line = " ".join(text.decode("utf-8", "replace").replace("\\\n", " ").split())
+    return line if len(line) <= _SUMMARY else ""
 
 
 class Types:
@@ -82,15 +83,15 @@ class Types:
         bits = f":{member.get_bitfield_width()}" if member.is_bitfield() else ""
         shape = [f"{member.spelling} {stable_spelling(kind.get_canonical().spelling)}{bits}@{member.get_field_offsetof()}"]
         if any(child._kind_id not in _REFERENCES for child in children(member)):
-            shape.extend(_text_behind_name(member, self._places))  # default initialiser
+            shape.extend(lexer.tokens(_text_from_name(member, self._places)))  # default initialiser
         return shape
 
 
-def _text_behind_name(cursor: Cursor, places: Places) -> list[str]:
+def _text_from_name(cursor: Cursor, places: Places) -> bytes:
     name, span = places.of(cursor), places.span(cursor)
     if name is None or span is None or span[0].file != name.file:
-        return []
-    return lexer.tokens(places.source(name.file)[name.offset : span[1]])
+        return b""
+    return places.source(name.file)[name.offset : span[1]]
 
 
 def describe_global(cursor: Cursor, unit: Any, places: Places, references: References) -> Dependency | None:
@@ -99,9 +100,10 @@ def describe_global(cursor: Cursor, unit: Any, places: Places, references: Refer
     if place is None or not native.clang_isCursorDefinition(cursor):
         return None
     kind = native.clang_getCursorType(cursor)
-    text = _text_behind_name(cursor, places)
+    text = _text_from_name(cursor, places)
+    tokens = lexer.tokens(text)
     uses, calls = set(references.value_types(kind)), frozenset[str]()
-    if any(map(lexer.is_word, text[1:])):  # a table of plain numbers refers to nothing, and may be large
+    if any(map(lexer.is_word, tokens[1:])):  # a table of plain numbers refers to nothing, and may be large
         found = walk(cursor, references)
         uses |= found.uses
         calls = frozenset(found.calls)
@@ -109,7 +111,7 @@ def describe_global(cursor: Cursor, unit: Any, places: Places, references: Refer
     kind._tu = unit
     spelling = stable_spelling(kind.get_canonical().spelling)
     says = f"global {qualified_name(cursor, unit)}"
-    declaration = Declaration(key, says, lexer.digest([spelling, *text]), _shortened(text), place.file, place.line)
+    declaration = Declaration(key, says, lexer.digest([spelling, *tokens]), _shown(text.partition(b"=")[2]), place.file, place.line)
     return Dependency(declaration, frozenset(uses - {key}), calls)
 
 
@@ -120,6 +122,7 @@ class _Macro:
     file: str
     line: int
     tokens: tuple[str, ...]
+    shown: str
 
 
 @dataclass(slots=True)
@@ -138,8 +141,8 @@ class Macros:
         if span is None:
             return
         name = bound(cursor, self.unit).spelling
-        text = lexer.tokens(self.places.source(place.file)[span[0].offset : span[1]])
-        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, tuple(text))
+        text = self.places.source(place.file)[span[0].offset : span[1]]
+        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, tuple(lexer.tokens(text)), _shown(text[len(name) :]))
         self._definitions.setdefault(name, []).append(macro)
         self._by_key.setdefault(macro.key, []).append(macro)
 
@@ -199,5 +202,5 @@ class Macros:
         first = macros[0]
         fingerprint = lexer.digest(token for macro in macros for token in (*macro.tokens, "\n"))
         inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
-        declaration = Declaration(key, f"macro {first.name}", fingerprint, _shortened(first.tokens[1:]), first.file, first.line)
+        declaration = Declaration(key, f"macro {first.name}", fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line)
         return Dependency(declaration, inner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -74,8 +75,7 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
     if workers < 2 or len(units) <= _ALONE:
         return _index_batch(tree, units, depth)
     batches = _batches(units, workers)
-    # Not forked: the caller may have threads, and libclang starts some of its own.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with _pool(workers) as pool:
         running = [pool.submit(_index_batch, tree, batch, depth) for batch in batches]
         facts, broken = [], []
         for batch, future in zip(batches, running, strict=True):
@@ -84,6 +84,12 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
             except BrokenProcessPool:
                 broken += batch
     return facts + [_index_alone(tree, unit, depth) for unit in broken]
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Not forked: the caller may have threads, and libclang starts some of its own. Ctrl-C ends a worker at once and without a word.
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
 
 
 def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:
@@ -109,7 +115,7 @@ def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int) -> list[Un
 
 
 def _index_alone(tree: Path, unit: front.Unit, depth: int) -> UnitFacts:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with _pool(1) as pool:
         try:
             return pool.submit(_index_batch, tree, [unit], depth).result()[0]
         except BrokenProcessPool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _TOKEN = re.compile(
     rb"""
@@ -52,3 +52,8 @@ def without(text: bytes, start: int, end: int, holes: Sequence[tuple[int, int]])
         start = hole_end
     pieces.append(text[start:end])
     return b"{}".join(pieces)
+
+
+def scan(text: bytes, start: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the tokens of `text` from offset `start` on, each with its offset."""
+    return ((match.start(), match.group()) for match in _TOKEN.finditer(text, start) if match.lastgroup != "blank")

@@ -147,7 +147,7 @@ def _difference(base: Declaration, head: Declaration) -> str:
     elif head.summary.endswith(" bytes") and base.summary.endswith(" bytes"):
         what = f"size changed from {base.summary.removesuffix(' bytes')} to {head.summary}"
     else:
-        what = f"definition changed from {base.summary or 'nothing'} to {head.summary or 'nothing'}"
+        what = f"definition changed from {base.summary} to {head.summary}" if base.summary and head.summary else "definition changed"
     return f"{_uses(head)}, whose {what} {_at(head)}"
 
 
@@ -217,9 +217,9 @@ def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None
     for caller, says in reasons.items():
         verdict = verdicts[caller]
         if verdict.change is Change.UNCHANGED:
-            verdicts[caller] = _Verdict(Change.CALLER, tuple(sorted(says)))
+            verdicts[caller] = _Verdict(Change.CALLER, tuple(sorted(set(says))))
         elif verdict.change is Change.RENAMED:
-            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(says)))
+            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(set(says))))
 
 
 def _listed(culprits: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ _MACRO_DEFINITION = CursorKind.MACRO_DEFINITION.value
 _EXPANSION = CursorKind.MACRO_INSTANTIATION.value
 _VARIABLE = CursorKind.VAR_DECL.value
 _COMPOUND = CursorKind.COMPOUND_STMT.value
-_TRY = CursorKind.CXX_TRY_STMT.value
+_STATEMENT_EXPRESSION = CursorKind.StmtExpr.value
 _METHOD = CursorKind.CXX_METHOD.value
 _CONTAINERS = RECORD | frozenset(
     kind.value for kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL, CursorKind.FRIEND_DECL)
@@ -208,7 +208,7 @@ class _UnitWalk:
         """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
         cursor, place = one.cursor, one.place
         nodes = subtree(cursor, STOP)
-        braces = self._braces(cursor, nodes, place.file)
+        braces = self._braces(nodes, place.file)
         if braces is None:
             return
         inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
@@ -248,14 +248,10 @@ class _UnitWalk:
         words = set(lexer.tokens(self._places.source(start.file)[start.offset : brace]))
         return words | self._macros.words(self._macros.within(start.file, start.offset, max(brace, start.offset + 1)))
 
-    def _braces(self, cursor: Cursor, nodes: list[tuple[Cursor, Cursor]], file: str) -> tuple[int, int] | None:
+    def _braces(self, nodes: list[tuple[Cursor, Cursor]], file: str) -> tuple[int, int] | None:
         """Return the offsets of the body's `{` and behind its `}`; None where there is no body (defaulted, deleted)."""
-        inside_try = False
         for node, parent in nodes:
-            own = parent._kind_id == cursor._kind_id and parent.data[0] == cursor.data[0]
-            if node._kind_id == _TRY and own:
-                inside_try = True
-            elif node._kind_id == _COMPOUND and (own or inside_try):
+            if node._kind_id == _COMPOUND and parent._kind_id != _STATEMENT_EXPRESSION:
                 span = self._places.span(node)
                 return (span[0].offset, span[1]) if span is not None and span[0].file == file else (0, 0)
         return None
@@ -263,7 +259,7 @@ class _UnitWalk:
     def _holes(self, inner: list[_Found]) -> list[tuple[int, int]]:
         holes = []
         for one in inner:
-            braces = self._braces(one.cursor, subtree(one.cursor, STOP), one.place.file)
+            braces = self._braces(subtree(one.cursor, STOP), one.place.file)
             if braces is not None and braces[0] < braces[1]:
                 holes.append(braces)
         return sorted(holes)

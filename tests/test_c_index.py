@@ -1,0 +1,446 @@
+"""The index of C and C++ programs: which functions there are, and what each depends on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c.index import index
+from tests.c_programs import callees, command, function, program, uses
+
+
+def cut(tree: Path, name: str, text: str) -> str:
+    """Return what the index of a one-file program says is the body of a function, from the file's bytes."""
+    one = function(program(tree, {"a.cc": text}), name)
+    return (tree / one.file).read_bytes()[one.body : one.end].decode()
+
+
+def test_extent_body_and_line_of_a_function_are_those_of_its_text(tmp_path: Path) -> None:
+    text = "/* ä */\nstatic int\nadd(int a,\n    int b)\n{ return a + b; }\nint use(void) { return add(1, 2); }\n"
+    one = function(program(tmp_path, {"a.c": text}), "add")
+    source = text.encode()
+    assert source[one.start : one.end].decode() == one.text
+    assert one.text.startswith("static int\nadd")
+    assert source[one.start : one.body].endswith(b"\n{")
+    assert one.line == 2
+    assert one.signature == "int (int, int)"
+
+
+def test_static_functions_of_the_same_name_in_different_files_are_different_functions(tmp_path: Path) -> None:
+    indexed = program(
+        tmp_path,
+        {
+            "a/util.c": "static int step(int x) { return x + 1; }\nint a(void) { return step(1); }\n",
+            "b/util.c": "static int step(int x) { return x + 2; }\nint b(void) { return step(1); }\n",
+        },
+    )
+    first, second = function(indexed, "step", "a/util.c"), function(indexed, "step", "b/util.c")
+    assert first.key != second.key
+    assert function(indexed, "a").calls == {first.key}
+    assert function(indexed, "b").calls == {second.key}
+
+
+def test_two_programs_in_one_tree_keep_both_mains(tmp_path: Path) -> None:
+    indexed = program(tmp_path, {"a.c": "int main(void) { return 0; }\n", "b.c": "int main(void) { return 1; }\n"})
+    assert {one.file for one in indexed.functions.values() if one.name == "main"} == {"a.c", "b.c"}
+
+
+def test_keys_do_not_depend_on_where_the_tree_lies(tmp_path: Path) -> None:
+    sources = {
+        "a.cc": '#include "t.h"\nnamespace { int hidden() { return 1; } }\nstruct { int q; } state;\n'
+        "int use() { auto f = [](int x) { return x + state.q; }; return f(hidden()) + big(2); }\n",
+        "t.h": "template <class T> T big(T a) { return a; }\n",
+    }
+    first, second = program(tmp_path / "one", sources), program(tmp_path / "two", sources)
+    assert first == second
+
+
+def test_methods_constructors_and_destructors_have_qualified_names(tmp_path: Path) -> None:
+    text = """
+    namespace db {
+    class Table {
+     public:
+      Table();
+      explicit Table(int n) : size_(n) {}
+      ~Table() { size_ = 0; }
+      int size() const { return size_; }
+      void grow(int by);
+      operator bool() const { return size_ > 0; }
+      Table &operator+=(int by) { grow(by); return *this; }
+      Table(const Table &) = delete;
+     private:
+      int size_ = 0;
+    };
+    void Table::grow(int by) { size_ += by; }
+    }  // namespace db
+    """
+    names = sorted(one.name for one in program(tmp_path, {"a.cc": text}).functions.values())
+    assert names == [
+        "db::Table::Table",
+        "db::Table::grow",
+        "db::Table::operator bool",
+        "db::Table::operator+=",
+        "db::Table::size",
+        "db::Table::~Table",
+    ]
+
+
+def test_overloads_are_different_functions(tmp_path: Path) -> None:
+    indexed = program(tmp_path, {"a.cc": "int f(int a) { return a; }\nint f(long a) { return (int)a; }\nint g() { return f(1L); }\n"})
+    by_signature = {one.signature: one.key for one in indexed.functions.values() if one.name == "f"}
+    assert set(by_signature) == {"int (int)", "int (long)"}
+    assert function(indexed, "g").calls == {by_signature["int (long)"]}
+
+
+def test_templates_are_indexed_once_and_called_by_their_users(tmp_path: Path) -> None:
+    header = """
+    template <class T> struct Vec {
+      T *data; int n;
+      void push(T x) { data[n++] = x; }
+      T last() const;
+    };
+    template <class T> T Vec<T>::last() const { return data[n - 1]; }
+    template <class T> T twice(T x) { return x + x; }
+    """
+    indexed = program(
+        tmp_path,
+        {
+            "vec.h": header,
+            "a.cc": '#include "vec.h"\nint a() { Vec<int> v{}; v.push(twice(1)); return v.last(); }\n',
+            "b.cc": '#include "vec.h"\nlong b() { Vec<long> v{}; v.push(twice(1L)); return v.last(); }\n',
+        },
+    )
+    assert callees(indexed, "a") == {"Vec::push", "Vec::last", "twice"}
+    assert callees(indexed, "a") == callees(indexed, "b")
+    assert len(indexed.functions) == 5
+    assert "struct Vec" in uses(indexed, "a")
+    assert function(indexed, "Vec::push").writes == {"struct Vec.data", "struct Vec.n"}
+
+
+def test_a_lambda_is_a_function_of_its_own_and_no_part_of_the_one_around_it(tmp_path: Path) -> None:
+    text = "int outer(int n) {\n  auto step = [n](int x) { return x + %s; };\n  return step(n);\n}\n"
+    first = program(tmp_path / "one", {"a.cc": text % "n"})
+    second = program(tmp_path / "two", {"a.cc": text % "n * n"})
+    assert callees(first, "outer") == {"outer::<lambda 1>"}
+    assert function(first, "outer").tokens == function(second, "outer").tokens
+    assert function(first, "outer::<lambda 1>").tokens != function(second, "outer::<lambda 1>").tokens
+    inner = function(first, "outer::<lambda 1>")
+    assert inner.key == function(first, "outer").key + "/lambda#1"
+    assert (tmp_path / "one/a.cc").read_bytes()[inner.body : inner.end] == b" return x + n; }"
+
+
+def test_lambdas_of_initialisers_and_methods_of_local_classes_are_found(tmp_path: Path) -> None:
+    text = """
+    static const auto order = [](int a, int b) { return a < b; };
+    int use(int n) {
+      struct Local { int v; int twice() { return v * 2; } };
+      Local one{n};
+      return one.twice() + order(1, n);
+    }
+    """
+    indexed = program(tmp_path, {"a.cc": text})
+    assert {one.name for one in indexed.functions.values()} == {"use", "use::Local::twice", "order::<lambda 1>"}
+    assert "use::Local::twice" in callees(indexed, "use")
+
+
+def test_old_style_definitions_are_found(tmp_path: Path) -> None:
+    text = "int\nadd(a, b)\n  int a;\n  int b;\n{\n  return a + b;\n}\n"
+    one = function(program(tmp_path, {"a.c": text}, ["-std=gnu89"]), "add")
+    assert one.text == text.rstrip("\n")
+    assert text[one.body :].startswith("\n  return")
+
+
+def test_functions_of_headers_appear_once_with_all_their_units(tmp_path: Path) -> None:
+    indexed = program(
+        tmp_path,
+        {
+            "h.h": "static inline int inc(int a) { return a + 1; }\n",
+            "a.c": '#include "h.h"\nint a(void) { return inc(1); }\n',
+            "b.c": '#include "h.h"\nint b(void) { return inc(2); }\n',
+        },
+    )
+    one = function(indexed, "inc")
+    assert one.file == "h.h"
+    assert {key for key in one.uses if key.startswith("flags:")} == {"flags:a.c", "flags:b.c"}
+    assert callees(indexed, "a") == callees(indexed, "b") == {"inc"}
+
+
+def test_a_file_included_under_renaming_macros_has_one_definition_a_place(tmp_path: Path) -> None:
+    indexed = program(
+        tmp_path,
+        {
+            "impl.c": "static int PREFIX(scan)(const char *s) { return *s + WIDTH; }\nint PREFIX(run)(const char *s) { return PREFIX(scan)(s); }\n",
+            "tok.c": '#define WIDTH 1\n#define PREFIX(x) narrow_##x\n#include "impl.c"\n#undef PREFIX\n#undef WIDTH\n'
+            '#define WIDTH 2\n#define PREFIX(x) wide_##x\n#include "impl.c"\n#undef PREFIX\n'
+            'int use(void) { return narrow_run("") + wide_run(""); }\n',
+        },
+        compiled=["tok.c"],
+    )
+    scan, run = function(indexed, "wide_scan"), function(indexed, "narrow_run")
+    assert set(scan.names) == {"narrow_scan", "wide_scan"}
+    assert scan.file == "impl.c"
+    assert scan.obstacle is None
+    assert run.calls == {scan.key}
+    assert function(indexed, "use").calls == {run.key}
+    assert "macro WIDTH" in uses(indexed, "wide_scan")
+
+
+def test_variants_of_a_function_in_one_file_are_kept_apart(tmp_path: Path) -> None:
+    text = "#ifdef FAST\nint f(void) { return 1; }\n#else\nint f(void) { return 2; }\n#endif\n"
+    (tmp_path / "a.c").write_text(text)
+    indexed = index(tmp_path, [command(tmp_path / "a.c"), command(tmp_path / "a.c", ["-DFAST"])], depth=3, workers=1)
+    assert sorted(one.line for one in indexed.functions.values()) == [2, 4]
+
+
+def test_comments_and_white_space_do_not_change_tokens_and_string_literals_do(tmp_path: Path) -> None:
+    plain = program(tmp_path / "1", {"a.c": 'const char *f(int a) { return a ? "x  y" : "//z"; }\n'})
+    spaced = program(tmp_path / "2", {"a.c": '/* f */ const char *f(int a)\n{\n  // says\n  return a ? "x  y"\n : "//z";\n}\n'})
+    other = program(tmp_path / "3", {"a.c": 'const char *f(int a) { return a ? "x y" : "//z"; }\n'})
+    assert function(plain, "f").tokens == function(spaced, "f").tokens
+    assert function(plain, "f").tokens != function(other, "f").tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"a+ +b", ["a", "+", "+", "b"]),
+        (b"a++b", ["a", "++", "b"]),
+        (b"1'000'000u+'a'", ["1'000'000u", "+", "'a'"]),
+        (b'R"x(a)" // b)x" c', ['R"x(a)" // b)x"', "c"]),
+        (b"x /* // */ y // z\\\nmore\nw", ["x", "y", "w"]),
+        (b'"a\\"b" L"c"', ['"a\\"b"', 'L"c"']),
+    ],
+)
+def test_tokens(text: bytes, expected: list[str]) -> None:
+    assert lexer.tokens(text) == expected
+
+
+def test_uses_reach_types_behind_typedefs_and_inside_types(tmp_path: Path) -> None:
+    text = """
+    struct point { int x, y; };
+    typedef struct { struct point corner[2]; } box_t;
+    typedef long word_t;
+    struct other { int z; };
+    int f(box_t *b, word_t w, struct other *o, int (*keep)(struct other *)) { return b->corner[0].x + (int)w + keep(o); }
+    int g(struct point *p) { return sizeof(*p); }
+    int h(struct point *p) { return (p + 1) != 0; }
+    """
+    indexed = program(tmp_path, {"a.c": text})
+    assert uses(indexed, "f") == {"struct point", "struct box_t", "type box_t", "type word_t"}
+    assert uses(indexed, "h") == {"struct point"}
+
+
+def test_a_pointer_that_is_only_passed_on_does_not_make_its_type_used(tmp_path: Path) -> None:
+    text = "struct list { int n; };\nint size(struct list *l) { return l->n; }\nint f(struct list *l) { return size(l); }\n"
+    indexed = program(tmp_path, {"a.c": text})
+    assert uses(indexed, "size") == {"struct list"}
+    assert uses(indexed, "f") == set()
+
+
+def test_uses_reach_nested_macros_globals_and_enumerations(tmp_path: Path) -> None:
+    text = """
+    #define MASK 15
+    #define HASH(x) ((x) & MASK)
+    #define UNUSED 1
+    enum mode { SLOW, FAST };
+    static const int table[] = { MASK, 2, 3 };
+    extern int shared;
+    int shared = 3;
+    int f(int x) { return table[HASH(x)] + shared + FAST; }
+    int g(void) {
+    #ifdef UNUSED
+      return 1;
+    #endif
+    }
+    """
+    indexed = program(tmp_path, {"a.c": text})
+    assert uses(indexed, "f") == {"macro MASK", "macro HASH", "enum mode", "global table", "global shared"}
+    assert uses(indexed, "g") == {"macro UNUSED"}
+
+
+def test_system_headers_are_not_part_of_the_program(tmp_path: Path) -> None:
+    text = '#include <stdio.h>\n#include <string.h>\nint f(const char *s) { printf("%s", s); return (int)strlen(s) + EOF; }\n'
+    indexed = program(tmp_path, {"a.c": text})
+    assert [one.name for one in indexed.functions.values()] == ["f"]
+    assert function(indexed, "f").calls == frozenset()
+    assert uses(indexed, "f") == set()
+    assert indexed.problems == ()
+
+
+def test_reads_and_writes_name_fields_and_globals(tmp_path: Path) -> None:
+    text = """
+    struct item { struct item *next; int value; };
+    struct list { struct item *head, *tail; int size; struct { int hits; } stats; char *buffer; };
+    int total; int limit; int count; int scratch;
+    void fill(int *where);
+    int f(struct list *l, struct item *i) {
+      l->tail->next = i;
+      l->tail = i;
+      l->size += 1;
+      l->stats.hits++;
+      l->buffer[limit] = 0;
+      total = limit;
+      fill(&scratch);
+      return count;
+    }
+    void copy(struct item *to, const struct item *from) { *to = *from; }
+    """
+    one = function(program(tmp_path, {"a.c": text}), "f")
+    assert one.writes == {
+        "struct item.next",
+        "struct list.tail",
+        "struct list.size",
+        "struct list.stats",
+        "struct list.hits",
+        "struct list.buffer",
+        "total",
+        "scratch",
+    }
+    assert one.reads >= {"struct list.tail", "struct list.size", "limit", "count"}
+    assert "total" not in one.reads
+    assert "struct list.head" not in one.reads
+    copy = function(program(tmp_path, {"a.c": text}), "copy")
+    assert copy.writes == {"struct item"}
+
+
+def test_methods_that_change_an_object_write_to_the_member_that_holds_it(tmp_path: Path) -> None:
+    text = """
+    struct Bag { int n = 0; void add(int x) { n += x; } int size() const { return n; } int &operator[](int) { return n; } };
+    class Owner {
+      Bag bag_, other_, third_;
+      int cached_;
+     public:
+      Owner() : cached_(0) {}
+      int run() { bag_.add(1); third_[2] = 1; return other_.size(); }
+    };
+    """
+    indexed = program(tmp_path, {"a.cc": text})
+    run = function(indexed, "Owner::run")
+    assert run.writes == {"class Owner.bag_", "class Owner.third_"}
+    assert "class Owner.other_" in run.reads
+    assert function(indexed, "Owner::Owner").writes == {"class Owner.cached_"}
+
+
+def test_calls_follow_tables_of_functions_and_virtual_methods(tmp_path: Path) -> None:
+    text = """
+    static int slow(int x) { return x; }
+    static int fast(int x) { return x; }
+    static int (*const table[])(int) = { slow, fast };
+    struct Base { virtual int cost(int x) { return x; } };
+    struct Derived : Base { int cost(int x) override { return x * x; } };
+    int f(int x) { return table[x](x); }
+    int g(Base &b) { return b.cost(1); }
+    """
+    indexed = program(tmp_path, {"a.cc": text})
+    assert callees(indexed, "f") == {"slow", "fast"}
+    assert callees(indexed, "g") == {"Base::cost", "Derived::cost"}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "obstacle"),
+    [
+        ("constexpr int f(int x) { return x; }", "f", "constexpr"),
+        ("#define CONST constexpr\nCONST int f(int x) { return x; }", "f", "constexpr"),
+        ("#define MAKE(n) int n(int x) { return x; }\nMAKE(f)", "f", "macro"),
+        ("#define BEGIN {\nint f(int x) BEGIN return x; }", "f", "macro"),
+        ("__attribute__((naked)) void f(void) { }", "f", "naked"),
+        ("__attribute__((no_instrument_function)) void f(void) { }", "f", "not instrumented"),
+        (
+            'extern "C" { int real(int); static int (*pick(void))(int) { return real; } }\nint f(int) __attribute__((ifunc("pick")));',
+            "pick",
+            "ifunc",
+        ),
+        (
+            "static inline __attribute__((always_inline)) int f(int x) { return __builtin_ia32_pause(), x; }",
+            "f",
+            "always inlined",
+        ),
+    ],
+)
+def test_what_cannot_carry_a_probe_says_why(tmp_path: Path, text: str, name: str, obstacle: str) -> None:
+    found = function(program(tmp_path, {"a.cc": text + "\n"}), name).obstacle
+    assert found is not None
+    assert obstacle in found
+
+
+def test_a_coroutine_is_an_obstacle(tmp_path: Path) -> None:
+    text = """
+    #include <coroutine>
+    struct task {
+      struct promise_type {
+        task get_return_object() { return {}; }
+        std::suspend_never initial_suspend() { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() {}
+      };
+    };
+    task f() { co_return; }
+    """
+    indexed = program(tmp_path, {"a.cc": text}, ["-std=c++20"])
+    assert "coroutine" in (function(indexed, "f").obstacle or "")
+    assert function(indexed, "task::promise_type::return_void").obstacle is None
+
+
+def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:
+    text = "struct S { int a; S() try : a(1) { a = 2; } catch (...) { } };\n#define API(t) t\nAPI(int) f(int x) noexcept { if constexpr (true) return x; }\n"
+    indexed = program(tmp_path, {"a.cc": text})
+    assert {one.obstacle for one in indexed.functions.values()} == {None}
+    assert cut(tmp_path, "S::S", text).startswith(" a = 2; }")
+
+
+def test_files_outside_the_tree_are_not_indexed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "gen.h").write_text("static inline int gen(void) { return 1; }\n")
+    (outside / "gen.c").write_text("int made(void) { return 1; }\n")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.c").write_text('#include "gen.h"\nint a(void) { return gen(); }\n')
+    indexed = index(tree, [command(tree / "a.c", [f"-I{outside}"]), command(outside / "gen.c")], depth=3, workers=1)
+    assert [one.name for one in indexed.functions.values()] == ["a"]
+
+
+def test_a_broken_file_is_a_problem_and_the_rest_is_indexed(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    sources = {
+        "a.c": '#include "missing.h"\nint a(void) { return 1; }\n',
+        "b.c": "int b(void) { return undeclared; }\n",
+        "c.c": "int c(void) { return 0; }\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    commands = [command(tmp_path / name) for name in (*sources, "gone/away.c")]
+    indexed = index(tmp_path, commands, depth=3, workers=1)
+    problems = {one.file: one.reason for one in indexed.problems}
+    assert set(problems) == {"a.c", "b.c", "gone/away.c"}
+    assert "'missing.h' file not found" in problems["a.c"]
+    assert "undeclared" in problems["b.c"]
+    assert {one.name for one in indexed.functions.values()} >= {"a", "c"}
+
+
+def test_flags_unknown_to_libclang_do_no_harm(tmp_path: Path) -> None:
+    flags = ["-O2", "-march=not-a-machine", "-fno-such-pass", "-flto=auto", "-Wno-odd", "-MMD", "-MF", "x.d", "-DN=3", "@args.rsp"]
+    (tmp_path / "args.rsp").write_text("-DM=4")
+    indexed = program(tmp_path, {"a.c": "int f(void) { return N + M; }\n"}, flags)
+    assert indexed.problems == ()
+    assert function(indexed, "f").obstacle is None
+
+
+def test_only_flags_that_matter_to_code_are_fingerprinted(tmp_path: Path) -> None:
+    one = front.code_flags(
+        command(tmp_path / "a.c", ["-O2", "-Wextra", "-g3", f'-DDIR="{tmp_path}"', "-fPIC", "-DPIC", "-std=c99"]), tmp_path
+    )
+    assert one == ('-DDIR="."', "-O2", "-std=c99")
+
+
+def test_parallel_and_sequential_indexing_agree(tmp_path: Path) -> None:
+    sources = {f"f{i}.c": f'#include "h.h"\nint f{i}(struct s *p) {{ return inc(p->a) + {i}; }}\n' for i in range(6)}
+    sources["h.h"] = "struct s { int a; };\nstatic inline int inc(int a) { return a + 1; }\n"
+    alone = program(tmp_path, sources)
+    commands = [command(tmp_path / name) for name in sources if name.endswith(".c")]
+    assert index(tmp_path, commands, depth=3, workers=2) == alone
+    assert json.dumps(sorted(alone.functions)) == json.dumps(sorted(index(tmp_path, commands, depth=3, workers=2).functions))
