@@ -6,7 +6,6 @@ import difflib
 import json
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -224,15 +223,18 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
     tables = source.table.get("workload", [])
     if not isinstance(tables, list):
         raise ConfigError(f"{source.place(('workload',))}: workloads are a list: write [[workload]] above each one", slug="config-value")
-    names = Counter(table.get("name") for table in tables if isinstance(table, dict))
+    names: set[str] = set()
     for index, table in enumerate(tables):
         keys: Keys = ("workload", index)
         values = _table(source, table, settings.WORKLOAD, keys)
         for key in ("name", "command"):
             if key not in values:
                 raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")
-        if names[values["name"]] > 1:
-            raise ConfigError(f"{source.place((*keys, 'name'))}: two workloads are named '{values['name']}'", slug="config-workload")
+        if values["name"] in names:
+            raise ConfigError(
+                f"{source.place((*keys, 'name'))}: '{values['name']}' is the name of a workload above", slug="config-workload"
+            )
+        names.add(values["name"])
         _check_places(values["command"], values.get("parameters", {}), source.place((*keys, "command")), "list its values in 'parameters'")
         yield WorkloadConfig(**values)
 

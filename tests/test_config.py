@@ -147,7 +147,7 @@ def test_lists_come_from_the_environment_as_toml(checkout: Path) -> None:
         ('["bench/"]', '"bench/"', "line 3: 'overlay' is \"bench/\"; it must be a list of paths, such as [\"bench/\"]", "config-value"),
         ("n = [1000, 3000]", "n = 1000", "such as { n = [1000, 3000, 10000] }", "config-value"),
         ("n = [1000, 3000]", "n = []", "it must be a table of lists of numbers or texts", "config-value"),
-        ('"parse"', '"sort"', "line 6: two workloads are named 'sort'", "config-workload"),
+        ('"parse"', '"sort"', "line 12: 'sort' is the name of a workload above", "config-workload"),
         ('name = "parse"\n', "", "line 11: this [[workload]] has no 'name'", "config-workload"),
         ("{n} ", "{size} ", "line 7: '{size}' in './bench/sort {size} {mode}' has no parameter", "config-parameter"),
         ("{n} ", "", "line 7: parameter 'n' has no place in './bench/sort {mode}'; write {n} where its value goes", "config-parameter"),

@@ -9,9 +9,7 @@ import typer
 from perfdiff import units
 from perfdiff.cli import exits, options, output
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
+app = options.application(
     invoke_without_command=True,
     help="Show what is kept between comparisons, so that a repeated one builds and runs nothing again.",
 )

@@ -19,7 +19,7 @@ from perfdiff.progress import Progress
 if TYPE_CHECKING:
     from perfdiff.pipeline import Outcome
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = options.application()
 
 _HELP = """
 Compare the performance of two git revisions of a C or C++ program, function by function.

@@ -16,7 +16,7 @@ from perfdiff.cli import exits, options, output
 if TYPE_CHECKING:
     from perfdiff.collect.doctor import Check
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = options.application()
 
 _SCHEMA = "perfdiff.doctor/1"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
     from perfdiff.pipeline import Outcome
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = options.application()
 
 
 @app.command()

@@ -12,7 +12,7 @@ from perfdiff.cli import exits, options, output
 from perfdiff.config import BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
 from perfdiff.errors import UsageError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = options.application()
 
 _TEMPLATE = """\
 # What perfdiff builds and runs. All keys: docs/configuration.md of perfdiff.

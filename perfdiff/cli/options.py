@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,6 +51,11 @@ Output = Annotated[
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
+
+
+def application(**settings: Any) -> typer.Typer:
+    """Return a Typer application with what all commands have in common: plain help, also by `-h`."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}, **settings)
 
 
 def cache_folder(given: Path | None) -> Path:
