@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
+from perfdiff.records.plan import Mode
 from perfdiff.records.schema import Floats, Ints
 from perfdiff.records.type_names import readable
 
@@ -74,9 +75,10 @@ class ProbeCosts:
 class RecordedTotals:
     """Sums over all threads, one row a probe that was called (m rows).
 
-    `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN where none
-    was. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp` or the like (no time),
-    or were open when the process ended (time until then). `cpu_ns`, `page_faults` and `switches` are sums over the `flagged` calls only.
+    `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN for a
+    probe that is counted only. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp`
+    or the like (no time), or were open when the process ended (time until then). `cpu_ns`, `page_faults` and `switches` are sums over
+    the `flagged` calls only.
     """
 
     probe: Ints
@@ -300,7 +302,7 @@ def _collect(data: bytes, block: _Block, header: _Header, contents: _Contents) -
             probe = _probe(fields[0], block, header)
             if (probe, block.thread) in contents.totals:
                 raise _DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
-            contents.totals[probe, block.thread] = fields[2:]
+            contents.totals[probe, block.thread] = fields[1:]
         case _Kind.EDGES:
             contents.edges.append(_edges_block(data, block, header))
         case _Kind.SAMPLES:
@@ -351,13 +353,14 @@ def _collect_samples(data: bytes, block: _Block, header: _Header, contents: _Con
 def _totals(header: _Header, contents: _Contents) -> RecordedTotals:
     """Sum over threads and scale what was timed to all finished calls."""
     probes = np.array([probe for probe, _ in contents.totals], np.int64)
-    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 16)
+    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 17)
     probe, place = np.unique(probes, return_inverse=True)
     sums = np.zeros((len(probe), 16))
-    np.add.at(sums, place, rows)
+    np.add.at(sums, place, rows[:, 1:])
+    never_timed = np.isin(probe, probes[rows[:, 0] == Mode.COUNT])
     calls, finished, outer_finished, timed, outer_timed, dropped, wall, self_time = sums[:, :8].T
     unit = header.ns_per_tick / _TIME_UNITS
-    outer = _ratio(outer_finished, outer_timed)
+    outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_timed))
     resources = _resources(header, sums[:, 8:12]) * outer
     flagged = sums[:, 12]
     usage = np.where(flagged > 0, sums[:, 13:16].T, np.nan)
@@ -367,7 +370,7 @@ def _totals(header: _Header, contents: _Contents) -> RecordedTotals:
         timed=timed,
         unfinished=np.maximum(dropped, calls - finished),
         wall_ns=np.maximum(wall, 0.0) * unit * outer,
-        self_ns=np.maximum(self_time, 0.0) * unit * _ratio(finished, timed),
+        self_ns=np.where(never_timed, np.nan, np.maximum(self_time, 0.0) * unit * _ratio(finished, timed)),
         alloc_bytes=resources[0],
         alloc_count=resources[1],
         lock_wait_ns=resources[2],
@@ -380,8 +383,8 @@ def _totals(header: _Header, contents: _Contents) -> RecordedTotals:
 
 
 def _ratio(whole: Floats, part: Floats) -> Floats:
-    """Return whole / part, NaN where there is no part."""
-    return np.divide(whole, part, out=np.full_like(whole, np.nan), where=part > 0)
+    """Return whole / part; 0 where there is no part, as a sum over nothing is."""
+    return np.divide(whole, part, out=np.zeros_like(whole), where=part > 0)
 
 
 def _resources(header: _Header, raw: Floats) -> Floats:
@@ -409,7 +412,7 @@ def _edges(header: _Header, contents: _Contents, totals: RecordedTotals) -> Reco
     sums = np.zeros(len(callees))
     np.add.at(sums, place, wall)
     totals_ns = np.array([exact.get(number, math.nan) for number in callees.tolist()])
-    scale = np.where(np.isfinite(totals_ns), _ratio(totals_ns, sums), np.nan)
+    scale = np.where(np.isnan(totals_ns), np.nan, _ratio(totals_ns, sums))
     return RecordedEdges(pairs["caller"].astype(np.int64), callee, calls, wall * scale[place])
 
 
@@ -420,7 +423,7 @@ def _samples(header: _Header, contents: _Contents, probe: int) -> RecordedSample
     rows = np.concatenate([records for _, _, records in segments])
     thread = np.concatenate([np.full(len(records), thread, np.int64) for thread, _, records in segments])
     threads, place, kept = np.unique(thread, return_inverse=True, return_counts=True)
-    calls = np.array([contents.totals[probe, number][0] for number in threads.tolist()], np.float64)
+    calls = np.array([contents.totals[probe, number][1] for number in threads.tolist()], np.float64)
     unit = header.ns_per_tick / _TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
     resources = _resources(header, rows[:, 4:8])

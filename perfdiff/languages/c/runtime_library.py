@@ -27,6 +27,8 @@ _FLAGS = (
     "-Wall",
     "-Wextra",
 )
+# Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
+_LINK_FLAGS = ("-Wl,-soname,libperfdiff.so", "-Wl,-z,nodelete")
 _C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
 _TIMEOUT_S = 120.0
 
@@ -70,7 +72,7 @@ def _sources() -> Iterator[Path]:
 
 def _fingerprint(driver: str) -> str:
     digest = hashlib.sha256(_run([driver, "--version"]))
-    digest.update("\0".join((driver, *_FLAGS)).encode())
+    digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS)).encode())
     for source in _sources():
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
@@ -79,7 +81,7 @@ def _fingerprint(driver: str) -> str:
 def _compile(driver: str, made: Path) -> None:
     """Compile the shared library, and the archive for static links, whose runtime interposes nothing."""
     sources = [str(path) for path in _sources() if path.suffix == ".c"]
-    _run([driver, *_FLAGS, "-shared", "-Wl,-soname,libperfdiff.so", *sources, "-o", str(made / "libperfdiff.so"), "-ldl", "-lpthread"])
+    _run([driver, *_FLAGS, "-shared", *_LINK_FLAGS, *sources, "-o", str(made / "libperfdiff.so"), "-ldl", "-lpthread"])
     joined = str(made / "perfdiff.o")
     objects = []
     for source in sources:

@@ -80,7 +80,6 @@ void pd_calibrate(struct pd_thread *thread)
 		local->segments[level] = (struct pd_samples *)(segments + level * SEGMENT_BYTES);
 	local->totals = &totals;
 	local->edge = &edge;
-	local->caller = local;
 	local->period = 1;
 	local->reservoir = CALLS;
 	measure(thread, PD_COUNT, &costs[PD_COST_COUNTED], NULL);

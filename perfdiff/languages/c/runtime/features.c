@@ -11,6 +11,8 @@
 #define TYPE_NAME_LIMIT ((size_t)1000)
 #define TYPES 1024u /* vtables whose names are kept */
 
+static _Atomic uint64_t seen[TYPES];
+
 static enum pd_guard guard_of(const struct pd_frame *frame)
 {
 	struct pd_entry *entry = frame->entry;
@@ -224,9 +226,15 @@ static void type_name_keep(enum pd_guard guard, uint64_t vtable)
 	pd_slow_end(&slow);
 }
 
+/* In the child of a fork, whose recording has no names yet. */
+void pd_types_forget(void)
+{
+	for (uint32_t i = 0; i < TYPES; i++)
+		atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
+}
+
 PD_API void pd_type(struct pd_frame *frame, unsigned cell, const void *object)
 {
-	static _Atomic uint64_t seen[TYPES];
 	enum pd_guard guard;
 	uint64_t vtable;
 

@@ -144,7 +144,7 @@ bool pd_file_create(void)
 	header->latest[0] = started;
 	header->started_unix_ns = pd_clock_ns(CLOCK_REALTIME);
 	header->end = size;
-	header->flags = (pd_allocations_seen() ? PD_SEES_ALLOCATIONS : 0) | (pd_locks_seen() ? PD_SEES_LOCKS : 0);
+	header->flags = pd_process.sees;
 	memcpy(header->costs, pd_process.costs, sizeof(header->costs));
 	describe_program(header);
 	pd_order();

@@ -123,9 +123,9 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	struct pd_local *local = entry->local;
 
 	entry->entered = pd_ticks();
+	entry->start = entry->entered; /* should reading a feature throw */
 	if (!cells_open(thread, entry, local)) {
 		entry->record = 0;
-		entry->start = entry->entered;
 		return 0;
 	}
 	frame->cells = entry->cells;
@@ -141,6 +141,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	struct pd_entry *entry, *parent;
 	struct pd_local *local;
+	struct pd_edge *edge;
 
 	if (pd_unlikely(!thread)) {
 		thread = pd_thread_open();
@@ -161,15 +162,15 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	}
 	thread->next = (char *)(entry + 1);
 	pd_order();
-	if (pd_unlikely(local->caller != parent->local)) {
-		local->edge = pd_edge_find(thread, parent->local->probe, local->probe);
-		local->caller = parent->local;
-	}
+	edge = local->edge;
+	if (pd_unlikely(edge->caller != parent->local->probe))
+		local->edge = edge = pd_edge_find(thread, parent->local->probe, local->probe);
+	edge->calls++;
 	entry->parent = parent;
 	entry->frame = frame;
 	entry->stack = stack;
 	entry->local = local;
-	entry->edge = local->edge;
+	entry->edge = edge;
 	entry->callee_time = 0;
 	entry->debt = 0;
 	entry->weight = 0;
@@ -177,7 +178,6 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	entry->record = 0;
 	entry->cells = NULL;
 	entry->call = ++local->totals->calls;
-	entry->edge->calls++;
 	parent->callee_calls++;
 	local->active++;
 	frame->entry = entry;
@@ -244,7 +244,7 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	uint64_t usage[PD_USAGES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	uint64_t cost = (entry->start - entry->entered) << PD_TIME_FRACTION;
 
-	if (entry->local->flags & PD_FLAG_USAGE) {
+	if (entry->local->flags & PD_FLAG_USAGE && thread == pd_self.thread) {
 		usage_read(usage);
 		totals->flagged++;
 		for (int i = 0; i < PD_USAGES; i++) {
@@ -258,7 +258,8 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	return cost;
 }
 
-static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, bool outer)
+static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
+							       const uint64_t counted[PD_RESOURCES], bool outer)
 {
 	struct pd_totals *totals = entry->local->totals;
 	struct pd_entry *parent = entry->parent;
@@ -268,7 +269,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	uint64_t resources[PD_RESOURCES];
 
 	for (int i = 0; i < PD_RESOURCES; i++)
-		resources[i] = pd_self.resources[i] - entry->resources[i];
+		resources[i] = counted[i] - entry->resources[i];
 	totals->timed++;
 	totals->self += wall - entry->callee_time;
 	if (pd_likely(outer)) {
@@ -286,7 +287,8 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		pd_clock_refresh();
 }
 
-static inline __attribute__((always_inline)) void close_call(struct pd_thread *thread, struct pd_entry *entry, uint64_t now)
+static inline __attribute__((always_inline)) void close_call(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
+							      const uint64_t counted[PD_RESOURCES])
 {
 	struct pd_local *local = entry->local;
 	bool outer = --local->active == 0;
@@ -294,7 +296,7 @@ static inline __attribute__((always_inline)) void close_call(struct pd_thread *t
 	local->totals->finished++;
 	local->totals->outer_finished += outer;
 	if (entry->weight) {
-		close_timed(thread, entry, now, outer);
+		close_timed(thread, entry, now, counted, outer);
 	} else {
 		entry->parent->debt += entry->debt + pd_process.costs[PD_COST_COUNTED];
 		/* A call that is never timed is transparent; one left out by the period is stood for by those that are timed. */
@@ -332,14 +334,14 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 		return;
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
-	close_call(thread, entry, now);
+	close_call(thread, entry, now, pd_self.resources);
 }
 
-/* Closes what is open when a thread or the process ends: the calls lasted until now. */
-void pd_thread_close_calls(struct pd_thread *thread, uint64_t now)
+/* Closes what is open when a thread or the process ends: the calls lasted until now. `resources` are the thread's counters. */
+void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES])
 {
 	while (thread->top->parent) {
 		thread->top->local->totals->unfinished++;
-		close_call(thread, thread->top, now);
+		close_call(thread, thread->top, now, resources);
 	}
 }

@@ -74,6 +74,7 @@ static void child_begin(void)
 {
 	pd_lock_reset();
 	pd_threads_forget();
+	pd_types_forget();
 	pd_process.header = NULL;
 }
 
@@ -92,6 +93,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	if (plan_samples())
 		pd_guard_begin();
 	pd_locks_begin();
+	pd_process.sees = (pd_allocations_seen() ? PD_SEES_ALLOCATIONS : 0) | (pd_locks_seen() ? PD_SEES_LOCKS : 0);
 	pd_probes = pd_process.probes;
 	thread = pd_thread_open();
 	if (!thread)
@@ -99,6 +101,14 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	pd_calibrate(thread);
 	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
 	pd_clock_refresh();
+}
+
+/* A thread's counters lie in its TLS, which may vanish while the thread ends: absent ones count as they stood at the last call. */
+static void resources_of(const struct pd_thread *thread, uint64_t resources[PD_RESOURCES])
+{
+	for (int i = 0; i < PD_RESOURCES; i++)
+		if (!pd_peek(PD_GUARD_SYSCALL, (uintptr_t)&thread->resources[i], sizeof(resources[i]), &resources[i]))
+			resources[i] = thread->top->resources[i];
 }
 
 /* Closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
@@ -110,8 +120,14 @@ static void end(void)
 	if (!header || header->flags & PD_ENDED || header->pid != (uint32_t)getpid()) /* a vfork's child shares our memory */
 		return;
 	pd_probes = 0;
-	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread)
-		pd_thread_close_calls(thread, now);
+	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread) {
+		uint64_t resources[PD_RESOURCES];
+
+		if (!thread->top->parent)
+			continue;
+		resources_of(thread, resources);
+		pd_thread_close_calls(thread, now, resources);
+	}
 	pd_clock_refresh();
 	pd_order();
 	header->flags |= PD_ENDED;

@@ -68,7 +68,7 @@ struct pd_block {
 struct pd_totals {
 	struct pd_block block;
 	uint32_t probe;
-	uint32_t reserved;
+	uint32_t mode;
 	uint64_t calls;
 	uint64_t finished;
 	uint64_t outer_finished;

@@ -45,7 +45,6 @@ _Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
 struct pd_local {
 	struct pd_totals *totals; /* NULL until the first call */
 	struct pd_edge *edge;     /* of the last caller */
-	const struct pd_local *caller;
 	uint32_t probe;
 	uint32_t active; /* calls open now */
 	uint8_t mode;
@@ -105,7 +104,7 @@ struct pd_thread {
 	uint64_t random;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
 	uint32_t writing; /* a record is being written: a signal handler's calls keep none */
-	struct pd_edge **edges;
+	struct pd_edge **edges; /* index by caller and callee */
 	uint32_t edges_mask;
 	uint32_t edges_used;
 	struct pd_edges *edges_block;
@@ -113,6 +112,7 @@ struct pd_thread {
 	uint32_t held_count;
 	struct pd_held held[PD_HELD];
 	struct pd_arena arena;
+	const uint64_t *resources;     /* the thread's own counters, in its TLS */
 	struct pd_thread *next_thread; /* of all threads of the process */
 	struct pd_thread *next_free;   /* of those that ended */
 	struct pd_entry root;
@@ -136,6 +136,7 @@ struct pd_process {
 	struct pd_thread *threads;
 	struct pd_thread *free_threads;
 	uint32_t thread_count;
+	uint32_t sees; /* header flags */
 	bool counter_clock; /* the CPU's counter is invariant */
 	char folder[3072];
 };
@@ -191,10 +192,13 @@ bool pd_threads_begin(void);
 void pd_threads_forget(void);
 
 /* probe.c */
-void pd_thread_close_calls(struct pd_thread *thread, uint64_t now);
+void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);
 
 /* calibration.c */
 void pd_calibrate(struct pd_thread *thread);
+
+/* features.c */
+void pd_types_forget(void);
 
 /* guard.c */
 enum pd_guard { PD_GUARD_UNKNOWN, PD_GUARD_HANDLER, PD_GUARD_SYSCALL };

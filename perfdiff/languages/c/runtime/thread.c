@@ -11,15 +11,18 @@
 #define VALUE_SLACK 4096u /* cells; what a call's readers may write beyond the limit that cells_open keeps to */
 #define EDGES_FIRST 64u
 #define EDGES_BLOCK 64u
+#define RESERVOIR_LARGEST ((PD_SEGMENT_FIRST << PD_SEGMENTS) - PD_SEGMENT_FIRST)
 
 static pthread_key_t key;
+static struct pd_edge no_edge = {.caller = UINT32_MAX};
 
 static void thread_end(void *data)
 {
 	struct pd_thread *thread = data;
 	struct pd_slow slow;
 
-	pd_thread_close_calls(thread, pd_ticks());
+	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
+	thread->held_count = 0;
 	pd_self.thread = NULL;
 	pd_slow_begin(&slow);
 	thread->next_free = pd_process.free_threads;
@@ -56,6 +59,7 @@ static struct pd_thread *thread_new(void)
 		if (!memory)
 			return NULL;
 	}
+	madvise(memory, fixed + stack, MADV_NOHUGEPAGE); /* a little of each part is touched */
 	thread = (struct pd_thread *)memory;
 	thread->locals = (struct pd_local *)((uintptr_t)(memory + sizeof(*thread) + 63) & ~(uintptr_t)63);
 	thread->values = (uint64_t *)(memory + locals);
@@ -95,6 +99,8 @@ struct pd_thread *pd_thread_open(void)
 		pd_stop();
 		thread = NULL;
 	}
+	if (thread)
+		thread->resources = pd_self.resources;
 	pd_self.thread = thread;
 	pd_clock_refresh();
 end:
@@ -112,7 +118,8 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 	local->features = plan->features;
 	local->cells = plan->features + 2u * plan->branches;
 	local->period = plan->period ? plan->period : 1;
-	local->reservoir = plan->reservoir;
+	local->reservoir = plan->reservoir < RESERVOIR_LARGEST ? plan->reservoir : RESERVOIR_LARGEST;
+	local->edge = &no_edge;
 	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
 	local->countdown = local->position + 1;
 }
@@ -127,6 +134,7 @@ bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t pr
 	if (totals) {
 		local_plan(thread, local, probe);
 		totals->probe = probe;
+		totals->mode = local->mode;
 		pd_block_publish(&totals->block, PD_BLOCK_TOTALS, sizeof(*totals));
 		local->totals = totals;
 	}

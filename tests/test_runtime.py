@@ -1,0 +1,869 @@
+"""The runtime in real processes: what small C programs record, and that they end as they would without probes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfdiff.errors import BuildError
+from perfdiff.languages.c import runtime_library
+from perfdiff.records import plan, recording
+from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.recording import Recording
+
+pytestmark = pytest.mark.integration
+
+COUNT = Entry(Mode.COUNT)
+TIME = Entry(Mode.TIME)
+BUSY = """
+#include <time.h>
+static void busy(long ns) {
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do clock_gettime(CLOCK_MONOTONIC, &b);
+    while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < ns);
+}
+"""
+
+
+def sample(features: int = 0, branches: int = 0, *, reservoir: int = 1000, period: int = 1, detail: bool = False) -> Entry:
+    return Entry(Mode.SAMPLE, period, detail, reservoir, features, branches)
+
+
+def probe(number: int, *readers: str) -> str:
+    """Return a probe's macro in the form of `docs/architecture.md`."""
+    read = ", ".join([*readers, "pd_start(&pd_frame_)"])
+    return (
+        f"#define PD_{number} struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave))) = {{ {number} }}; "
+        f"int pd_probe_ __attribute__((unused)) = pd_enter(&pd_frame_) ? ({read}) : 0;\n"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A built program with the folder that its recordings go to."""
+
+    path: Path
+    library: Path
+    folder: Path
+
+    def environment(self, entries: Mapping[int, Entry]) -> dict[str, str]:
+        out = self.folder / "out"
+        out.mkdir(exist_ok=True)
+        plan.write(self.folder / "plan", entries)
+        steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(self.folder / "plan"), "PERFDIFF_SEED": "7"}
+        return os.environ | steering | {"LD_LIBRARY_PATH": f"{self.library}:{self.folder}"}
+
+    def run(self, entries: Mapping[int, Entry], *arguments: str, status: int = 0, **options: object) -> list[Recording]:
+        ended = subprocess.run(
+            [self.path, *arguments], env=self.environment(entries), capture_output=True, timeout=60, check=False, **options
+        )
+        assert ended.returncode == status, ended.stderr.decode()
+        return self.recordings()
+
+    def recordings(self) -> list[Recording]:
+        return [recording.read(path) for path in sorted((self.folder / "out").glob("*.pdrec"))]
+
+
+Build = Callable[..., Program]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+
+
+@pytest.fixture()
+def build(library: Path, tmp_path: Path) -> Build:
+    def compiled(source: str, *probes: str, flags: tuple[str, ...] = (), compiler: str = "gcc", name: str = "program") -> Program:
+        header = tmp_path / f"{name}.h"
+        header.write_text('#pragma GCC system_header\n#include "perfdiff_probe.h"\n' + "".join(probes))
+        text = tmp_path / (f"{name}.cpp" if compiler.endswith("++") else f"{name}.c")
+        text.write_text(source)
+        path = tmp_path / name
+        command = [compiler, "-O2", "-Wall", "-Werror", "-pthread", "-I", library, "-include", header, *flags, text, "-o", path]
+        subprocess.run([*command, "-L", library, "-lperfdiff"], check=True)
+        return Program(path, library, tmp_path)
+
+    return compiled
+
+
+def row(record: Recording, number: int) -> dict[str, float]:
+    """Return one probe's totals by name."""
+    place = record.totals.probe.tolist().index(number)
+    names = [name for name in record.totals.__dataclass_fields__ if name != "probe"]
+    return {name: float(getattr(record.totals, name)[place]) for name in names}
+
+
+def edges(record: Recording) -> dict[tuple[int, int], float]:
+    return {
+        (caller, callee): calls
+        for caller, callee, calls in zip(
+            record.edges.caller.tolist(), record.edges.callee.tolist(), record.edges.calls.tolist(), strict=True
+        )
+    }
+
+
+CHAIN = """
+__attribute__((noinline)) int leaf(int n) {PD_1 __asm__ volatile(""); return n; }
+__attribute__((noinline)) int middle(int n) {PD_2 int s = 0; for (int i = 0; i < n; i++) s += leaf(i); return s; }
+int main(void) {PD_3 int s = 0; for (int i = 0; i < 10; i++) s += middle(i); return s != 120; }
+"""
+
+
+def test_calls_and_edges_are_exact(build: Build) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3))
+    [record] = program.run({1: COUNT, 2: TIME, 3: TIME})
+    assert record.complete
+    assert record.program == str(program.path)
+    assert [row(record, number)["calls"] for number in (1, 2, 3)] == [45, 10, 1]
+    assert edges(record) == {(0, 3): 1, (3, 2): 10, (2, 1): 45}
+    assert np.isnan(row(record, 1)["wall_ns"])
+    assert [row(record, number)["unfinished"] for number in (1, 2, 3)] == [0, 0, 0]
+
+
+def test_features_and_weights_of_every_sampled_call(build: Build) -> None:
+    source = """
+    struct point { short x; double y; const char *name; struct point *next; };
+    __attribute__((noinline)) int f(int n, unsigned char u, double d, const char *s, struct point *p)
+    {PD_1 __asm__ volatile("" :: "r"(p), "r"(s)); return n + u + (int)d; }
+    int main(void) {
+        struct point b = {-7, 2.5, "hello", 0}, a = {3, 0.5, "a", &b};
+        for (int i = 0; i < 20; i++) f(-i, (unsigned char)i, i / 2.0, "abcdefghij" + i % 10, i % 2 ? &a : 0);
+        return 0;
+    }
+    """
+    readers = (
+        "pd_signed(&pd_frame_, 0, (long long)(n))",
+        "pd_unsigned(&pd_frame_, 1, (unsigned long long)(u))",
+        "pd_floating(&pd_frame_, 2, (double)(d))",
+        "pd_text(&pd_frame_, 3, (s))",
+        "pd_field(&pd_frame_, 4, (p), PD_I16, 1, 0UL)",
+        "pd_field(&pd_frame_, 5, (p), PD_F64, 2, 24UL, 8UL)",
+        "pd_field_text(&pd_frame_, 6, (p), 2, 24UL, 16UL)",
+        "pd_field(&pd_frame_, 7, (p), PD_I32, 3, 24UL, 24UL, 0UL)",
+    )
+    [record] = build(source, probe(1, *readers)).run({1: sample(8)})
+    samples = record.samples[1]
+    assert samples.call.tolist() == list(range(1, 21))
+    assert samples.weight.tolist() == [1.0] * 20
+    call = np.arange(20)
+    odd = call % 2 == 1
+    assert samples.cells[:, 0].view(np.int64).tolist() == (-call).tolist()
+    assert samples.cells[:, 1].tolist() == call.tolist()
+    assert samples.cells[:, 2].view(np.float64).tolist() == (call / 2).tolist()
+    assert samples.cells[:, 3].tolist() == (10 - call % 10).tolist()
+    assert samples.read[:, :4].all()
+    assert samples.read[:, 4].tolist() == samples.read[:, 5].tolist() == samples.read[:, 6].tolist() == odd.tolist()
+    assert samples.cells[odd, 4].tolist() == [3] * 10
+    assert samples.cells[odd, 5].view(np.float64).tolist() == [2.5] * 10
+    assert samples.cells[odd, 6].tolist() == [5] * 10
+    assert not samples.read[:, 7].any()
+
+
+def test_branches_count_outcomes_of_sampled_calls(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) int f(int n) {PD_1
+        int s = 0;
+        for (int i = 0; i < n; i++) if (PD_B_1_0 (i % 3 == 0) ? 1 : 0)) s++;
+        return PD_B_1_1 (n > 4) ? 1 : 0) ? s : -s;
+    }
+    int main(void) { for (int i = 0; i < 6; i++) f(i); return 0; }
+    """
+    macros = "".join(f"#define PD_B_1_{branch} pd_branch(&pd_frame_, 1, {branch},\n" for branch in range(2))
+    [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"), macros).run({1: sample(1, 2)})
+    cells = record.samples[1].cells
+    assert cells[:, 1].tolist() == [0, 1, 2, 3, 4, 5]
+    assert cells[:, 2].tolist() == [0, 1, 1, 1, 2, 2]
+    assert cells[:, 3].tolist() == [1] * 6
+    assert cells[:, 4].tolist() == [0, 0, 0, 0, 0, 1]
+    assert record.samples[1].read.all()
+
+
+def test_without_environment_nothing_is_recorded(build: Build) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3))
+    plain = os.environ | {"LD_LIBRARY_PATH": str(program.library)}
+    subprocess.run([program.path], env=plain, check=True)
+    assert [path.name for path in program.folder.rglob("*.pdrec")] == []
+
+
+def test_self_time_leaves_out_callees_and_counted_functions_are_transparent(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void inner(void) {PD_1 busy(3000000); }
+    __attribute__((noinline)) void counted(void) {PD_2 busy(1000000); inner(); }
+    __attribute__((noinline)) void outer(void) {PD_3 busy(2000000); counted(); }
+    int main(void) { outer(); return 0; }
+    """
+    )
+    [record] = build(source, probe(1), probe(2), probe(3)).run({1: TIME, 2: COUNT, 3: TIME})
+    inner, outer = row(record, 1), row(record, 3)
+    assert inner["wall_ns"] >= 3e6
+    assert outer["wall_ns"] >= inner["wall_ns"] + 3e6
+    assert outer["self_ns"] == pytest.approx(outer["wall_ns"] - inner["wall_ns"], rel=1e-9)
+
+
+def test_cost_of_probes_is_taken_off(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void empty(void) {PD_1 __asm__ volatile(""); }
+    __attribute__((noinline)) void many(void) {PD_2 for (int i = 0; i < 200000; i++) empty(); }
+    int main(void) { for (int i = 0; i < 5; i++) many(); return 0; }
+    """
+    [record] = build(source, probe(1), probe(2)).run({1: TIME, 2: sample()})
+    raw = record.costs.timed_ns * 200000
+    assert raw > 200000  # a nanosecond a call at the very least
+    assert record.samples[2].wall_ns.min() < 0.3 * raw
+    assert row(record, 1)["wall_ns"] / 1e6 < 0.3 * record.costs.timed_ns
+
+
+def test_recursion_counts_inclusive_time_once(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void f(int n) {PD_1 busy(1000000); if (n) f(n - 1); __asm__ volatile(""); }
+    int main(void) {PD_2 f(9); return 0; }
+    """
+    )
+    [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"), probe(2)).run({1: sample(1), 2: TIME})
+    f, main = row(record, 1), row(record, 2)
+    assert (f["calls"], f["unfinished"]) == (10, 0)
+    assert 10e6 <= f["wall_ns"] <= main["wall_ns"] * 1.001
+    assert f["self_ns"] == pytest.approx(f["wall_ns"], rel=1e-6)
+    assert edges(record) == {(0, 2): 1, (2, 1): 1, (1, 1): 9}
+    place = record.samples[1].cells[:, 0].argsort()
+    assert (np.diff(record.samples[1].wall_ns[place]) > 0.9e6).all()
+    assert record.samples[1].callee_calls[place].tolist() == [0] + [1] * 9
+
+
+def test_reservoir_bounds_samples_and_keeps_counts_exact(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void f(int n) {PD_1 __asm__ volatile(""); }
+    int main(void) { for (int i = 0; i < 20000; i++) f(i); return 0; }
+    """
+    [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))")).run({1: sample(1, reservoir=400)})
+    samples = record.samples[1]
+    assert row(record, 1)["calls"] == 20000
+    assert len(samples) == 400
+    assert samples.weight.tolist() == [50.0] * 400
+    assert (samples.call - 1).tolist() == samples.cells[:, 0].astype(int).tolist()
+    assert len(set(samples.call.tolist())) == 400
+    # The mean of 400 of 20,000 uniform places has a standard deviation of 290; the seed is fixed.
+    assert abs(samples.call.mean() - 10000) < 1200
+
+
+def test_period_scales_times_and_keeps_counts_exact(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void f(void) {PD_1 busy(20000); }
+    int main(void) {PD_2 for (int i = 0; i < 1000; i++) f(); return 0; }
+    """
+    )
+    [record] = build(source, probe(1), probe(2)).run({1: Entry(Mode.TIME, period=10), 2: TIME})
+    f, main = row(record, 1), row(record, 2)
+    assert (f["calls"], f["timed"]) == (1000, 100)
+    assert f["wall_ns"] >= 1000 * 20000
+    assert main["self_ns"] < 0.5 * main["wall_ns"]
+    assert record.edges.wall_ns[record.edges.callee == 1].sum() == pytest.approx(f["wall_ns"])
+
+
+def test_threads_are_summed_and_ended_ones_make_room(build: Build) -> None:
+    source = """
+    #include <pthread.h>
+    __attribute__((noinline)) void f(long n) {PD_1 __asm__ volatile(""); }
+    static void *work(void *n) {PD_2 for (long i = 0; i < 1000; i++) f(i); return n; }
+    int main(void) {
+        pthread_t threads[20];
+        for (int round = 0; round < 10; round++) {
+            for (int i = 0; i < 20; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 20; i++) pthread_join(threads[i], 0);
+        }
+        return 0;
+    }
+    """
+    [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"), probe(2)).run({1: sample(1, reservoir=50), 2: TIME})
+    assert edges(record) == {(0, 2): 200, (2, 1): 200000}
+    assert row(record, 2)["unfinished"] == 0
+    samples = record.samples[1]
+    assert 1 <= len(set(samples.thread.tolist())) <= 21
+    assert samples.weight.sum() == pytest.approx(200000)
+
+
+def test_allocations_are_counted_in_requested_bytes(build: Build) -> None:
+    source = """
+    #include <stdlib.h>
+    __attribute__((noinline)) void f(int n) {PD_1
+        void *p = malloc((size_t)n), *q = calloc(2, 8), *r = 0;
+        p = realloc(p, 100);
+        if (posix_memalign(&r, 64, 64)) abort();
+        free(p); free(q); free(r);
+    }
+    int main(void) { free(malloc(5)); for (int i = 1; i < 4; i++) f(i); return 0; }
+    """
+    [record] = build(source, probe(1), flags=("-fno-builtin",)).run({1: sample()})
+    assert record.samples[1].alloc_bytes.tolist() == [181.0, 182.0, 183.0]
+    assert record.samples[1].alloc_count.tolist() == [4.0] * 3
+    assert row(record, 1)["alloc_bytes"] == 546
+
+
+def test_own_malloc_has_allocations_absent(build: Build) -> None:
+    source = """
+    #include <stddef.h>
+    static char pool[1 << 20];
+    static size_t used;
+    void *malloc(size_t n) { void *p = pool + used; used += (n + 15) & ~15UL; return p; }
+    void free(void *p) { (void)p; }
+    void *calloc(size_t n, size_t m) { return malloc(n * m); }
+    void *realloc(void *p, size_t n) { (void)p; return malloc(n); }
+    __attribute__((noinline)) void f(void) {PD_1 free(malloc(3)); }
+    int main(void) { f(); return 0; }
+    """
+    [record] = build(source, probe(1), flags=("-fno-builtin",)).run({1: sample()})
+    assert np.isnan(record.samples[1].alloc_bytes).all()
+    assert np.isnan(row(record, 1)["alloc_count"])
+    assert row(record, 1)["lock_wait_ns"] == 0
+
+
+def test_waiting_for_and_holding_a_lock(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    #include <pthread.h>
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_barrier_t barrier;
+    __attribute__((noinline)) void holder(void) {PD_1
+        pthread_mutex_lock(&lock);
+        pthread_barrier_wait(&barrier);
+        busy(20000000);
+        pthread_mutex_unlock(&lock);
+    }
+    __attribute__((noinline)) void waiter(void) {PD_2 pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+    static void *other(void *n) { pthread_barrier_wait(&barrier); waiter(); return n; }
+    int main(void) {
+        pthread_t thread;
+        pthread_barrier_init(&barrier, 0, 2);
+        pthread_create(&thread, 0, other, 0);
+        holder();
+        return pthread_join(thread, 0);
+    }
+    """
+    )
+    [record] = build(source, probe(1), probe(2)).run({1: TIME, 2: TIME})
+    holder, waiter = row(record, 1), row(record, 2)
+    assert holder["lock_hold_ns"] >= 20e6
+    assert holder["lock_wait_ns"] == 0
+    assert 0 < waiter["lock_wait_ns"] <= waiter["wall_ns"]
+    assert waiter["lock_hold_ns"] < holder["lock_hold_ns"]
+
+
+def test_waiting_for_a_condition_is_not_holding_its_lock(build: Build) -> None:
+    source = """
+    #include <pthread.h>
+    #include <time.h>
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    int main(void) {PD_1
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 30000000;
+        if (until.tv_nsec >= 1000000000) { until.tv_nsec -= 1000000000; until.tv_sec++; }
+        pthread_mutex_lock(&lock);
+        while (!pthread_cond_timedwait(&never, &lock, &until)) { }
+        return pthread_mutex_unlock(&lock);
+    }
+    """
+    [record] = build(source, probe(1)).run({1: TIME})
+    assert row(record, 1)["lock_wait_ns"] >= 25e6
+    assert row(record, 1)["lock_hold_ns"] < 10e6
+
+
+def test_usage_of_flagged_calls(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    #include <sys/mman.h>
+    __attribute__((noinline)) void f(int n) {PD_1
+        volatile char *p = mmap(0, (size_t)n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise((void *)p, (size_t)n * 4096, MADV_NOHUGEPAGE);
+        for (int i = 0; i < n; i++) p[i * 4096L] = 1;
+        busy(2000000);
+        nanosleep(&(struct timespec){0, 5000000}, 0);
+    }
+    int main(void) { f(100); return 0; }
+    """
+    )
+    [record] = build(source, probe(1)).run({1: sample(detail=True)})
+    samples = record.samples[1]
+    assert 100 <= samples.page_faults[0] < 110
+    assert samples.switches[0] >= 1
+    assert 0.5e6 < samples.cpu_ns[0] < samples.wall_ns[0] - 4e6
+    assert row(record, 1)["flagged"] == 1
+
+
+def test_longjmp_drops_the_calls_it_leaves(build: Build) -> None:
+    source = """
+    #include <setjmp.h>
+    static jmp_buf back;
+    __attribute__((noinline)) void fails(int n) {PD_1 __asm__ volatile(""); if (n) longjmp(back, 1); }
+    __attribute__((noinline)) void parse(int n) {PD_2 fails(n); __asm__ volatile(""); }
+    __attribute__((noinline)) void step(int n) {PD_3 if (!setjmp(back)) parse(n); __asm__ volatile(""); }
+    int main(void) {PD_4 for (int i = 0; i < 1000; i++) step(i % 2); return 0; }
+    """
+    [record] = build(source, *(probe(number) for number in range(1, 5))).run(dict.fromkeys(range(1, 5), TIME))
+    assert edges(record) == {(0, 4): 1, (4, 3): 1000, (3, 2): 1000, (2, 1): 1000}
+    assert [row(record, number)["unfinished"] for number in range(1, 5)] == [500, 500, 0, 0]
+    assert [row(record, number)["timed"] for number in range(1, 5)] == [500, 500, 1000, 1]
+
+
+def test_longjmp_into_an_event_loop_does_not_pile_up(build: Build) -> None:
+    source = """
+    #include <setjmp.h>
+    static jmp_buf back;
+    __attribute__((noinline)) void fails(void) {PD_1 longjmp(back, 1); }
+    int main(void) {PD_2
+        volatile int i = 0;
+        setjmp(back);
+        while (i < 300000) { i = i + 1; fails(); }
+        return 0;
+    }
+    """
+    [record] = build(source, probe(1), probe(2)).run({1: TIME, 2: TIME})
+    assert edges(record) == {(0, 2): 1, (2, 1): 300000}
+    assert row(record, 1)["unfinished"] == 300000
+
+
+def test_exceptions_close_calls(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void thrower(int n) {PD_1 if (n % 2) throw n; __asm__ volatile(""); }
+    __attribute__((noinline)) void between(int n) {PD_2 thrower(n); __asm__ volatile(""); }
+    int main() {PD_3 int caught = 0; for (int i = 0; i < 100; i++) try { between(i); } catch (int) { caught++; } return caught != 50; }
+    """
+    [record] = build(source, probe(1), probe(2), probe(3), compiler="g++").run({1: TIME, 2: TIME, 3: TIME})
+    assert edges(record) == {(0, 3): 1, (3, 2): 100, (2, 1): 100}
+    assert [row(record, number)["timed"] for number in (1, 2, 3)] == [100, 100, 1]
+
+
+def test_dynamic_types_are_named(build: Build) -> None:
+    source = """
+    namespace shapes { struct Shape { virtual ~Shape() {} }; struct Circle : Shape {}; }
+    struct Square : shapes::Shape {};
+    __attribute__((noinline)) void f(shapes::Shape *shape) {PD_1 __asm__ volatile("" :: "r"(shape)); }
+    int main() { shapes::Circle c; Square s; f(&c); f(&s); f(&c); f(nullptr); return 0; }
+    """
+    [record] = build(source, probe(1, "pd_type(&pd_frame_, 0, (shape))"), compiler="g++").run({1: sample(1)})
+    samples = record.samples[1]
+    assert [record.types[pointer] for pointer in samples.cells[:3, 0].tolist()] == ["shapes::Circle", "Square", "shapes::Circle"]
+    assert samples.read[:, 0].tolist() == [True, True, True, False]
+
+
+def test_spans_of_containers(build: Build) -> None:
+    source = """
+    #include <vector>
+    __attribute__((noinline)) void f(const std::vector<int> &v) {PD_1 __asm__ volatile("" :: "r"(&v)); }
+    int main() { std::vector<int> v; for (int i = 0; i < 5; i++) { f(v); v.push_back(i); } return 0; }
+    """
+    [record] = build(source, probe(1, "pd_span(&pd_frame_, 0, &(v), 4UL, 1, 0UL, 8UL)"), compiler="g++").run({1: sample(1)})
+    assert record.samples[1].cells[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_files_named_by_strings(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void f(const char *path) {PD_1 __asm__ volatile("" :: "r"(path)); }
+    int main(int argc, char **argv) { f(argv[argc - 1]); f("/no/such/file"); f(0); return 0; }
+    """
+    program = build(source, probe(1, "pd_file(&pd_frame_, 0, (path))", "pd_depth(&pd_frame_, 1, (path))"))
+    data = program.folder / "data"
+    data.write_bytes(b"x" * 1234)
+    [record] = program.run({1: sample(2)}, str(data))
+    samples = record.samples[1]
+    assert samples.cells[0].tolist() == [1234, len(data.parts) - 1]
+    assert samples.cells[1, 1] == 3
+    assert samples.read.tolist() == [[True, True], [False, True], [False, False]]
+
+
+WILD = """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+struct node { long value; struct node *next; };
+__attribute__((noinline)) void f(struct node *p) {PD_1 __asm__ volatile("" :: "r"(p)); }
+"""
+WILD_PROBE = probe(1, "pd_field(&pd_frame_, 0, (p), PD_I64, 2, 8UL, 0UL)", "pd_text(&pd_frame_, 1, (p))")
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_wild_pointers_give_absent_cells(build: Build, blocked: bool) -> None:
+    source = (
+        WILD
+        + """
+    int main(int argc, char **argv) {
+        struct node last = {42, 0}, wild = {1, (struct node *)0x10}, good = {1, &last}, odd = {1, (struct node *)((char *)&last + 1)};
+        sigset_t all;
+        sigfillset(&all);
+        if (argc > 1) sigprocmask(SIG_BLOCK, &all, 0);
+        char *edge = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(edge + 4096, 4096);
+        strcpy(edge + 4090, "abcde");
+        f(&good); f(&wild); f((struct node *)0x8000000000000000UL); f((struct node *)-16L); f(&odd); f((struct node *)(edge + 4090));
+        return 0;
+    }
+    """
+    )
+    [record] = build(source, WILD_PROBE).run({1: sample(2)}, *(["blocked"] if blocked else []))
+    samples = record.samples[1]
+    assert samples.read[:, 0].tolist() == [True, False, False, False, True, False]
+    assert samples.cells[0, 0] == 42
+    assert (samples.read[5, 1], samples.cells[5, 1]) == (True, 5)
+
+
+def test_own_fault_handler_gets_its_own_faults(build: Build) -> None:
+    source = (
+        WILD
+        + """
+    #include <setjmp.h>
+    static sigjmp_buf back;
+    static volatile int caught;
+    static void handler(int number, siginfo_t *info, void *context) {
+        (void)context;
+        caught += number == SIGSEGV && info->si_addr == (void *)0x40;
+        siglongjmp(back, 1);
+    }
+    int main(void) {
+        struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, seen;
+        struct node wild = {1, (struct node *)0x10};
+        sigaction(SIGSEGV, &action, 0);
+        sigaction(SIGSEGV, 0, &seen);
+        if (seen.sa_sigaction != handler || !(seen.sa_flags & SA_SIGINFO)) return 1;
+        for (int i = 0; i < 3; i++) {
+            f(&wild);
+            if (!sigsetjmp(back, 1)) *(volatile int *)0x40 = 1;
+        }
+        if (signal(SIGSEGV, SIG_DFL) != (void (*)(int))handler) return 2;
+        return caught == 3 ? 0 : 3;
+    }
+    """
+    )
+    [record] = build(source, WILD_PROBE).run({1: sample(2)})
+    assert record.samples[1].read[:, 0].tolist() == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("how", "number"),
+    [("*(volatile int *)0x40 = 1;", signal.SIGSEGV), ("raise(SIGSEGV);", signal.SIGSEGV), ("abort();", signal.SIGABRT)],
+)
+def test_a_crash_ends_the_process_as_it_would_without_probes(build: Build, how: str, number: int) -> None:
+    source = WILD + "int main(void) { struct node last = {1, 0}, good = {1, &last}; f(&good); f(&good); " + how + " return 0; }"
+    [record] = build(source, WILD_PROBE).run({1: sample(2)}, status=-number)
+    assert not record.complete
+    assert len(record.samples[1]) == 2
+
+
+def test_killed_process_keeps_what_it_recorded(build: Build) -> None:
+    source = """
+    #include <stdio.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(int n) {PD_1 __asm__ volatile(""); }
+    int main(void) {PD_2 for (int i = 0; i < 500; i++) f(i); puts("ready"); fflush(stdout); for (;;) pause(); }
+    """
+    program = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"), probe(2))
+    with subprocess.Popen([program.path], env=program.environment({1: sample(1), 2: TIME}), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+    [record] = program.recordings()
+    assert not record.complete
+    assert record.samples[1].cells[:, 0].tolist() == list(range(500))
+    assert row(record, 1)["calls"] == 500
+    assert row(record, 2)["unfinished"] == 1
+    assert 0.01 < record.ns_per_tick < 100
+
+
+@pytest.mark.parametrize(("how", "unfinished"), [("exit(0);", 2), ("_exit(0);", 2), ("pthread_exit(0);", 2), ("return 0;", 0)])
+def test_open_calls_are_closed_at_exit(build: Build, how: str, unfinished: int) -> None:
+    source = (
+        BUSY
+        + """
+    #include <pthread.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    __attribute__((noinline)) int deep(void) {PD_1 busy(5000000); """
+        + how
+        + """ }
+    int main(void) {PD_2 deep(); __asm__ volatile(""); return 0; }
+    """
+    )
+    [record] = build(source, probe(1), probe(2)).run({1: TIME, 2: sample()})
+    assert record.complete
+    assert sum(row(record, number)["unfinished"] for number in (1, 2)) == unfinished
+    assert row(record, 2)["wall_ns"] >= row(record, 1)["wall_ns"] >= 5e6
+    assert len(record.samples[2]) == 1
+
+
+def test_fork_gives_the_child_its_own_recording(build: Build) -> None:
+    source = """
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+    int main(void) {PD_2
+        for (int i = 0; i < 10; i++) f();
+        pid_t child = fork();
+        if (!child) { for (int i = 0; i < 7; i++) f(); _exit(0); }
+        waitpid(child, 0, 0);
+        child = vfork();
+        if (!child) { f(); execl("/bin/true", "true", (char *)0); _exit(1); }
+        waitpid(child, 0, 0);
+        for (int i = 0; i < 5; i++) f();
+        return 0;
+    }
+    """
+    records = build(source, probe(1), probe(2)).run({1: TIME, 2: TIME})
+    parent, child = sorted(records, key=lambda record: -row(record, 1)["calls"])
+    assert child.parent_pid == parent.pid
+    assert child.complete
+    assert parent.complete
+    assert edges(child) == {(0, 1): 7}
+    assert edges(parent) == {(0, 2): 1, (2, 1): 16}
+    assert row(parent, 2)["unfinished"] == 0
+
+
+def test_probed_plugin_and_program_share_one_recording(build: Build, tmp_path: Path) -> None:
+    plugin = '__attribute__((visibility("default"))) void work(void) {PD_1 __asm__ volatile(""); }'
+    build(plugin, probe(1), flags=("-shared", "-fPIC"), name="plugin.so")
+    source = """
+    #include <dlfcn.h>
+    int main(int argc, char **argv) {PD_2
+        for (int i = 0; i < 3; i++) {
+            void *plugin = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+            void (*work)(void) = (void (*)(void))dlsym(plugin, "work");
+            work();
+            dlclose(plugin);
+        }
+        return 0;
+    }
+    """
+    [record] = build(source, probe(2), flags=("-ldl",)).run({1: TIME, 2: TIME}, str(tmp_path / "plugin.so"))
+    assert edges(record) == {(0, 2): 1, (2, 1): 3}
+
+
+def test_plugin_of_an_unprobed_program(build: Build, tmp_path: Path, library: Path) -> None:
+    plugin = """
+    #include <stdlib.h>
+    void work(void) {PD_1 free(malloc(9)); }
+    """
+    build(plugin, probe(1), flags=("-shared", "-fPIC"), name="plugin.so")
+    host = tmp_path / "host.c"
+    host.write_text(
+        """
+    #include <dlfcn.h>
+    int main(int argc, char **argv) {
+        for (int i = 0; i < 3; i++) {
+            void *plugin = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+            ((void (*)(void))dlsym(plugin, "work"))();
+            dlclose(plugin);
+        }
+        return 0;
+    }
+    """
+    )
+    subprocess.run(["gcc", host, "-o", tmp_path / "host", "-ldl"], check=True)
+    [record] = Program(tmp_path / "host", library, tmp_path).run({1: sample()}, str(tmp_path / "plugin.so"))
+    assert record.complete
+    assert row(record, 1)["calls"] == 3
+    assert np.isnan(row(record, 1)["alloc_bytes"])
+
+
+def test_signal_handlers_that_call_probed_functions(build: Build) -> None:
+    source = """
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <sys/time.h>
+    static volatile long handled;
+    __attribute__((noinline)) void in_handler(void) {PD_1 __asm__ volatile(""); }
+    static void handler(int number) { (void)number; in_handler(); handled++; }
+    __attribute__((noinline)) void f(void) {PD_2 __asm__ volatile(""); }
+    int main(int argc, char **argv) {PD_3
+        stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+        struct sigaction action = {.sa_handler = handler, .sa_flags = argc > 1 ? SA_ONSTACK : 0};
+        struct itimerval every = {{0, 100}, {0, 100}};
+        (void)argv;
+        sigaltstack(&stack, 0);
+        sigaction(SIGALRM, &action, 0);
+        setitimer(ITIMER_REAL, &every, 0);
+        long calls = 0;
+        while (handled < 300) { f(); calls++; }
+        every = (struct itimerval){{0, 0}, {0, 0}};
+        setitimer(ITIMER_REAL, &every, 0);
+        return handled < 300;
+    }
+    """
+    program = build(source, probe(1), probe(2), probe(3))
+    for arguments in ([], ["alternate"]):
+        for old in (program.folder / "out").glob("*"):
+            old.unlink()
+        [record] = program.run({1: sample(), 2: sample(reservoir=100), 3: TIME}, *arguments)
+        assert row(record, 1)["calls"] >= 300
+        assert [row(record, number)["unfinished"] for number in (1, 2, 3)] == [0, 0, 0]
+        assert row(record, 3)["timed"] == 1
+
+
+def test_full_disk_stops_recording_and_not_the_program(build: Build) -> None:
+    source = """
+    #include <stdio.h>
+    __attribute__((noinline)) void f(int n) {PD_1 __asm__ volatile(""); }
+    int main(void) { for (int i = 0; i < 100000; i++) f(i); puts("done"); return 0; }
+    """
+    program = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"))
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+
+    [record] = program.run({1: sample(1, reservoir=100000)}, preexec_fn=limit)
+    assert not record.complete
+    assert 100 < len(record.samples[1]) < 4000
+    assert (record.samples[1].cells[:, 0] + 1).tolist() == record.samples[1].call.tolist()
+
+
+def test_unwritable_folder_leaves_the_program_alone(build: Build) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3))
+    environment = program.environment({1: TIME, 2: TIME, 3: TIME}) | {"PERFDIFF_OUT": "/no/such/folder"}
+    assert subprocess.run([program.path], env=environment, check=False).returncode == 0
+
+
+def test_closed_descriptors_are_never_confused_with_ours(build: Build) -> None:
+    source = """
+    #include <fcntl.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(int n) {PD_1 __asm__ volatile(""); }
+    int main(int argc, char **argv) {
+        for (int file = 3; file < 64; file++) close(file);
+        for (int file = 3; file < 64; file++) if (open(argv[argc - 1], O_RDWR | O_CREAT, 0600) < 0) return 1;
+        for (int i = 0; i < 5000; i++) f(i);
+        return 0;
+    }
+    """
+    program = build(source, probe(1, "pd_signed(&pd_frame_, 0, (long long)(n))"))
+    [record] = program.run({1: sample(1, reservoir=5000)}, str(program.folder / "untouched"))
+    assert len(record.samples[1]) == 5000
+    assert (program.folder / "untouched").stat().st_size == 0
+
+
+def test_constructors_are_recorded(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+    __attribute__((constructor)) static void early(void) { f(); }
+    __attribute__((destructor)) static void late(void) { f(); }
+    int main(void) { return 0; }
+    """
+    [record] = build(source, probe(1)).run({1: TIME})
+    assert row(record, 1)["calls"] == 2
+
+
+def test_static_link_records_without_interposing(build: Build) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3), flags=("-static",))
+    [record] = program.run({1: TIME, 2: TIME, 3: TIME})
+    assert edges(record) == {(0, 3): 1, (3, 2): 10, (2, 1): 45}
+    assert np.isnan(row(record, 1)["alloc_bytes"])
+
+
+def test_inlined_functions_nest(build: Build) -> None:
+    source = """
+    static inline __attribute__((always_inline)) int inner(int n) {PD_1 __asm__ volatile(""); return n; }
+    static inline __attribute__((always_inline)) int middle(int n) {PD_2 char pad[64]; __asm__ volatile("" :: "r"(pad)); return inner(n); }
+    int main(void) {PD_3 int s = 0; for (int i = 0; i < 50; i++) s += middle(i) + inner(i); return s == 0; }
+    """
+    [record] = build(source, probe(1), probe(2), probe(3)).run({1: TIME, 2: TIME, 3: TIME})
+    assert edges(record) == {(0, 3): 1, (3, 2): 50, (3, 1): 50, (2, 1): 50}
+    assert [row(record, number)["unfinished"] for number in (1, 2, 3)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [
+        ("gcc", ("-std=c89", "-pedantic", "-Wextra", "-O0")),
+        ("gcc", ("-std=c17", "-pedantic", "-Wextra", "-Wconversion", "-Wshadow", "-flto")),
+        ("g++", ("-std=c++98", "-pedantic", "-Wextra", "-Wold-style-cast")),
+        ("g++", ("-std=c++20", "-pedantic", "-Wextra", "-Wold-style-cast", "-Wuseless-cast")),
+        ("clang", ("-std=c89", "-pedantic", "-Weverything")),
+        ("clang++", ("-std=c++20", "-pedantic", "-Weverything", "-Wno-c++98-compat", "-Wno-missing-prototypes")),
+    ],
+)
+def test_header_compiles_in_every_dialect(build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+    source = """
+    static int f(int n) {PD_1 if (PD_B_1_0 (n > 1) ? 1 : 0)) return 2; return n; }
+    int main(void) { return f(0); }
+    """
+    readers = (
+        "pd_signed(&pd_frame_, 0, (long long)(n))",
+        "pd_floating(&pd_frame_, 1, (double)(n))",
+        "pd_field(&pd_frame_, 2, &(n), PD_I32, 1, 0UL)",
+    )
+    branch = "#define PD_B_1_0 pd_branch(&pd_frame_, 3, 0,\n"
+    [record] = build(source, probe(1, *readers), branch, flags=flags, compiler=compiler).run({1: sample(3, 1)})
+    assert record.samples[1].cells.tolist() == [[0, 0, 0, 1, 0]]
+
+
+def test_runtime_is_clean_under_sanitizers(library: Path, tmp_path: Path) -> None:
+    header = tmp_path / "probes.h"
+    header.write_text('#include "perfdiff_probe.h"\n' + probe(1, *(f"pd_text(&pd_frame_, {cell}, (s))" for cell in range(70))) + probe(2))
+    program = tmp_path / "program.c"
+    program.write_text(
+        """
+    #include <pthread.h>
+    #include <setjmp.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    static __thread jmp_buf back;
+    __attribute__((noinline)) void f(const char *s) {PD_1 free(malloc(4)); if (!s[1]) longjmp(back, 1); }
+    __attribute__((noinline)) void g(int n) {PD_2 if (n) g(n - 1); else f(n % 2 ? "ab" : "a"); __asm__ volatile(""); }
+    static void *work(void *n) { for (int i = 0; i < 300; i++) if (!setjmp(back)) g(i % 20); return n; }
+    int main(void) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        if (!fork()) { work(0); exit(0); }
+        work(0);
+        return 0;
+    }
+    """
+    )
+    sources = sorted(runtime_library.SOURCES.glob("*.c"))
+    sanitize = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GNU_SOURCE", "-DPD_STATIC", "-pthread")
+    command = ["gcc", "-std=gnu11", *sanitize, "-I", library, *sources, "-include", header, program, "-o", tmp_path / "program"]
+    subprocess.run(command, check=True)
+    records = Program(tmp_path / "program", library, tmp_path).run({1: sample(70, reservoir=40), 2: sample(reservoir=40)})
+    assert [row(record, 1)["calls"] for record in sorted(records, key=lambda record: -len(record.samples[1]))] == [1500, 300]
+
+
+def test_failing_compiler_is_reported(tmp_path: Path) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\n[ $1 = --version ] && exit 0\necho broken >&2\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(BuildError, match="exited 3") as failure:
+        runtime_library.build(str(broken), tmp_path / "cache")
+    assert failure.value.slug == "runtime-build-failed"
+    assert failure.value.detail == "broken\n"
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_missing_compiler_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="cannot be run") as failure:
+        runtime_library.build("no-such-compiler", tmp_path)
+    assert failure.value.slug == "compiler-not-found"
+
+
+def test_runtime_is_built_once(library: Path) -> None:
+    before = (library / "libperfdiff.so").stat().st_mtime_ns
+    assert runtime_library.build("g++", library.parent) == library
+    assert (library / "libperfdiff.so").stat().st_mtime_ns == before
+    assert {path.name for path in library.iterdir()} == {"perfdiff_probe.h", "libperfdiff.so", "libperfdiff.a"}
