@@ -95,8 +95,9 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
     weights = np.zeros(len(rows))
     for _, group in groupby(scopes, key=lambda scope: scope.conditions):
         modes = list(group)
-        for scope, index in zip(modes, _members(modes, rows), strict=True):
-            within = sum(len(each) for each in _members(modes, rows))
+        members = _members(modes, rows)
+        within = sum(len(index) for index in members)
+        for scope, index in zip(modes, members, strict=True):
             if len(index) == 0:
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
@@ -129,10 +130,15 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
 
 
 def _members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
-    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to."""
+    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
+
+    Rows that lack a feature of the terms belong to none.
+    """
     meets = np.ones(len(rows), dtype=bool)
     for condition in modes[0].conditions:
         meets &= condition.holds(rows.columns[condition.feature])
+    for name in {name for mode in modes for term in mode.terms for name, _ in term.factors}:
+        meets &= np.isfinite(rows.columns[name])
     index = np.flatnonzero(meets)
     if len(modes) == 1 or not len(index):
         return [index, *[index[:0]] * (len(modes) - 1)]

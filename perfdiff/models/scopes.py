@@ -29,6 +29,7 @@ _LABELS = 16
 _BORDERS = 15  # quantiles tried as borders of a numeric feature
 _DISTINCT = 12  # a border needs this many distinct values, else a shape over the values says the same
 _RANKED_FEATURES = 6  # features, by screening order, beside the pilot's terms when splits are ranked
+_RIDGE = 1e-10  # keeps constant or collinear columns of a side solvable
 _PLAINNESS = 1.02  # a plainer split wins unless another leaves 2 % less
 
 
@@ -89,7 +90,8 @@ def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: T
     if not splits:
         return None
     ranked = _ranked(rows, setting, whole, splits)
-    left = np.array([_left(ranked, split.holds) for split in splits])
+    total = ranked.T @ ranked
+    left = np.array([_left(ranked, total, split.holds) for split in splits])
     best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
     sides = [decide(rows.rows(which), setting.rows(which), tolerance) for which in (best.holds, ~best.holds)]
     misfit = sum(side.misfit for side in sides)
@@ -177,12 +179,14 @@ def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Sp
     return np.asarray(columns / np.maximum(np.sqrt((columns**2).sum(axis=0)), 1e-300))
 
 
-def _left(columns: Floats, holds: npt.NDArray[np.bool_]) -> float:
-    """Return the sum of squares left by a regression of the last column on the others, apart where `holds` and elsewhere."""
-    inner = columns[holds].T @ columns[holds]
-    outer = columns.T @ columns - inner
-    total = 0.0
-    for gram in (inner, outer):
-        ridge = gram[:-1, :-1] + 1e-10 * np.eye(len(gram) - 1)
-        total += max(float(gram[-1, -1] - gram[-1, :-1] @ np.linalg.solve(ridge, gram[:-1, -1])), 0.0)
-    return total
+def _left(columns: Floats, total: Floats, holds: npt.NDArray[np.bool_]) -> float:
+    """Return the sum of squares left by regressions of the last column on the others, apart where `holds` and elsewhere.
+
+    `total` is the Gram matrix of all rows.
+    """
+    held = columns[holds]
+    inner = held.T @ held
+    sides = np.stack([inner, total - inner])
+    target = sides[:, :-1, -1]
+    solution = np.linalg.solve(sides[:, :-1, :-1] + _RIDGE * np.eye(len(total) - 1), target[..., None])[..., 0]
+    return float(np.maximum(sides[:, -1, -1] - (solution * target).sum(axis=1), 0.0).sum())

@@ -1,0 +1,243 @@
+"""Annotations learnt from simulated calls with known truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sampled import noisy, strangers, table
+
+from perfdiff.models.annotation import CostClass, coefficients, design, term_names
+from perfdiff.models.fitting import fit, refit
+from perfdiff.records.schema import Floats, Origin
+
+TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
+    CostClass.CONSTANT: lambda x: np.full(len(x), 1000.0),
+    CostClass.LOGARITHMIC: lambda x: 200 + 300 * np.log2(x),
+    CostClass.LINEAR: lambda x: 400 + 12 * x,
+    CostClass.N_LOG_N: lambda x: 400 + 6 * x * np.log2(x),
+    CostClass.QUADRATIC: lambda x: 400 + 100 * x + 2 * x**2,
+    CostClass.CUBIC: lambda x: 400 + 0.5 * x**3,
+}
+
+
+def few_large(rng: np.random.Generator, n: int) -> Floats:
+    return np.where(rng.random(n) < 0.98, rng.integers(1, 10, n), np.floor(10 ** rng.uniform(2, 4.5, n)))
+
+
+SIZES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "uniform": lambda rng, n: rng.integers(1, 1000, n).astype(np.float64),
+    "log-uniform": lambda rng, n: np.floor(10 ** rng.uniform(0, 4, n)),
+    "four points": lambda rng, n: rng.choice([1000.0, 3000.0, 10000.0, 30000.0], n),
+    "few large": few_large,
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", [0.05, 0.10])
+@pytest.mark.parametrize("kind", TRUTHS)
+def test_class_is_recovered_at_1000_calls_whatever_the_sizes(kind: CostClass, noise: float) -> None:
+    found = Counter()
+    for seed in range(36):
+        rng = np.random.default_rng(seed)
+        x = list(SIZES.values())[seed % len(SIZES)](rng, 1000)
+        found[fit(table({"n": x} | strangers(rng, 1000, 5), noisy(rng, TRUTHS[kind](x), noise)), "wall_ns", seed=1).cost_class] += 1
+    assert found[kind] >= 35, found  # at least 97 %
+
+
+@pytest.mark.statistical
+def test_noisy_constants_stay_constant() -> None:
+    noises: list[Callable[[np.random.Generator, int], Floats]] = [
+        lambda rng, n: noisy(rng, np.ones(n), 0.05),
+        lambda rng, n: noisy(rng, np.ones(n), 0.20, 0.08),
+        lambda rng, n: np.exp(0.3 * rng.standard_normal(n)),
+        lambda rng, n: 0.2 + rng.exponential(1.0, n),
+        lambda rng, n: np.round(20 * (1 + 0.05 * rng.standard_normal(n))) / 20,  # a coarse clock
+    ]
+    found = Counter()
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = (100, 400, 1000)[seed % 3]
+        columns = strangers(rng, n, 8) | {"flag": rng.integers(0, 2, n) + 0.0, "mode": rng.integers(0, 5, n) + 0.0}
+        calls = table(columns, 1000 * noises[seed % len(noises)](rng, n), labels={"flag": {0: "false", 1: "true"}, "mode": {}})
+        annotation = fit(calls, "wall_ns", seed=1)
+        found[annotation.cost_class, len(annotation.scopes)] += 1
+    assert found[CostClass.CONSTANT, 1] >= 198, found
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [CostClass.CONSTANT, CostClass.LINEAR, CostClass.QUADRATIC])
+def test_class_is_recovered_from_four_points_of_five_runs_of_one_call(kind: CostClass) -> None:
+    found = Counter()
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        point = np.repeat(np.arange(4), 5)
+        x = np.array([1000.0, 3000.0, 10000.0, 30000.0])[point]
+        calls = table(
+            {"n": x, "length": 2 * x + 1},
+            noisy(rng, TRUTHS[kind](x), 0.10, 0.05),
+            run=np.arange(20),
+            point=point,
+            origins={"n": Origin.WORKLOAD},
+        )
+        found[fit(calls, "wall_ns", seed=1).cost_class] += 1
+    assert found[kind] >= 97, found
+
+
+@pytest.mark.statistical
+def test_slow_runs_do_not_make_a_constant_grow() -> None:
+    found = Counter()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        run = np.repeat(np.arange(20), 50)
+        point = run // 5
+        x = np.array([1000.0, 3000.0, 10000.0, 30000.0])[point]
+        slow = 1 + 0.1 * np.abs(rng.standard_normal(20))
+        calls = table(
+            {"n": x, "call": np.arange(1000) % 50 + 0.0}, noisy(rng, 1000 * slow[run]), run=run, point=point, origins={"n": Origin.WORKLOAD}
+        )
+        found[fit(calls, "wall_ns", seed=1).cost_class] += 1
+    assert found[CostClass.CONSTANT] >= 39, found
+
+
+def test_slope_is_found_under_additive_exponential_noise() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 1000, 1000) + 0.0
+    annotation = fit(table({"n": x} | strangers(rng, 1000), 500 + 20 * x + rng.exponential(3000, 1000)), "wall_ns", seed=1)
+    assert annotation.cost_class is CostClass.LINEAR
+    assert annotation.scopes[0].terms[1].coefficient == pytest.approx(20, rel=0.05)
+
+
+def test_coefficients_ignore_preempted_calls() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 2000) + 0.0
+    annotation = fit(table({"n": x}, noisy(rng, 400 + 12 * x, 0.10, 0.05)), "wall_ns", seed=1)
+    assert annotation.predict({"n": np.array([10.0, 1000.0])}) == pytest.approx([520, 12400], rel=0.03)
+    assert 0.02 < annotation.scopes[0].trimmed < 0.10
+
+
+def test_slight_curvature_is_still_linear() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 1000) + 0.0
+    assert fit(table({"n": x}, noisy(rng, 20 * x + 0.005 * x**2)), "wall_ns", seed=1).cost_class is CostClass.LINEAR
+
+
+def test_two_sizes_give_a_line_at_most() -> None:
+    rng = np.random.default_rng(1)
+    x = np.repeat([100.0, 200.0], 20)
+    annotation = fit(table({"n": x}, noisy(rng, x**2)), "wall_ns", seed=1)
+    assert annotation.cost_class is CostClass.LINEAR
+
+
+def test_exact_counts_give_exact_coefficients() -> None:
+    rng = np.random.default_rng(1)
+    x, m = rng.integers(0, 1000, 500) + 0.0, rng.integers(0, 50, 500) + 0.0
+    annotation = fit(table({"n": x, "m": m}, 16 * x + 24 * m + 8, metric="alloc_bytes"), "alloc_bytes", seed=1)
+    assert annotation.scopes[0].terms[0].coefficient == pytest.approx(8)
+    assert {term.factors: pytest.approx(term.coefficient) for term in annotation.scopes[0].terms[1:]} == {
+        (("n", "x"),): 16,
+        (("m", "x"),): 24,
+    }
+    assert annotation.cv_r2 == pytest.approx(1.0)
+
+
+def test_rare_allocations_count_in_the_mean() -> None:
+    cost = np.where(np.arange(1000) % 10 == 0, 64.0, 0.0)
+    annotation = fit(table({"n": np.arange(1000.0) % 7}, cost, metric="alloc_bytes"), "alloc_bytes", seed=1)
+    assert annotation.predict({"n": np.zeros(1)}) == pytest.approx([6.4])
+
+
+def test_product_of_two_sizes_is_found() -> None:
+    rng = np.random.default_rng(1)
+    x, m = rng.integers(1, 1000, 1000) + 0.0, rng.integers(1, 500, 1000) + 0.0
+    annotation = fit(table({"n": x, "m": m} | strangers(rng, 1000), noisy(rng, 300 + 2 * x * m)), "wall_ns", seed=1)
+    assert term_names(annotation) == ("1", "n*m")
+    assert fit(table({"n": x, "m": m}, noisy(rng, 300 + 9 * x * np.log2(m))), "wall_ns", seed=1).cost_class is CostClass.N_LOG_N
+
+
+def test_correlated_twin_is_listed_beside_the_plainest_member() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 1000) + 0.0
+    columns = {"list->size": x + rng.integers(0, 9, 1000), "n": x, "end - begin": 2 * x + 1, "squared": x**2}
+    origins = {"list->size": Origin.FIELD, "end - begin": Origin.DERIVED, "squared": Origin.DERIVED}
+    annotation = fit(table(columns, noisy(rng, 400 + 12 * x), origins=origins), "wall_ns", seed=1)
+    assert annotation.features == ("n",)
+    assert annotation.twins == {"n": ("list->size", "end - begin", "squared")}
+
+
+def test_workload_parameter_names_the_class_unless_a_twin_varies_within_a_point() -> None:
+    rng = np.random.default_rng(1)
+    point = np.repeat(np.arange(4), 100)
+    n = np.array([1000.0, 3000.0, 10000.0, 30000.0])[point]
+    for length, named, other in ((2 * n + 1, "n", "length"), (n * rng.uniform(0.9, 1.1, 400), "length", "n")):
+        calls = table({"length": length, "n": n}, noisy(rng, 400 + 3 * n), point=point, origins={"n": Origin.WORKLOAD})
+        annotation = fit(calls, "wall_ns", seed=1)
+        assert annotation.twins == {named: (other,)}
+
+
+def test_workload_parameters_join_by_point() -> None:
+    rng = np.random.default_rng(1)
+    point = np.repeat(np.arange(4), 50)
+    n = np.array([1000.0, 3000.0, 10000.0, 30000.0])
+    points = {i: {"n": value, "kind": "sorted"} for i, value in enumerate(n)}
+    annotation = fit(table({}, noisy(rng, 12 * n[point]), point=point), "wall_ns", seed=1, points=points)
+    assert annotation.features == ("n",)
+    assert annotation.cost_class is CostClass.LINEAR
+
+
+def test_same_table_gives_the_same_annotation() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 3000) + 0.0
+    calls = table({"n": x} | strangers(rng, 3000), noisy(rng, 400 + 12 * x))
+    assert fit(calls, "wall_ns", seed=1) == fit(calls, "wall_ns", seed=1)
+
+
+def test_refit_keeps_the_structure_and_finds_new_coefficients() -> None:
+    rng = np.random.default_rng(1)
+    x, flag = rng.integers(1, 1000, 1000) + 0.0, (rng.random(1000) < 0.3) + 0.0
+    base = fit(table({"n": x, "flag": flag}, noisy(rng, np.where(flag > 0, 9000, 400 + 12 * x))), "wall_ns", seed=1)
+    calls = table({"n": x, "flag": flag}, noisy(rng, np.where(flag > 0, 9000, 400 + 60 * x)))
+    head = refit(base, calls, "wall_ns")
+    assert term_names(head) == term_names(base)
+    assert coefficients(head) == pytest.approx([9000, 400, 60], rel=0.05)
+
+
+def test_refit_leaves_rows_without_the_feature_aside() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 500) + 0.0
+    base = fit(table({"n": x}, noisy(rng, 400 + 12 * x)), "wall_ns", seed=1)
+    head = refit(base, table({"n": np.where(np.arange(500) < 50, np.nan, x)}, noisy(rng, 400 + 12 * x)), "wall_ns")
+    assert head.scopes[0].n == 450
+    assert head.scopes[0].share == pytest.approx(0.9)
+
+
+def test_quality_is_held_out_by_run() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 1000, 1000) + 0.0
+    annotation = fit(table({"n": x}, noisy(rng, 400 + 12 * x, 0.02, 0.0)), "wall_ns", seed=1)
+    assert annotation.cv_r2 >= 0.9866  # Freud §5
+    assert annotation.cv_r2 <= annotation.r2
+
+
+def test_design_times_coefficients_is_the_prediction() -> None:
+    rng = np.random.default_rng(1)
+    x, flag = rng.integers(1, 1000, 1000) + 0.0, (rng.random(1000) < 0.3) + 0.0
+    annotation = fit(table({"n": x, "flag": flag}, noisy(rng, np.where(flag > 0, 9000, 400 + 12 * x))), "wall_ns", seed=1)
+    values = {"n": np.array([0.0, 500.0]), "flag": np.array([1.0, 0.0])}
+    assert design(annotation, values).tolist() == [[1, 0, 0], [0, 1, 500]]
+    assert annotation.predict(values) == pytest.approx([9000, 6400], rel=0.03)
+
+
+@pytest.mark.parametrize("cost", [[0.0] * 50, [5.0], [1.0, 2.0], [-3.0, -2.0, 1.0] * 20, [1e18] * 10 + [1.0] * 10])
+def test_odd_costs_are_fitted_without_complaint(cost: list[float]) -> None:
+    x = np.linspace(0, 1e300, len(cost))
+    annotation = fit(table({"n": x, "m": np.full(len(cost), np.nan)}, np.array(cost)), "wall_ns", seed=1)
+    assert annotation.n == len(cost)
+    assert np.isfinite(annotation.predict({"n": x})).all()
+
+
+def test_missing_metric_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no record with wall_ns"):
+        fit(table({"n": np.arange(3.0)}, np.full(3, np.nan)), "wall_ns", seed=1)
