@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.comparison import Comparison, as_ratio, columns, tested
-from perfdiff.analysis.diagnosis import diagnose
+from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, columns, tested
+from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, judge
 from perfdiff.analysis.ledger import open_ledger
-from perfdiff.analysis.shift import describe
-from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, study
+from perfdiff.analysis.shift import Shift, describe
+from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study
 from perfdiff.analysis.verdict import ALLOCATION, Case, Decision, Spot, chain, clearly_slower, decide, headline, victims, whole
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, SampleTable, Side
@@ -96,7 +96,7 @@ def _functions(cases: Sequence[Case], q_values: Mapping[tuple[int, str], float],
     for case in cases:
         function, decision = case.info.id, decisions[case.info.id]
         is_guilty = function in guilty
-        causes = diagnose(case.info, case.study, metrics[function], case.attribution, case.ledger) if is_guilty else ()
+        causes = diagnose(Patient(case.study, metrics[function], case.attribution, case.ledger, decision.heavier)) if is_guilty else ()
         extra = case.guilt.total_ns if case.guilt is not None and function not in harmed else 0.0
         found.append(
             FunctionFinding(
@@ -141,29 +141,39 @@ def _metrics(
     tables = both_tables(case.info.id, samples)
     found: dict[str, MetricFinding] = {}
     spots: dict[str, Spot] = {}
+    shifts: dict[str, Shift] = {}
     if tables is None:
         return found, spots
     for metric, comparison in case.study.comparisons.items():
         differs = case.judgements[metric].direction is not Direction.NONE and decision.verdict is not Verdict.UNCHANGED
         finding = _finding(case, comparison, q_values[case.info.id, metric])
-        if metric in LEARNT or (differs and metric in ALLOCATION):
-            annotation = comparison.base or learn(tables[0], metric, case.info.name, case.config)
-            shift = describe(annotation, *tables, differs=differs, config=case.config)
-            finding = replace(
-                finding,
-                base=shift.base,
-                head=shift.head,
-                feature=shift.feature,
-                coefficients=shift.coefficients,
-                predictions=shift.predictions,
-                crosses=shift.crosses,
-                class_changed=shift.class_changed,
+        own = found.get("self_ns")
+        if metric == "wall_ns" and own is not None and own.base is not None and own.head is not None and same_cost(tables):
+            finding = _with_shift(
+                finding, replace(shifts["self_ns"], base=replace(own.base, metric=metric), head=replace(own.head, metric=metric))
             )
+        elif metric in LEARNT or (differs and metric in ALLOCATION):
+            annotation = comparison.base or learn(tables[0], metric, case.info.name, case.config)
+            shifts[metric] = describe(annotation, *tables, differs=differs, config=case.config)
+            finding = _with_shift(finding, shifts[metric])
         found[metric] = finding
         spot = _spot(comparison, finding, tables[0])
         if spot is not None:
             spots[metric] = spot
     return found, spots
+
+
+def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
+    return replace(
+        finding,
+        base=shift.base,
+        head=shift.head,
+        feature=shift.feature,
+        coefficients=shift.coefficients,
+        predictions=shift.predictions,
+        crosses=shift.crosses,
+        class_changed=shift.class_changed,
+    )
 
 
 def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
@@ -185,13 +195,14 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
 
 
 def _spot(comparison: Comparison, finding: MetricFinding, base: SampleTable) -> Spot | None:
-    if comparison.worst is None:
+    if comparison.worst is None or comparison.worst.name == MEAN:
         return None
     rows = comparison.worst.stratum.base
+    name = comparison.worst.name if comparison.worst.stratum.narrows else ""
     cost = base.metrics[comparison.metric][rows]
     column = columns(base).get(finding.feature) if finding.feature else None
     x = float(np.nanmedian(column[rows])) if column is not None and np.isfinite(column[rows]).any() else None
-    return Spot(float(np.nanmedian(cost)), finding.feature, x) if np.isfinite(cost).any() else None
+    return Spot(float(np.nanmedian(cost)), name, finding.feature, x) if np.isfinite(cost).any() else None
 
 
 def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[EndToEnd], list[EndToEnd]]:

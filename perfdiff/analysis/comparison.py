@@ -24,6 +24,7 @@ MATERIAL = 0.01
 # Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
 SMALLEST_SHARE = 1e-6
 # Inputs count as equal where their expected costs lie within a factor of two (one octave) of each other.
+MEAN = "mean of all calls"
 OCTAVE = math.log(2.0)
 
 
@@ -330,7 +331,7 @@ def _mean_contrast(question: Question, expected: tuple[Floats, Floats], ledger: 
             groups.append(book.group(mean))
         pairs.append(Pair(*groups))
     seen = contrast(pairs)
-    everything = Stratum("mean of all calls", np.ones(len(question.base), bool), np.ones(len(question.head), bool))
+    everything = Stratum(MEAN, np.ones(len(question.base), bool), np.ones(len(question.head), bool))
     return [StratumContrast(everything, seen, True)] if seen else []
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame
-from perfdiff.analysis.findings import Cause, Evidence, MetricFinding, Ratio
+from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind, changed_lines
 from perfdiff.analysis.study import Study
@@ -28,21 +29,34 @@ _GREW = {
 }
 
 
-def diagnose(
-    info: FunctionInfo, study: Study, metrics: dict[str, MetricFinding], attribution: Attribution, ledger: Ledger
-) -> tuple[Cause, ...]:
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A guilty function: its comparisons and findings, the extra cost put down to it, and count metrics that alone make it guilty."""
+
+    study: Study
+    metrics: Mapping[str, MetricFinding]
+    attribution: Attribution
+    ledger: Ledger
+    heavier: tuple[str, ...] = ()
+
+    @property
+    def info(self) -> FunctionInfo:
+        """Return the function."""
+        return self.study.info
+
+
+def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, likeliest first."""
-    guilt = attribution.guilt.get(info.id)
-    blames = [blame for blame in guilt.blames if blame.total_ns > TELLING * guilt.total_ns] if guilt else []
+    info = patient.info
+    guilt = patient.attribution.guilt.get(info.id)
+    blames = [blame for blame in guilt.blames if blame.total_ns > TELLING * guilt.total_ns] if guilt and not patient.heavier else []
     lines = cited_lines(info)
-    causes = [*_dependency(info), *_more_calls(info, blames, ledger, attribution, lines)]
-    own = any(blame.kind is LinkKind.OWN and blame.at == info.id for blame in blames)
-    if own:
-        causes += [*_more_work(info, metrics, lines), *_counters(study, ledger)]
-    causes += _through_data(info, blames, attribution, lines)
-    if not causes or (own and not any(cause.name != "dependency" for cause in causes)):
-        causes += _only_time(info, metrics, lines)
-    return tuple(causes)
+    causes = [*_dependency(info), *_more_calls(patient, blames, lines)]
+    if any(blame.kind is LinkKind.OWN and blame.at == info.id for blame in blames):
+        causes += [*_more_work(info, patient.metrics, lines), *_counters(patient)]
+    causes += _through_data(info, blames, patient.attribution, lines)
+    causes += _allocation(patient, lines)
+    return tuple(causes or _only_time(patient, lines))
 
 
 def cited_lines(info: FunctionInfo) -> str:
@@ -62,14 +76,26 @@ def _dependency(info: FunctionInfo) -> Iterator[Cause]:
         yield Cause("dependency", f"its text is the same, but {what} changed{why}")
 
 
-def _more_calls(info: FunctionInfo, blames: list[Blame], ledger: Ledger, attribution: Attribution, lines: str) -> Iterator[Cause]:
+def _more_calls(patient: Patient, blames: list[Blame], lines: str) -> Iterator[Cause]:
+    info = patient.info
     for blame in blames:
-        if blame.kind is not LinkKind.CALLS or blame.at == info.id:
+        if blame.kind is not LinkKind.CALLS:
             continue
-        base, head = calls_per_call(info.id, blame.at, ledger, int(np.argmax(blame.ns)))
-        callee = attribution.web.functions[blame.at]
-        said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
-        yield Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+        place = int(np.argmax(blame.ns))
+        callee = patient.attribution.web.functions[blame.at]
+        base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
+        part = patient.attribution.parts[place]
+        column = patient.ledger.place[blame.at]
+        runs = float(part.calls_base[column]), float(part.calls_head[column])
+        # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
+        if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
+            said = (
+                f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` a run, {units.count(runs[0])} before{lines}"
+            )
+            yield Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
+        else:
+            said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
+            yield Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
 
 
 def times(count: float) -> str:
@@ -89,7 +115,7 @@ def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tupl
     return found[0], found[1]
 
 
-def _more_work(info: FunctionInfo, metrics: dict[str, MetricFinding], lines: str) -> Iterator[Cause]:
+def _more_work(info: FunctionInfo, metrics: Mapping[str, MetricFinding], lines: str) -> Iterator[Cause]:
     found = metrics.get("wall_ns") or metrics.get("self_ns")
     if found is None or found.base is None or found.head is None:
         if info.change is Change.ADDED:
@@ -102,21 +128,31 @@ def _more_work(info: FunctionInfo, metrics: dict[str, MetricFinding], lines: str
         )
 
 
-def _counters(study: Study, ledger: Ledger) -> Iterator[Cause]:
+def _counters(patient: Patient) -> Iterator[Cause]:
     for metric, (name, says) in _GREW.items():
-        base, head = per_call(study.info.id, metric, ledger)
-        if head > base * (1 + TELLING) and _matters(metric, base, head, study, ledger):
-            unit = METRICS[metric].unit
-            text = says.format(head=units.quantity(head, unit), base=units.quantity(base, unit) if base else "none")
-            yield Cause(name, text, (Evidence(metric, base, head),))
+        base, head = per_call(patient.info.id, metric, patient.ledger)
+        if head > base * (1 + TELLING) and _matters(patient, metric, base, head):
+            yield _grown(metric, name, says, (base, head))
 
 
-def _matters(metric: str, base: float, head: float, study: Study, ledger: Ledger) -> bool:
+def _grown(metric: str, name: str, says: str, values: tuple[float, float]) -> Cause:
+    base, head = (units.quantity(value, METRICS[metric].unit) if value else "none" for value in values)
+    return Cause(name, says.format(head=head, base=base), (Evidence(metric, *values),))
+
+
+def _allocation(patient: Patient, lines: str) -> Iterator[Cause]:
+    for metric in patient.heavier:
+        name, says = _GREW[metric]
+        cause = _grown(metric, name, says, per_call(patient.info.id, metric, patient.ledger))
+        yield Cause(cause.name, cause.says + lines, cause.evidence)
+
+
+def _matters(patient: Patient, metric: str, base: float, head: float) -> bool:
     """Return whether a counter's growth can be behind the time: waits must be a part of it; counts rise beyond chance."""
     if METRICS[metric].unit == "ns":
-        before, after = per_call(study.info.id, "wall_ns", ledger)
+        before, after = per_call(patient.info.id, "wall_ns", patient.ledger)
         return head - base > TELLING * (after - before)
-    found = study.comparisons.get(metric)
+    found = patient.study.comparisons.get(metric)
     return found is None or found.overall is None or found.overall.p < 0.01
 
 
@@ -151,15 +187,8 @@ def _through_data(info: FunctionInfo, blames: list[Blame], attribution: Attribut
                 pass
 
 
-def _only_time(info: FunctionInfo, metrics: dict[str, MetricFinding], lines: str) -> Iterator[Cause]:
-    found = metrics.get("self_ns") or metrics.get("wall_ns")
-    grew = found.ratio if found else None
-    if lines and grew is not None:
-        yield Cause("more-work", f"a call takes {ratio_text(grew)} as long at equal inputs{lines}")
-    else:
-        yield Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")
-
-
-def ratio_text(ratio: Ratio) -> str:
-    """Return a ratio for the middle of a sentence."""
-    return units.ratio(ratio.value) if math.isfinite(ratio.value) else "much more than ×1"
+def _only_time(patient: Patient, lines: str) -> list[Cause]:
+    found = patient.metrics.get("self_ns") or patient.metrics.get("wall_ns")
+    if lines and found is not None and found.ratio is not None:
+        return [Cause("more-work", f"a call takes {units.ratio(found.ratio.value)} as long at equal inputs{lines}")]
+    return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]

@@ -18,6 +18,7 @@ from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9
+ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, per_call), 0.0)
     price = np.where(one_sided, 0.0, np.nan_to_num(price))
     inputs = volume - price * more_calls
+    inputs = np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0)
     return Parts(base, head, _median(before.wall_ns), calls_base, calls_head, cost, inputs, _by_calls(before, after, price, added))
 
 

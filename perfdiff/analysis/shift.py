@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.findings import CoefficientShift, Prediction
 from perfdiff.analysis.inference import false_discovery
+from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, design, term_names
 from perfdiff.models.fitting import fit, refit
@@ -22,6 +23,7 @@ CLASS_LEVEL = 0.01
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms
 HUBER = 1.345  # 95 % efficient under normal noise
+ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls
 ROUNDS = 5  # of reweighting; outliers are settled after three
 
 
@@ -45,6 +47,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     joint test both reject base's class.
     """
     metric = annotation.metric
+    base, head = thinned(base, ROWS), thinned(head, ROWS)
     try:
         kept = refit(annotation, head, metric, seed=config.seed)
     except (ValueError, KeyError):
@@ -92,7 +95,7 @@ def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config:
     cost, terms, is_head, runs = cost[usable], terms[usable], is_head[usable], runs[usable]
     matrix = np.concatenate([terms, terms * is_head[:, None]], axis=1)
     clusters = len(np.unique(runs))
-    if clusters <= matrix.shape[1] or np.linalg.matrix_rank(_unit(matrix)) < matrix.shape[1]:
+    if clusters <= matrix.shape[1] or np.linalg.matrix_rank((unit := _unit(matrix)).T @ unit) < matrix.shape[1]:
         return Joint((), 1.0)
     solution, covariance = _clustered(matrix, cost, runs)
     k = terms.shape[1]
@@ -124,7 +127,8 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
     weight = 1 / np.maximum(np.abs(cost), 0.1 * expected)
     solution = np.zeros(matrix.shape[1])
     for _ in range(ROUNDS):
-        solution = np.linalg.lstsq(unit * weight[:, None], cost * weight, rcond=None)[0]
+        rows = unit * weight[:, None]
+        solution = np.linalg.pinv(rows.T @ rows) @ (rows.T @ (cost * weight))
         fitted = np.maximum(unit @ solution, 1e-3 * expected)
         residual = (cost - unit @ solution) / fitted
         spread = 1.4826 * float(np.median(np.abs(residual)))
@@ -198,12 +202,6 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
         return None
     first = int(np.argmax(twice))
     return float(inputs[first]) if first > 0 else None
-
-
-def without_features(table: SampleTable, names: set[str]) -> SampleTable:
-    """Return the table without some of its features."""
-    kept = [i for i, feature in enumerate(table.features) if feature.name not in names]
-    return replace(table, features=tuple(table.features[i] for i in kept), values=table.values[:, kept])
 
 
 def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:

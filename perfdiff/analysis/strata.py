@@ -20,11 +20,15 @@ MAX_SWITCHES = 3  # features looked at as switches: every stratum costs all othe
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A subset of the calls of both sides: masks over the rows of their tables. `name` is "" for all calls."""
+    """A subset of the calls of both sides: masks over the rows of their tables. `name` is "" for all calls.
+
+    `narrows`: its name says more than a value of the main feature does.
+    """
 
     name: str
     base: Bools
     head: Bools
+    narrows: bool = False
 
 
 def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats], points: Sequence[Point]) -> list[Stratum]:
@@ -74,7 +78,7 @@ def _by_switch(base: SampleTable, head: SampleTable) -> Iterator[Stratum]:
             continue
         switches += 1
         for mode in modes:
-            yield Stratum(f"{feature.name} = {mode_name(feature, mode)}", values[0] == mode, values[1] == mode)
+            yield Stratum(f"{feature.name} = {mode_name(feature, mode)}", values[0] == mode, values[1] == mode, narrows=True)
 
 
 def _follows_points(points: Ints, values: Floats) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from perfdiff.analysis.comparison import Comparison, Question, as_ratio, columns
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.inference import Pair, clear_shift, contrast
 from perfdiff.analysis.ledger import Ledger
-from perfdiff.analysis.shift import without_features
+from perfdiff.analysis.rows import thinned, without_features
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
@@ -22,7 +22,7 @@ Samples = Callable[[int, Side], SampleTable | None]
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
-FIT_ROWS = 4000
+FIT_ROWS = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _moved(base: SampleTable, head: SampleTable, before: Floats, after: Floats) 
 def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:
     """Return base's annotation of a metric, or None where the comparison needs none."""
     own = known.get("self_ns")
-    if metric == "wall_ns" and own is not None and own.base is not None and _same_cost(base):
+    if metric == "wall_ns" and own is not None and own.base is not None and same_cost([base]):
         return replace(own.base, metric=metric)
     inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
     return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
@@ -108,30 +108,12 @@ def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], func
 
 def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:
     """Return the annotation of a metric learnt from (part of) a table."""
-    return fit(_thinned(table), metric, seed=config.seed, function=function)
+    return fit(thinned(table, FIT_ROWS), metric, seed=config.seed, function=function)
 
 
-def _same_cost(table: SampleTable) -> bool:
-    """Return whether calls spend nothing in probed callees, so that both times are one."""
-    return bool(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True))
-
-
-def _thinned(table: SampleTable) -> SampleTable:
-    if len(table) <= FIT_ROWS:
-        return table
-    rows = np.unique(np.linspace(0, len(table) - 1, FIT_ROWS).round().astype(np.int64))
-    return replace(
-        table,
-        metrics={name: values[rows] for name, values in table.metrics.items()},
-        values=table.values[rows],
-        executed=table.executed[rows],
-        taken=table.taken[rows],
-        run=table.run[rows],
-        point=table.point[rows],
-        thread=table.thread[rows],
-        call=table.call[rows],
-        weight=table.weight[rows],
-    )
+def same_cost(tables: Iterable[SampleTable]) -> bool:
+    """Return whether no call spends time in probed callees, so that time with and without them is the same."""
+    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
 
 
 def _sum_ratio(function: int, metric: str, ledger: Ledger, config: CompareConfig) -> Ratio | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Guilt
+from perfdiff.analysis.comparison import MEAN
 from perfdiff.analysis.diagnosis import calls_per_call, times
 from perfdiff.analysis.findings import Cause, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement
@@ -59,7 +60,7 @@ def decide(case: Case) -> Decision:
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
     if guilt is not None and guilt.total_ns > 0 and case.attribution.is_material(guilt.ns, effect, guilt.gross):
-        return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to a run of every workload point")
+        return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {METRICS[heavier[0]].says} a call did", heavier)
@@ -68,7 +69,7 @@ def decide(case: Case) -> Decision:
             Verdict.UNCHANGED, f"work moved between it and {_names(guilt.moved, case.attribution)}; together they cost the same"
         )
     if guilt is not None and guilt.total_ns < 0 and case.attribution.is_material(-guilt.ns, effect, guilt.gross):
-        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in a run of every workload point")
+        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if suspect and _matters(case) and (missing := _missing(case)):
         return Decision(Verdict.INCONCLUSIVE, missing)
     return Decision(Verdict.UNCHANGED, _why_unchanged(case))
@@ -189,9 +190,10 @@ def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a metric differs most: its median on base there, and the median of the main feature, if it has one."""
+    """Where a metric differs most: its median on base there, the switch that selects these calls, the main feature's median."""
 
     base: float
+    switch: str
     feature: str | None
     x: float | None
 
@@ -230,9 +232,11 @@ def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) ->
         before, after = dominant(found.base, found.feature), dominant(found.head, found.feature)
         if before and after and (found.class_changed or before[1] == after[1]) and (before[1] or after[1]):
             growth = f"cost {_term(before, unit)}, now {_term(after, unit)}: "
-    where = f"at {found.stratum}, " if found.stratum else ""
+    where = f"at {found.stratum}, " if found.stratum and found.stratum != MEAN else ""
     if spot is not None and spot.feature and spot.x is not None:
         where = f"at {spot.feature} = {units.count(spot.x)}, "
+    if spot is not None and spot.switch:
+        where = f"for {spot.switch}, {where}"
     change = ""
     if spot is not None:
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "

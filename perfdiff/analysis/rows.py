@@ -1,0 +1,34 @@
+"""Parts of sample tables: some of the features, some of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from perfdiff.records.schema import SampleTable
+
+
+def without_features(table: SampleTable, names: set[str]) -> SampleTable:
+    """Return the table without some of its features."""
+    kept = [i for i, feature in enumerate(table.features) if feature.name not in names]
+    return replace(table, features=tuple(table.features[i] for i in kept), values=table.values[:, kept])
+
+
+def thinned(table: SampleTable, most: int) -> SampleTable:
+    """Return at most `most` rows, taken evenly, so that every run keeps its part."""
+    if len(table) <= most:
+        return table
+    rows = np.unique(np.linspace(0, len(table) - 1, most).round().astype(np.int64))
+    return replace(
+        table,
+        metrics={name: values[rows] for name, values in table.metrics.items()},
+        values=table.values[rows],
+        executed=table.executed[rows],
+        taken=table.taken[rows],
+        run=table.run[rows],
+        point=table.point[rows],
+        thread=table.thread[rows],
+        call=table.call[rows],
+        weight=table.weight[rows],
+    )
