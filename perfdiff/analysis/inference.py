@@ -151,8 +151,10 @@ def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
     """Return the effect that base shows against base, and head against head, by chance alone (log scale).
 
     The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
-    scaled from halves to whole sides.
+    scaled from halves to whole sides. Without any pairs nothing could have been seen: infinity.
     """
+    if not pairs:
+        return math.inf
     rng = np.random.default_rng(seed)
     usable = [pair for pair in _pull_in(list(pairs)) if min(len(pair.base.values), len(pair.head.values)) >= 2]
     differences = [
