@@ -32,9 +32,9 @@ from perfdiff.languages.protocol import Language, Program
 from perfdiff.progress import Progress
 from perfdiff.records import codec, plan, store
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, SampleTable, Side, Skipped
+from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
-from perfdiff.revisions.trees import overlay_digest
 
 SURVEY_ROUNDS = 2
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
@@ -80,7 +80,7 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     folder = request.cache / "experiments" / _experiment_key(request, pins)
     if not store.exists(folder):
         with BuildCache(request.cache) as cache, tempfile.TemporaryDirectory(dir=request.cache, prefix=".recordings-") as room:
-            bench = Bench(request, pins, cache, Path(room), language or C(request.cache / "index"), executor or ProcessExecutor(), progress)
+            bench = Bench(request, pins, cache, Path(room), language or C(), executor or ProcessExecutor(), progress)
             bench.measure(bench.prepare(), folder)
     _last_file(request.repository, request.cache).write_text(folder.name, encoding="utf-8")
     return _outcome(folder, request.config, progress)

@@ -44,7 +44,7 @@ def repository(case: Case, folder: Path) -> Path:
         for entry in folder.iterdir():
             if entry.name != ".git":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        shutil.copytree(case.folder / side, folder, dirs_exist_ok=True)
+        shutil.copytree(case.folder / side, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)  # with times of its own
         shutil.copy(case.folder / "perfdiff.toml", folder)
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", f"{case.name}: {side}")
