@@ -172,7 +172,8 @@ def test_a_file_included_under_renaming_macros_has_one_definition_a_place(tmp_pa
     indexed = program(
         tmp_path,
         {
-            "impl.c": "static int PREFIX(scan)(const char *s) { return *s + WIDTH; }\nint PREFIX(run)(const char *s) { return PREFIX(scan)(s); }\n",
+            "impl.c": "static int PREFIX(scan)(const char *s) { return *s + WIDTH; }\n"
+            "int PREFIX(run)(const char *s) { return PREFIX(scan)(s); }\n",
             "tok.c": '#define WIDTH 1\n#define PREFIX(x) narrow_##x\n#include "impl.c"\n#undef PREFIX\n#undef WIDTH\n'
             '#define WIDTH 2\n#define PREFIX(x) wide_##x\n#include "impl.c"\n#undef PREFIX\n'
             'int use(void) { return narrow_run("") + wide_run(""); }\n',
@@ -386,7 +387,10 @@ def test_a_coroutine_is_an_obstacle(tmp_path: Path) -> None:
 
 
 def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:
-    text = "struct S { int a; S() try : a(1) { a = 2; } catch (...) { } };\n#define API(t) t\nAPI(int) f(int x) noexcept { if constexpr (true) return x; }\n"
+    text = (
+        "struct S { int a; S() try : a(1) { a = 2; } catch (...) { } };\n"
+        "#define API(t) t\nAPI(int) f(int x) noexcept { if constexpr (true) return x; }\n"
+    )
     indexed = program(tmp_path, {"a.cc": text})
     assert {one.obstacle for one in indexed.functions.values()} == {None}
     assert cut(tmp_path, "S::S", text).startswith(" a = 2; }")

@@ -200,7 +200,7 @@ class Macros:
         """Return a macro as a declaration."""
         macros = self._by_key[key]
         first = macros[0]
-        fingerprint = lexer.digest(token for macro in macros for token in (*macro.tokens, "\n"))
+        fingerprint = lexer.digest(token for macro in macros for token in (*macro.tokens[1:], "\n"))
         inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
         declaration = Declaration(key, f"macro {first.name}", fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line)
         return Dependency(declaration, inner)

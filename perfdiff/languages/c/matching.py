@@ -66,9 +66,9 @@ class _Comparison:
 
     def _text_reasons(self, base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
         reasons = []
-        if base.signature != head.signature:
+        if not self._same_but_for_renames(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode())):
             reasons.append("signature changed")
-        if base.tokens != head.tokens and not self._differ_by_renames(base, head):
+        if base.tokens != head.tokens and not self._same_but_for_renames(text_tokens(base), text_tokens(head)):
             bodies = [lexer.tokens(one.text.encode()[one.body - one.start :]) for one in (base, head)]
             if bodies[0] != bodies[1]:
                 reasons.append("body changed")
@@ -76,13 +76,11 @@ class _Comparison:
                 reasons.append("declaration changed")
         return tuple(reasons)
 
-    def _differ_by_renames(self, base: FunctionDefinition, head: FunctionDefinition) -> bool:
-        """Return whether all differences are names of functions that were renamed, this one's own name included."""
-        base_tokens, head_tokens = text_tokens(base), text_tokens(head)
-        if len(base_tokens) != len(head_tokens):
+    def _same_but_for_renames(self, base: list[str], head: list[str]) -> bool:
+        """Return whether all differing tokens are names of functions or classes that were renamed, this function's own included."""
+        if len(base) != len(head):
             return False
-        differing = {(old, new) for old, new in zip(base_tokens, head_tokens, strict=True) if old != new}
-        return all(self._is_rename(old, new) for old, new in differing)
+        return all(self._is_rename(old, new) for old, new in {*zip(base, head, strict=True)} if old != new)
 
     def _is_rename(self, old: str, new: str) -> bool:
         # A name made by a macro (`PREFIX(scan)`) stands only partly in the text.
@@ -98,10 +96,11 @@ class _Comparison:
             if {one.fingerprint for one in before[says]} != {one.fingerprint for one in after[says]}:
                 found.append((_difference(before[says][0], after[says][0]), says))
         if same_text and not found:
-            gone = sorted(before.keys() - after.keys() - self._head_names)
-            new = sorted(after.keys() - before.keys() - self._base_names)
-            found += [(f"{_uses(before[says][0])}, which was removed {_at(before[says][0])}", says) for says in gone]
-            found += [(f"{_uses(after[says][0])}, which is new {_at(after[says][0])}", says) for says in new]
+            gone, new = before.keys() - after.keys() - self._head_names, after.keys() - before.keys() - self._base_names
+            for says in _without_equals(gone, new, before, after):
+                found.append((f"{_uses(before[says][0])}, which was removed {_at(before[says][0])}", says))
+            for says in _without_equals(new, gone, after, before):
+                found.append((f"{_uses(after[says][0])}, which is new {_at(after[says][0])}", says))
         found += self._flag_changes(base, head)
         return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
 
@@ -131,6 +130,14 @@ def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declarat
         if not key.startswith(_FLAGS):
             found[declarations[key].says].append(declarations[key])
     return found
+
+
+def _without_equals(
+    names: set[str], others: set[str], own: Mapping[str, list[Declaration]], other: Mapping[str, list[Declaration]]
+) -> list[str]:
+    """Return the names whose declaration does not live on under one of the other names."""
+    known = {one.fingerprint for name in others for one in other[name]}
+    return sorted(name for name in names if own[name][0].fingerprint not in known)
 
 
 def _uses(declaration: Declaration) -> str:

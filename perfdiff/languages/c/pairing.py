@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from perfdiff.languages.c import lexer
@@ -120,7 +120,7 @@ def _similarity(base: Trigrams, head: Trigrams) -> float:
     return 2 * (base & head).total() / (base.total() + head.total())
 
 
-def _candidates(base: dict[str, Trigrams], head: dict[str, Trigrams]) -> dict[str, Sequence[str]]:
+def _candidates(base: dict[str, Trigrams], head: dict[str, Trigrams]) -> dict[str, list[str]]:
     """Return for each key of base the keys of head that share most kinds of trigrams with it."""
     holders: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for key, trigrams in head.items():

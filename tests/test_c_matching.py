@@ -1,0 +1,307 @@
+"""What changed between two revisions of a C or C++ program, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from perfdiff.languages.c.matching import match
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.schema import Change
+from tests.c_programs import program
+
+Compare = Callable[..., dict[str, Counterpart]]
+
+STEPS = """
+  int total = 0;
+  for (int i = 0; i < n; i++) {
+    if (a[i] > limit) total += a[i] - limit;
+    else total -= limit - a[i];
+  }
+  return total;
+"""
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Compare:
+    """Index two trees and return the counterparts by the function's name, head's where there is one."""
+
+    def run(
+        base: dict[str, str], head: dict[str, str], flags: Sequence[str] = (), head_flags: Sequence[str] | None = None
+    ) -> dict[str, Counterpart]:
+        before = program(tmp_path / "base", base, flags)
+        after = program(tmp_path / "head", head, flags if head_flags is None else head_flags)
+        assert before.problems == after.problems == ()
+        found = match(before, after)
+        return {one.name: part for part in found if (one := part.head or part.base) is not None}
+
+    return run
+
+
+def changes(found: dict[str, Counterpart]) -> dict[str, Change]:
+    return {name: part.change for name, part in found.items()}
+
+
+def test_all_functions_are_returned_and_equal_ones_are_unchanged(compare: Compare) -> None:
+    text = {"a.c": "int f(int a) { return a; }\nint g(void) { return f(1); }\n"}
+    assert changes(compare(text, text)) == {"f": Change.UNCHANGED, "g": Change.UNCHANGED}
+
+
+def test_reformatting_and_comments_are_no_change(compare: Compare) -> None:
+    base = {"a.c": "#define N 1\nstruct s { int a; };\nstatic int t[] = {1, 2};\nint f(struct s *p) { return p->a + N + t[0]; }\n"}
+    head = {
+        "a.c": "/* moved down */\n\n#define  N  /* one */ 1\nstruct s {\n  int a; // first\n};\nstatic int t[] =\n  { 1, 2 };\n"
+        "int\nf(struct s *p)\n{\n  // sum\n  return p->a\n    + N + t[0];\n}\n"
+    }
+    assert changes(compare(base, head)) == {"f": Change.UNCHANGED}
+
+
+def test_a_changed_body_is_changed_and_its_caller_a_caller(compare: Compare) -> None:
+    text = "int insert(int a) { return a %s 1; }\nint main(void) { return insert(1); }\nint other(void) { return 2; }\n"
+    found = compare({"a.c": text % "+"}, {"a.c": text % "-"})
+    assert changes(found) == {"insert": Change.CHANGED, "main": Change.CALLER, "other": Change.UNCHANGED}
+    assert found["insert"].reasons == ("body changed",)
+    assert found["main"].reasons == ("calls insert, which changed",)
+
+
+def test_a_changed_signature_is_said(compare: Compare) -> None:
+    found = compare({"a.c": "long f(int a) { return a; }\n"}, {"a.c": "long f(long a) { return a; }\n"})
+    assert found["f"].change is Change.CHANGED
+    assert found["f"].reasons == ("signature changed",)
+
+
+def test_a_changed_cplusplus_signature_is_not_an_addition(compare: Compare) -> None:
+    base = {"a.cc": "struct S { int f(int a) const { return a; } };\nint f(int a) { return a; }\nint use(S s) { return s.f(1) + f(1); }\n"}
+    head = {"a.cc": "struct S { int f(long a) const { return a; } };\nint f(int a) { return a; }\nint use(S s) { return s.f(1) + f(1); }\n"}
+    found = compare(base, head)
+    assert changes(found) == {"S::f": Change.CHANGED, "f": Change.UNCHANGED, "use": Change.CALLER}
+    assert "signature changed" in found["S::f"].reasons
+
+
+def test_an_overload_left_alone_is_paired_with_the_changed_one(tmp_path: Path) -> None:
+    base = program(tmp_path / "base", {"a.cc": "int f(int a) { return a; }\nint f(long a) { return (int)a; }\n"})
+    head = program(tmp_path / "head", {"a.cc": "int f(int a) { return a; }\nint f(double a) { return (int)a; }\n"})
+    assert sorted(part.change for part in match(base, head)) == [Change.CHANGED, Change.UNCHANGED]
+
+
+def test_added_and_removed_functions_and_their_callers(compare: Compare) -> None:
+    base = {"a.c": "int cached(int a) { return a; }\nint f(void) { return cached(1); }\n"}
+    head = {"a.c": "int fresh(char *s, int n) { while (n--) *s++ = 1; return *s; }\nint f(void) { return fresh(0, 1); }\n"}
+    found = compare(base, head)
+    assert changes(found) == {"cached": Change.REMOVED, "fresh": Change.ADDED, "f": Change.CHANGED}
+    assert found["cached"].head is None
+    assert found["fresh"].base is None
+
+
+def test_a_caller_through_a_table_of_a_removed_function_says_so(compare: Compare) -> None:
+    text = "%sstatic int b(int x) { return x * 2; }\nstatic int (*t[])(int) = {%s b};\nint f(void) { return t[0](1); }\n"
+    found = compare({"a.c": text % ("static int a(int x) { return x; }\n", "a,")}, {"a.c": text % ("", "")})
+    assert found["f"].change is Change.AFFECTED
+    assert found["f"].culprits == ("global t",)
+
+
+@pytest.mark.parametrize("compiled", ["a.c", "a.cc"])
+def test_a_renamed_function_is_renamed_and_its_callers_are_unchanged(compare: Compare, compiled: str) -> None:
+    text = f"int NAME(const int *a, int n, int limit) {{{STEPS}}}\nint use(int *a) {{ return NAME(a, 3, 1); }}\n"
+    found = compare({compiled: text.replace("NAME", "score")}, {compiled: text.replace("NAME", "rating")})
+    assert changes(found) == {"rating": Change.RENAMED, "use": Change.UNCHANGED}
+    assert found["rating"].reasons == ("renamed from score",)
+
+
+def test_a_renamed_recursive_function_is_renamed(compare: Compare) -> None:
+    text = "int NAME(int n) { return n < 2 ? n : NAME(n - 1) + NAME(n - 2); }\nint main(void) { return NAME(9); }\n"
+    found = compare({"a.c": text.replace("NAME", "fib")}, {"a.c": text.replace("NAME", "fibonacci")})
+    assert changes(found) == {"fibonacci": Change.RENAMED, "main": Change.UNCHANGED}
+
+
+def test_a_renamed_class_renames_its_methods_and_leaves_its_users_unchanged(compare: Compare) -> None:
+    text = (
+        "struct NAME { int n; NAME(int a); int twice() const; };\n"
+        "NAME::NAME(int a) : n(a) {}\nint NAME::twice() const { return n * 2; }\nint use(const NAME &it) { return it.twice(); }\n"
+    )
+    found = compare({"a.cc": text.replace("NAME", "Old")}, {"a.cc": text.replace("NAME", "Young")})
+    assert changes(found) == {"Young::Young": Change.RENAMED, "Young::twice": Change.RENAMED, "use": Change.UNCHANGED}
+
+
+def test_a_renamed_and_edited_function_is_paired_by_similarity(compare: Compare) -> None:
+    base = {"a.c": f"int score(const int *a, int n, int limit) {{{STEPS}}}\n"}
+    head = {"a.c": f"int rating(const int *a, int n, int limit) {{{STEPS.replace('return total', 'return total * 2')}}}\n"}
+    found = compare(base, head)
+    assert changes(found) == {"rating": Change.CHANGED}
+    assert found["rating"].reasons == ("renamed from score", "body changed")
+
+
+def test_unrelated_functions_are_not_paired(compare: Compare) -> None:
+    base = {"a.c": f"int score(const int *a, int n, int limit) {{{STEPS}}}\n"}
+    head = {"a.c": "void clear(char *s, long n) { do { *s++ = 0; s[0] ^= 3; } while (--n); switch (*s) { case 1: *s = 2; default: ; } }\n"}
+    assert changes(compare(base, head)) == {"score": Change.REMOVED, "clear": Change.ADDED}
+
+
+def test_a_static_function_moved_to_another_file_is_moved(compare: Compare) -> None:
+    helper = f"static int score(const int *a, int n, int limit) {{{STEPS}}}\n"
+    user = "int use%d(int *a) { return score(a, 3, 1); }\n"
+    base = {"a.c": helper + user % 1, "b.c": "int x;\n"}
+    head = {"a.c": "int x;\n", "b.c": helper + user % 2}
+    found = compare(base, head)
+    assert found["score"].change is Change.RENAMED
+    assert found["score"].reasons == ("moved from a.c",)
+
+
+def test_a_public_function_moved_with_an_edit_is_changed(compare: Compare) -> None:
+    found = compare(
+        {"a.c": "int f(int x) { return x; }\n", "b.c": "int y;\n"}, {"a.c": "int y;\n", "b.c": "int f(int x) { return x + 1; }\n"}
+    )
+    assert found["f"].change is Change.CHANGED
+    assert found["f"].reasons == ("moved from a.c", "body changed")
+
+
+def test_the_same_static_name_in_two_files_is_matched_file_by_file(tmp_path: Path) -> None:
+    text = "static int step(int x) { return x + %d; }\nint use%s(void) { return step(1); }\n"
+    base = program(tmp_path / "base", {"a.c": text % (1, "a"), "b.c": text % (2, "b")})
+    head = program(tmp_path / "head", {"a.c": text % (1, "a"), "b.c": text % (3, "b")})
+    found = {(part.head.name, part.head.file): part.change for part in match(base, head) if part.head is not None}
+    assert found["step", "a.c"] is Change.UNCHANGED
+    assert found["step", "b.c"] is Change.CHANGED
+    assert found["usea", "a.c"] is Change.UNCHANGED
+    assert found["useb", "b.c"] is Change.CALLER
+
+
+def test_a_struct_that_shrinks_affects_those_that_use_it(compare: Compare) -> None:
+    header = "struct sums { long total; %s };\n"
+    source = (
+        '#include "sums.h"\nlong add(struct sums *s, int i) { return s[i].total++; }\n'
+        "void pass(struct sums *s) { add(s, 1); }\nint other(void) { return 1; }\n"
+    )
+    found = compare({"sums.h": header % "char pad[120];", "a.c": source}, {"sums.h": header % "long a, b, c, d, e;", "a.c": source})
+    assert changes(found) == {"add": Change.AFFECTED, "pass": Change.CALLER, "other": Change.UNCHANGED}
+    assert found["add"].reasons == ("uses struct sums, whose size changed from 128 to 48 bytes (sums.h:1)",)
+    assert found["add"].culprits == ("struct sums",)
+    assert found["pass"].reasons == ("calls add, which depends on struct sums",)
+
+
+def test_fields_that_trade_places_change_a_layout(compare: Compare) -> None:
+    text = "struct s { %s };\nint f(struct s *p) { return p->a; }\n"
+    found = compare({"a.c": text % "int a; int b;"}, {"a.c": text % "int b; int a;"})
+    assert found["f"].reasons == ("uses struct s, whose layout changed (a.c:1)",)
+
+
+def test_a_type_behind_a_typedef_and_a_type_inside_a_type_are_seen(compare: Compare) -> None:
+    text = "struct in { %s };\ntypedef struct { struct in one; int last; } out_t;\nint f(out_t *p) { return p->last; }\n"
+    found = compare({"a.c": text % "int a;"}, {"a.c": text % "int a[9];"})
+    assert found["f"].change is Change.AFFECTED
+    assert set(found["f"].culprits) == {"struct in", "struct out_t"}
+
+
+def test_a_typedef_of_a_plain_type_that_changes_is_seen(compare: Compare) -> None:
+    text = "typedef %s word;\nint f(void) { word a = 1; return (int)(a << 3); }\n"
+    found = compare({"a.c": text % "int"}, {"a.c": text % "long"})
+    assert found["f"].reasons == ("uses type word, whose definition changed from int to long (a.c:1)",)
+
+
+def test_a_macro_inside_a_macro_affects_its_users(compare: Compare) -> None:
+    text = "#define ROUNDS %d\n#define HASH(x) ((x) * ROUNDS)\nint f(int x) { return HASH(x); }\nint g(int x) { return x; }\n"
+    found = compare({"a.c": text % 3}, {"a.c": text % 300})
+    assert changes(found) == {"f": Change.AFFECTED, "g": Change.UNCHANGED}
+    assert found["f"].reasons == ("expands macro ROUNDS, whose definition changed from 3 to 300 (a.c:1)",)
+    assert found["f"].culprits == ("macro ROUNDS",)
+
+
+def test_a_macro_that_becomes_a_function_is_removed(compare: Compare) -> None:
+    use = "int f(int x) { return HASH(x); }\n"
+    found = compare({"a.c": "#define HASH(x) ((x) * 3)\n" + use}, {"a.c": "static int HASH(int x) { return x * 3; }\n" + use})
+    assert changes(found) == {"f": Change.AFFECTED, "HASH": Change.ADDED}
+    assert found["f"].reasons == ("expands macro HASH, which was removed (a.c:1)",)
+
+
+def test_a_macro_that_moves_to_another_file_is_no_change(compare: Compare) -> None:
+    source = '#include "h.h"\n%sint f(int x) { return x * N; }\n'
+    found = compare({"h.h": "#define N 3\n", "a.c": source % ""}, {"h.h": "\n", "a.c": source % "#define N 3\n"})
+    assert changes(found) == {"f": Change.UNCHANGED}
+
+
+def test_a_renaming_macro_file_is_affected_by_its_macros(compare: Compare) -> None:
+    impl = "int PREFIX(run)(const char *s) { return *s + WIDTH; }\n"
+    tok = '#define WIDTH {0}\n#define PREFIX(x) a_##x\n#include "impl.h"\n#undef PREFIX\n#define PREFIX(x) b_##x\n#include "impl.h"\n'
+    found = compare({"impl.h": impl, "tok.c": tok.format(1)}, {"impl.h": impl, "tok.c": tok.format(2)})
+    assert [part.change for part in found.values()] == [Change.AFFECTED]
+    assert next(iter(found.values())).culprits == ("macro WIDTH",)
+
+
+def test_globals_and_enumerators_affect_their_readers(compare: Compare) -> None:
+    text = "enum { LIMIT = %d };\nint batch = %d;\nint f(void) { return batch; }\nint g(void) { return LIMIT; }\n"
+    found = compare({"a.c": text % (8, 64)}, {"a.c": text % (9, 1)})
+    assert changes(found) == {"f": Change.AFFECTED, "g": Change.AFFECTED}
+    assert found["f"].reasons == ("reads global batch, whose definition changed from 64 to 1 (a.c:2)",)
+
+
+def test_flags_affect_all_functions_of_their_unit(compare: Compare) -> None:
+    text = {"a.c": "int f(int a) { return a; }\n"}
+    found = compare(text, text, ["-O2", "-DX=1"], ["-O0", "-DX=1"])
+    assert found["f"].change is Change.AFFECTED
+    assert found["f"].reasons == ("is compiled with other flags: -O2 became -O0 (a.c)",)
+    assert found["f"].culprits == ("compile flags of a.c",)
+
+
+def test_warning_flags_affect_nothing(compare: Compare) -> None:
+    text = {"a.c": "int f(int a) { return a; }\n"}
+    assert changes(compare(text, text, ["-Wall", "-g"], ["-Wextra"])) == {"f": Change.UNCHANGED}
+
+
+def test_an_inline_function_of_a_header_makes_its_users_callers(compare: Compare) -> None:
+    header, source = "static inline int inc(int a) { return a + %d; }\n", '#include "h.h"\nint f(void) { return inc(1); }\n'
+    found = compare({"h.h": header % 1, "a.c": source}, {"h.h": header % 2, "a.c": source})
+    assert changes(found) == {"inc": Change.CHANGED, "f": Change.CALLER}
+
+
+def test_a_function_that_cannot_be_probed_makes_its_users_affected(compare: Compare) -> None:
+    header = "constexpr int inner(int a) { return a * %d; }\nconstexpr int outer(int a) { return inner(a); }\n"
+    source = '#include "h.h"\nint f(int n) { return outer(n); }\nint g(int n) { return f(n); }\n'
+    found = compare({"h.h": header % 1, "a.cc": source}, {"h.h": header % 2, "a.cc": source})
+    assert changes(found) == {"inner": Change.CHANGED, "outer": Change.AFFECTED, "f": Change.AFFECTED, "g": Change.CALLER}
+    assert found["outer"].reasons == ("uses function inner, which changed (h.h:1)",)
+    assert found["f"].culprits == ("function outer",)
+
+
+def test_a_macro_made_function_makes_its_users_affected(compare: Compare) -> None:
+    text = "#define MAKE(n) static int n(int x) { return x + %d; }\nMAKE(inc)\nint f(int x) { return inc(x); }\n"
+    found = compare({"a.c": text % 1}, {"a.c": text % 2})
+    assert changes(found) == {"inc": Change.AFFECTED, "f": Change.AFFECTED}
+    assert found["f"].culprits == ("function inc",)
+
+
+def test_a_changed_template_and_a_changed_method_of_a_template_make_callers(compare: Compare) -> None:
+    header = (
+        "template <class T> struct Vec { T *d; int n; void push(T x) { d[n++] = x%s; } };\n"
+        "template <class T> T twice(T x) { return x%s; }\n"
+    )
+    source = '#include "v.h"\nvoid f(Vec<int> &v) { v.push(1); }\nint g() { return twice(2); }\n'
+    found = compare({"v.h": header % ("", " + x"), "a.cc": source}, {"v.h": header % (" + 1", " * 2"), "a.cc": source})
+    assert changes(found) == {"Vec::push": Change.CHANGED, "twice": Change.CHANGED, "f": Change.CALLER, "g": Change.CALLER}
+
+
+def test_a_changed_lambda_is_changed_and_its_function_a_caller(compare: Compare) -> None:
+    text = "int f(int n) { auto g = [n](int x) { return x + %s; }; return g(1); }\n"
+    found = compare({"a.cc": text % "n"}, {"a.cc": text % "n * n"})
+    assert changes(found) == {"f": Change.CALLER, "f::<lambda 1>": Change.CHANGED}
+
+
+def test_an_old_style_definition_made_new_is_a_declaration_change_only(compare: Compare) -> None:
+    found = compare({"a.c": "int f(a) int a; { return a; }\n"}, {"a.c": "int f(a) register int a; { return a; }\n"}, ["-std=gnu89"])
+    assert found["f"].reasons == ("declaration changed",)
+
+
+def test_a_guilty_header_beside_an_innocent_edit_is_named_too(compare: Compare) -> None:
+    header, source = "#define ROUNDS %d\n", '#include "h.h"\nint f(int n) { return n * ROUNDS%s; }\n'
+    found = compare({"h.h": header % 1, "a.c": source % ""}, {"h.h": header % 99, "a.c": source % " + 0"})
+    assert found["f"].change is Change.CHANGED
+    assert found["f"].reasons == ("body changed", "expands macro ROUNDS, whose definition changed from 1 to 99 (h.h:1)")
+    assert found["f"].culprits == ("macro ROUNDS",)
+
+
+def test_a_second_main_in_head_leaves_the_first_one_matched(tmp_path: Path) -> None:
+    base = program(tmp_path / "base", {"a.c": "int main(void) { return 0; }\n"})
+    head = program(tmp_path / "head", {"a.c": "int main(void) { return 0; }\n", "b.c": "int main(void) { return 3; }\n"})
+    found = {part.head.file: part.change for part in match(base, head) if part.head is not None}
+    assert found == {"a.c": Change.UNCHANGED, "b.c": Change.ADDED}
