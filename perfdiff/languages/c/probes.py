@@ -1,0 +1,106 @@
+"""Probes as text: a macro behind the `{` of a body, one around each watched condition, and the header that defines them.
+
+See `docs/architecture.md`, "The probe's text".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from perfdiff.errors import StoreError
+from perfdiff.languages.protocol import Probe
+
+HEADER = ".perfdiff/probes.h"
+
+_PREAMBLE = """\
+#ifndef PERFDIFF_PROBES_H
+#define PERFDIFF_PROBES_H
+#pragma GCC system_header
+#ifndef PD_NONE
+#include "perfdiff_probe.h"
+#endif
+"""
+_CLOSING, _BODY, _OPENING = range(3)  # the order of insertions at one place
+
+
+class _Insertion(NamedTuple):
+    """Text to insert at a byte offset. Insertions sort as they follow each other: conditions nest, the longer one outside."""
+
+    offset: int
+    order: int
+    nesting: int
+    text: bytes
+
+
+def insert(tree: Path, probes: Sequence[Probe]) -> Path:
+    """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
+
+    Lines keep their numbers and all other bytes their values. A file that `tree` does not have as it was indexed is made during the
+    build, and gets none. StoreError where the tree cannot be written.
+    """
+    by_file: dict[str, list[Probe]] = {}
+    for probe in probes:
+        by_file.setdefault(probe.definition.file, []).append(probe)
+    header = tree / HEADER
+    try:
+        for file, inside in by_file.items():
+            _rewrite(tree / file, inside)
+        header.parent.mkdir(exist_ok=True)
+        header.write_text("".join((_PREAMBLE, *(_definitions(probe) for probe in probes), "#endif\n")), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"probes cannot be written into {tree}: {error.strerror}", slug="cache-not-writable") from error
+    return header
+
+
+def _rewrite(path: Path, probes: Sequence[Probe]) -> None:
+    source = path.read_bytes() if path.is_file() else b""
+    insertions = sorted(insertion for probe in probes if _is_as_indexed(source, probe) for insertion in _insertions(probe, source))
+    if not insertions:
+        return
+    pieces, end = [], 0
+    for insertion in insertions:
+        pieces += [source[end : insertion.offset], insertion.text]
+        end = insertion.offset
+    path.write_bytes(b"".join((*pieces, source[end:])))
+
+
+def _is_as_indexed(source: bytes, probe: Probe) -> bool:
+    definition = probe.definition
+    return source[definition.body - 1 : definition.body] == b"{" and source[definition.end - 1 : definition.end] == b"}"
+
+
+def _insertions(probe: Probe, source: bytes) -> Iterator[_Insertion]:
+    body = probe.definition.body
+    gap = b"" if source[body : body + 1].isspace() else b" "
+    yield _Insertion(body, _BODY, 0, b"PD_%d%s" % (probe.id, gap))
+    for number, index in enumerate(probe.branches):
+        branch = probe.definition.branches[index]
+        gap = b" " if _continues_word(source[branch.start - 1 : branch.start]) else b""
+        yield _Insertion(branch.start, _OPENING, -branch.end, b"%sPD_B_%d_%d (" % (gap, probe.id, number))
+        yield _Insertion(branch.end, _CLOSING, -branch.start, b") ? 1 : 0)")
+
+
+def _continues_word(byte: bytes) -> bool:
+    return byte.isalnum() or byte in (b"_", b"$") or byte >= b"\x80"
+
+
+def _definitions(probe: Probe) -> str:
+    """Return the macros of a probe: its own, then those of its conditions; without effect where the compiler cannot take it."""
+    number, features = probe.id, len(probe.features)
+    readers = [probe.definition.features[index].expression.replace("{cell}", str(cell)) for cell, index in enumerate(probe.features)]
+    conditions = [f"PD_B_{number}_{branch}" for branch in range(len(probe.branches))]
+    return "\n".join(
+        (
+            f"#if defined PD_NONE || defined PD_NO_{number}",
+            f"#define PD_{number}",
+            *(f"#define {name} (" for name in conditions),
+            "#else",
+            f"#define PD_{number} struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave))) = {{ {number} }}; \\",
+            "  int pd_probe_ __attribute__((unused)) = pd_enter(&pd_frame_) ? \\",
+            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
+            *(f"#define {name} pd_branch(&pd_frame_, {features}, {branch}," for branch, name in enumerate(conditions)),
+            "#endif\n",
+        )
+    )
