@@ -195,6 +195,20 @@ def test_linked_worktree_is_a_repository_of_its_own(project: Path, tmp_path: Pat
     assert (tmp_path / "tree" / "side.c").read_text() == "int changed;\n"
 
 
+def test_worktree_of_a_bare_repository_has_a_working_tree(project: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(project), "bare.git")
+    git(tmp_path / "bare.git", "worktree", "add", "-q", str(tmp_path / "linked"), "main")
+    write(tmp_path / "linked", {"main.c": "int changed;\n"})
+    lay_out(pinned(tmp_path / "linked", "v1").head, tmp_path / "tree")
+    assert (tmp_path / "tree/main.c").read_text() == "int changed;\n"
+
+
+def test_untracked_clone_inside_the_checkout_is_laid_out_too(project: Path, tmp_path: Path) -> None:
+    git(project, "clone", "-q", str(project), "vendored")
+    lay_out(pinned(project, "v1").head, tmp_path / "tree")
+    assert (tmp_path / "tree/vendored/main.c").read_text() == "int main(void) { return 2; }\n"
+
+
 def test_project_in_a_subfolder_is_known(project: Path) -> None:
     write(project, {"tools/sort/main.c": ""})
     assert find_repository(project / "tools" / "sort").folder == Path("tools/sort")

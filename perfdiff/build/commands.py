@@ -32,7 +32,7 @@ class CompileLog:
 
 
 def read_compile_log(calls: Path, tree: Path) -> CompileLog:
-    """Read the records in `calls` of a build of `tree`, in the order in which the compiles ended."""
+    """Read the records in `calls` of a build of `tree`; the commands come by file, whatever a parallel build's order was."""
     commands: dict[tuple[object, ...], CompileCommand] = {}
     dropped: dict[tuple[int | None, str], DroppedProbe] = {}
     for file in sorted(calls.glob("*.json")):
@@ -45,7 +45,8 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
             for probe, reason in call["dropped"].items():
                 number = None if probe == "all" else int(probe)
                 dropped.setdefault((number, name), DroppedProbe(number, name, reason))
-    return CompileLog(tuple(commands.values()), tuple(dropped.values()))
+    by_file = sorted(commands.values(), key=lambda command: command.file)
+    return CompileLog(tuple(by_file), tuple(sorted(dropped.values(), key=lambda drop: (drop.file, drop.probe or 0))))
 
 
 def _commands(call: dict[str, object], tree: Path) -> Iterator[CompileCommand]:

@@ -55,7 +55,7 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
         stand_in.chmod(0o755)
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in _CHOICES if environment.get(name)}
-    return Masquerade(folder, {**environment, **chosen, "PATH": path, "PERFDIFF_BUILD": str(folder)})
+    return Masquerade(folder, {**environment, **chosen, "PATH": path})
 
 
 def compilers_on_path(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import Pin
 
 # Left by a caller's make, git or loader; a build must not inherit them. PERFDIFF_* steers probed programs.
-_DISTURBING = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "LD_PRELOAD", "PWD", "OLDPWD", "VIRTUAL_ENV_PROMPT")
+_DISTURBING = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "LD_PRELOAD", "PWD", "OLDPWD")
 _DISTURBING_PREFIXES = ("GIT_", "PERFDIFF_")
 # A compiler cache would answer without compiling, and would keep objects with probes for the user's own builds.
 _SETTINGS = {

@@ -67,7 +67,7 @@ class Call:
                 self._read_option(word)
 
     def _read_option(self, word: str) -> None:
-        if word in ("-E", "-M", "-MM", "--preprocess"):
+        if word in ("-E", "-M", "-MM", "--preprocess", "-###"):
             self.stop = "preprocess"
         elif word in ("-fsyntax-only", "--analyze") and self.stop != "preprocess":
             self.stop = "check"
@@ -247,7 +247,8 @@ def main(name: str, folder: str, tree: str, header: str, runtime: str, *argument
     command = [compiler, *arguments]
     directory = os.getcwd()
     call = Call(name, list(arguments))
-    if call.is_configuration_check(directory) or not (call.sources or call.headers or call.links):
+    is_inner = arguments[:1] in (("-cc1",), ("-cc1as",))  # clang calling itself
+    if is_inner or call.is_configuration_check(directory) or not (call.sources or call.headers or call.links):
         os.environ["PATH"] = path
         os.execv(compiler, command)
     additions = ["-include", header, "-isystem", runtime] if header and (call.sources or call.headers) else []

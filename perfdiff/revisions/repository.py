@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.errors import RevisionError
+from perfdiff.errors import PerfdiffError, RevisionError, StoreError
 
 # Nothing of the user's may run or be written: no hooks, no daemons, no index in parts, no filters that fetch.
 _QUIET = (
@@ -89,14 +89,21 @@ class Repository:
         return GitAnswer(status, str(output), str(errors))
 
     def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-        """Run a git command that must succeed and return what it printed; RevisionError `git-failed`, `objects-missing`."""
+        """Run a git command that must succeed and return what it printed.
+
+        RevisionError: `git-failed`, `objects-missing`; StoreError: `disk-full`.
+        """
         answer = self.ask(*arguments, environment=environment)
         if answer.status != 0:
             raise _failure(arguments, answer)
         return answer.output
 
 
-def _failure(arguments: tuple[str, ...], answer: GitAnswer) -> RevisionError:
+def _failure(arguments: tuple[str, ...], answer: GitAnswer) -> PerfdiffError:
+    if "No space left on device" in answer.errors:
+        return StoreError(
+            "no space left for the tree of a revision; run 'perfdiff cache prune', or put the cache elsewhere", slug="disk-full"
+        )
     if any(phrase in answer.errors for phrase in ("unable to read", "bad object", "missing blob", "missing tree", "could not fetch")):
         return RevisionError(
             "objects of this revision are not in the repository (a partial clone?); run 'git fetch --refetch --no-filter' and try again",
@@ -116,11 +123,19 @@ def find_repository(start: Path) -> Repository:
     start = start.resolve()
     try:
         with git.Repo(start, search_parent_directories=True) as found:
-            top = None if found.bare or found.working_tree_dir is None else Path(found.working_tree_dir).resolve()
             git_dir, common_dir = Path(found.git_dir).resolve(), Path(found.common_dir).resolve()
+            top = _linked_checkout(git_dir)
+            if top is None and not found.bare and found.working_tree_dir is not None:
+                top = Path(found.working_tree_dir).resolve()
     except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
         raise RevisionError(
             f"{start} is not in a git repository; run perfdiff in a checkout of the project", slug="not-a-repository"
         ) from error
     folder = start.relative_to(top) if top is not None and start.is_relative_to(top) else Path()
     return Repository(git_dir=git_dir, common_dir=common_dir, top=top, folder=folder)
+
+
+def _linked_checkout(git_dir: Path) -> Path | None:
+    """Return the checkout of a linked worktree; the repository behind it may be bare."""
+    link = git_dir / "gitdir"
+    return Path(link.read_text().strip()).parent.resolve() if link.is_file() else None
