@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
 from perfdiff.records.schema import Source
-
-# Control characters steer terminals (Cc), unpaired surrogates cannot be encoded (Cs), format characters such as U+202E
-# reorder the text around them (Cf; "Trojan Source"), and line and paragraph separators break rows (Zl, Zp).
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 T = TypeVar("T")
 
@@ -25,13 +20,14 @@ def _escaped(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` on one line: white space becomes a space, every other unprintable character its escape, such as `\\x1b`."""
-    if text.isascii() and text.isprintable():
+    """Return `text` on one line: tabs and line ends become spaces, every other unprintable character its escape, such as `\\x1b`.
+
+    Escaped are control characters, which steer terminals, unpaired surrogates, which cannot be encoded, and format characters such
+    as U+202E, which reorder the text around them.
+    """
+    if text.isprintable():
         return text
-    return "".join(
-        " " if character in "\t\n\r" else _escaped(character) if unicodedata.category(character) in _UNPRINTABLE else character
-        for character in text
-    )
+    return "".join(character if character.isprintable() else " " if character in "\t\n\r" else _escaped(character) for character in text)
 
 
 def printable_lines(text: str) -> tuple[str, ...]:

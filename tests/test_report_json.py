@@ -1,0 +1,105 @@
+"""The JSON report keeps the contract of `perfdiff.report/1`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import findings as made
+import numpy as np
+import pytest
+
+from perfdiff.analysis.findings import Findings, Ratio
+from perfdiff.report import json_report
+from perfdiff.report.document import build
+
+
+def refused(constant: str) -> float:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def report(findings: Findings) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(json_report.render(build(findings)), parse_constant=refused)
+    return result
+
+
+def test_every_key_of_the_contract_is_there() -> None:
+    whole = report(made.findings())
+    assert {"schema", "verdict", "base", "head", "environment", "workloads", "skipped", "functions"} <= whole.keys()
+    assert whole["schema"] == "perfdiff.report/1"
+    assert whole["verdict"] == "regression"
+    assert whole["base"] == {"rev": "v1.4", "commit": "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "summary": "Release 1.4"}
+    assert whole["skipped"][0] == {"name": "list_capacity", "file": "src/list.h", "reason": "constexpr functions cannot carry a probe"}
+    for function in whole["functions"]:
+        assert {
+            "name",
+            "file",
+            "line",
+            "language",
+            "change",
+            "verdict",
+            "rank",
+            "calls",
+            "share",
+            "metrics",
+            "anomaly",
+            "causes",
+        } <= function.keys()
+        assert function["anomaly"] is None
+        for metric in function["metrics"].values():
+            assert {"base", "head", "ratio", "ci", "q", "coefficients"} <= metric.keys()
+
+
+def test_figures_of_the_guilty_function() -> None:
+    function = report(made.findings())["functions"][0]
+    wall = function["metrics"]["wall_ns"]
+    assert (function["name"], function["rank"], function["share"], function["calls"]) == (
+        "insert",
+        1,
+        0.97,
+        {"base": 30_000.0, "head": 30_000.0},
+    )
+    assert (wall["ratio"], wall["ci"], wall["q"], wall["runs"]) == (331.4, [318.0, 346.2], 1.2e-9, {"base": 10, "head": 10})
+    assert (wall["base"]["class"], wall["head"]["class"], wall["head"]["r2"], wall["head"]["n"]) == ("constant", "linear", 0.9931, 900)
+    assert "Norm(38 + 0.912*size, 85);" in wall["head"]["annotation"]
+    assert wall["coefficients"][1] == {"term": "list->size", "base": 0.0, "head": 0.912, "ci": [0.88, 0.94], "q": 1.2e-9}
+    assert function["causes"][0]["name"] == "more-work"
+    assert function["causes"][0]["evidence"][0] == {"counter": "branches taken", "base": 0.0, "head": 15_000.0}
+
+
+def test_what_one_side_lacks_is_null() -> None:
+    functions = {function["name"]: function for function in report(made.findings())["functions"]}
+    added, removed = functions["table_check"], functions["table_cache"]
+    assert (added["change"], added["calls"]["base"], added["metrics"]["wall_ns"]["base"]) == ("added", None, None)
+    assert (removed["change"], removed["calls"]["head"], removed["metrics"]["wall_ns"]["head"]) == ("removed", None, None)
+    assert added["metrics"]["wall_ns"]["ratio"] is None
+    assert added["metrics"]["wall_ns"]["ci"] is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_no_number_is_not_finite(value: float) -> None:
+    finding = made.regressed()
+    wall = replace(finding.metrics["wall_ns"], ratio=Ratio(value, 1.2, value, 10, 10), q=value, floor=value)
+    metric = report(made.findings(functions=(replace(finding, metrics={"wall_ns": wall}, share=value),)))["functions"][0]["metrics"][
+        "wall_ns"
+    ]
+    assert (metric["ratio"], metric["ci"], metric["q"], metric["floor"]) == (None, [1.2, None], None, None)
+
+
+def test_numbers_of_numpy_are_plain_numbers() -> None:
+    wall = replace(made.regressed().metrics["wall_ns"], class_changed=np.bool_(True), q=np.float64(0.25))  # type: ignore[arg-type]
+    metric = report(made.findings(functions=(replace(made.regressed(), metrics={"wall_ns": wall}),)))["functions"][0]["metrics"]["wall_ns"]
+    assert (metric["class_changed"], metric["q"]) == (True, 0.25)
+
+
+def test_hostile_names_are_printable_and_encodable() -> None:
+    name = report(made.hostile())["functions"][0]["name"]
+    assert name == "<script>alert(1)</script>\\x1b[31m|`[x](javascript:alert(2)) @everyone\\u202e"
+    undecodable = replace(made.findings(), sentence="caf\udce9.c")
+    assert report(undecodable)["sentence"] == "caf\\udce9.c"
+    json_report.render(build(undecodable)).encode()
+
+
+def test_the_same_findings_give_the_same_bytes() -> None:
+    assert json_report.render(build(made.findings())) == json_report.render(build(made.findings()))

@@ -1,0 +1,98 @@
+"""The Markdown report: small enough for a comment, folded, and inert whatever names it holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import findings as made
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfdiff.analysis.findings import Verdict
+from perfdiff.records.schema import Skipped
+from perfdiff.report import markdown
+from perfdiff.report.document import build
+
+
+def test_answer_table_and_folded_evidence() -> None:
+    said = markdown.render(build(made.findings()))
+    assert said.startswith("## Regression: insert (src/list.c:42) costs ×331 a call at list-&gt;size = 28,500; ")
+    assert "- **cost**: 41 ns → 26 µs a call at list-&gt;size = 28,500 (time, callees included)" in said
+    assert "|1|`insert`|`src/list.c:42`|**regression**|changed|30,000|41 ns → 26 µs|**×331 \\[318, 346\\]**|constant → linear|" in said
+    assert "<details><summary>#1 <code>insert</code> <code>src/list.c:42</code> regression: ×331 [318, 346]</summary>" in said
+    assert "\n-    if (!list->tail)\n" in said
+    assert "\n+    while (*place)\n" in said
+    assert said.count("<details>") == said.count("</details>") == 9
+    assert "Left out" not in said
+
+
+@pytest.mark.parametrize("count", [50, 500])
+def test_a_large_report_is_cut_with_a_sentence_that_says_what_is_missing(count: int) -> None:
+    said = markdown.render(build(made.many(count)))
+    assert len(said.encode()) <= 60_000
+    assert said.count("<details>") == said.count("</details>")
+    shown = said.count("<details><summary>#")
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("Left out to keep this under 60,000 bytes: ")
+    assert f"the sections of {count - shown} functions" in last
+    assert shown >= 2
+
+
+def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
+    long = "é" * 100_000
+    function = replace(made.regressed(), headline=long, info=replace(made.regressed().info, name=long, file=long), chain=(long,) * 5)
+    findings = replace(made.findings(functions=(function,)), sentence=long, skipped=(Skipped(long, long, long),) * 40)
+    said = markdown.render(build(findings))
+    assert len(said.encode()) <= 60_000
+    assert said.startswith("## Regression: é")
+    assert "the list of 40 functions that were not measured" in said
+
+
+def test_hostile_names_are_neither_markup_nor_mentions() -> None:
+    said = markdown.render(build(made.hostile()))
+    # A line of HTML is no Markdown until the next empty line.
+    prose = re.sub(r"^(`{3,}).*?^\1$|<code>.*?</code>", "", said, flags=re.MULTILINE | re.DOTALL)
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", prose)
+    assert "<script" not in outside
+    assert "\x1b" not in said
+    assert not re.search(r"(?<!\\)\[x(?<!\\)\]\(", outside)
+    assert not re.search(r"@(?!<!-- -->)\w", outside)
+    rows = [line for line in said.splitlines() if line.startswith("|1|")]
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# heading", "\\# heading"),
+        ("1. item", "1\\. item"),
+        ("- item", "\\- item"),
+        ("-9 ns to 3 ns", "-9 ns to 3 ns"),
+        ("2.1 ms", "2.1 ms"),
+        ("a*b_c", "a\\*b\\_c"),
+        ("fixes #12", "fixes #<!-- -->12"),
+        ("https://example.org", "https:<!-- -->//example.org"),
+        ("&lt;", "&amp;lt;"),
+    ],
+)
+def test_text_is_escaped_where_it_would_be_markup_and_only_there(text: str, says: str) -> None:
+    assert markdown.escaped(text) == says
+
+
+@given(st.text(st.characters(blacklist_categories=("Cc", "Cs", "Cf", "Zl", "Zp")), min_size=1, max_size=100))
+def test_a_code_span_holds_its_text_whatever_backticks_are_in_it(text: str) -> None:
+    span = markdown.code(text)
+    fence = re.match("`+", span)
+    assert fence is not None
+    length = len(fence[0]) if text[0] != "`" else len(fence[0].split(" ")[0])
+    inner = span[length:-length]
+    assert inner in (text, f" {text} ")
+    assert all(len(run) < length for run in re.findall("`+", text))
+
+
+def test_no_regression_has_coverage_in_front() -> None:
+    said = markdown.render(build(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")))
+    assert said.splitlines()[0] == "## No regression: no function got slower"
+    assert said.index("**not measured**") < said.index("<details>")

@@ -1,0 +1,173 @@
+"""The report for terminals: the answer at a glance, tables that fit, nothing that steers the terminal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import findings as made
+import pytest
+
+from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.report import terminal, wording
+from perfdiff.report.document import build
+from perfdiff.report.explain import explain
+
+
+def text(findings: Findings, width: int = 120) -> str:
+    return terminal.render(build(findings), width=width)
+
+
+def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
+    assert text(made.findings()).splitlines()[:17] == [
+        "v1.4 (a1b2c3d4e5) → HEAD (b7e1c0ffee)",
+        "",
+        "Regression: insert (src/list.c:42) costs ×331 a call at list->size = 28,500; its cost grew from constant to linear.",
+        "",
+        "  function  insert, src/list.c:42",
+        "  cost      41 ns → 26 µs a call at list->size = 28,500 (time, callees included)",
+        "  ratio     ×331 [318, 346], 95 % interval over 10 base and 10 head runs",
+        "  growth    constant → linear in list->size, measured from 0 to 30,000",
+        "  doubled   from list->size = 48 on, head costs twice what base costs",
+        "  share     97 % of the extra cost of a run (410 ms)",
+        "  calls     30,000 a run",
+        "  cause     The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no",
+        "            loop.",
+        "  change    changed: body changed",
+        "",
+        "From the change to the cost",
+        "  1. insert (src/list.c:44) changed: its loop walks the list",
+    ]
+
+
+def test_table_of_functions_is_aligned_and_in_the_order_of_guilt() -> None:
+    lines = text(made.findings(), 140).splitlines()
+    start = lines.index("Functions")
+    header, *rows = lines[start + 1 : start + 8]
+    assert [row.split()[0] for row in rows] == ["1", "table_find", "table_hash", "table_grow", "table_check", "table_cache"]
+    assert rows[0].split("  ")[-1] == "constant → linear"
+    column = header.index("verdict")
+    assert [row[column:].split()[0] for row in rows] == ["regression", "improvement", "unchanged", "inconclusive", "unchanged", "unchanged"]
+    assert "×0.61 [0.59, 0.64]" in rows[1]
+    assert "– → 12" in rows[4]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_lines_keep_the_width_of_the_page(width: int) -> None:
+    assert max(map(len, text(made.findings(), width).splitlines())) <= width
+
+
+def test_narrow_pages_stack_the_table_and_lose_no_figure() -> None:
+    lines = text(made.findings(), 70).splitlines()
+    row = next(index for index, line in enumerate(lines) if line.startswith("  1  insert"))
+    assert lines[row].split() == ["1", "insert", "regression", "×331", "[318,", "346]"]
+    assert lines[row + 1].split() == ["src/list.c:42", "41", "ns", "→", "26", "µs", "constant", "→", "linear"]
+
+
+def test_no_regression_says_what_was_measured_what_would_be_seen_and_what_was_not() -> None:
+    quiet = replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")
+    lines = text(quiet).splitlines()
+    assert lines[2] == "No regression: no function got slower"
+    assert lines[4:9] == [
+        "  measured      1 function by 1 workload at 3 points, up to 10 base and 10 head runs each",
+        "  visible       effects from 2.4 % of a function's cost on",
+        "  threshold     shifts under 5 % are not reported as a regression",
+        "  not measured  3 functions: no workload calls it (2); constexpr functions cannot carry a probe (1)",
+        "  probes        added 0.9 % CPU time",
+    ]
+
+
+def test_inconclusive_says_why_and_how_many_runs_would_help() -> None:
+    said = text(made.findings(Verdict.INCONCLUSIVE, made.others()[2:3]), 200)
+    assert "Inconclusive: " in said
+    assert "unclear   the runs disagree: 4 of 6 are slower, 2 faster" in said
+    assert "four times the runs (runs = 24) halve it" in said
+
+
+def test_further_regressions_are_named_in_the_answer() -> None:
+    second = replace(made.regressed(), rank=2, info=replace(made.regressed().info, id=9, name="list_splice"))
+    assert "also      regression in list_splice (×331)" in text(made.findings(functions=(made.regressed(), second)))
+
+
+def test_a_comparison_without_functions_is_still_a_report() -> None:
+    empty = replace(
+        made.findings(Verdict.UNCHANGED, ()), sentence="No regression: no function changed.", skipped=(), notes=(), end_to_end=()
+    )
+    said = text(empty)
+    assert "No regression: no function changed." in said
+    assert "0 functions by 1 workload" in said
+    assert "Functions" not in said
+
+
+def test_a_verdict_is_not_said_twice() -> None:
+    assert "Regression: Regression" not in text(replace(made.findings(), sentence="Regression in insert."))
+
+
+def test_colour_is_written_only_when_asked_for() -> None:
+    document = build(made.findings())
+    plain, coloured = terminal.render(document), terminal.render(document, colour=True)
+    assert "\x1b" not in plain
+    assert "\x1b[1;31m" in coloured
+    assert re.sub(r" +$", "", re.sub(r"\x1b\[[0-9;]*m", "", coloured), flags=re.MULTILINE) == plain
+
+
+def test_surroundings_do_not_change_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = build(made.findings())
+    before = terminal.render(document)
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "20", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
+        monkeypatch.setenv(name, value)
+    assert terminal.render(document) == before
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[1;31m" in terminal.render(document, colour=True)
+
+
+def test_hostile_names_cannot_steer_the_terminal() -> None:
+    said = text(made.hostile()) + explain(made.hostile().functions[0], 0.95)
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", said) == []
+    assert "\\x1b[31m" in said.replace("\n", "")
+
+
+def test_long_tables_say_how_much_is_left_out() -> None:
+    assert "… 20 more; the html and json reports hold all" in text(made.many(50))
+
+
+def test_explain_tells_calls_by_input_annotations_and_the_diff() -> None:
+    findings = made.findings()
+    said = explain(findings.functions[0], 0.95, made.Samples(findings))
+    strata = said[said.index("Measured calls, by input") :].splitlines()[2:10]
+    assert strata[0].split()[-1].startswith("×")
+    assert float(strata[7].split("×")[1]) > float(strata[0].split("×")[1]) > 2
+    assert "base  41 ns ± 6 ns" in said
+    assert "head  38 ns + 0.912 ns·list->size ± 85 ns" in said
+    assert "Norm(38 + 0.912*size, 85);" in said
+    assert "    46        -     if (!list->tail)" in said
+    assert "           49 +     while (*place)" in said
+
+
+def test_explain_without_samples_leaves_the_strata_out() -> None:
+    assert "by input" not in explain(made.regressed(), 0.95)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "says"),
+    [
+        (Ratio(5.71, 5.42, 6.13, 10, 10), "×5.7 [5.4, 6.1]"),
+        (Ratio(1.004, 0.982, 1.021, 10, 10), "×1.00 [0.98, 1.02]"),
+        (Ratio(1.0012, 1.0011, 1.0013, 10, 10), "×1.0012 [1.0011, 1.0013]"),
+        (Ratio(1234.5, 1201.0, 1266.0, 10, 10), "×1,234 [1,201, 1,266]"),
+        (Ratio(3.0, 3.0, 3.0, 10, 10), "×3, exact"),
+        (Ratio(float("nan"), 1.0, 2.0, 10, 10), "–"),
+        (None, "–"),
+    ],
+)
+def test_intervals_are_written_as_exactly_as_they_are_narrow(ratio: Ratio | None, says: str) -> None:
+    assert wording.interval(ratio) == says
+
+
+def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:
+    finding = made.regressed()
+    wall = replace(finding.metrics["wall_ns"], ratio=Ratio(1.01, 0.97, 1.05, 10, 10))
+    allocated = replace(finding.metrics["alloc_bytes"], ratio=Ratio(2.0, 2.0, 2.0, 10, 10))
+    leading = wording.leading(replace(finding, metrics={"wall_ns": wall, "alloc_bytes": allocated}))
+    assert leading is not None
+    assert leading.metric == "alloc_bytes"
