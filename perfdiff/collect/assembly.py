@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -87,11 +87,15 @@ class Assembly:
         cells = np.concatenate([samples.cells for _, _, samples in parts])
         read = np.concatenate([samples.read for _, _, samples in parts])
         types = {pointer: name for _, names, _ in parts for pointer, name in names.items()}
-        columns = [_column(plan, cells[:, i], read[:, i], types) for i, plan in enumerate(plans)]
-        features = [feature for feature, _ in columns]
-        parameters = self._parameters({feature.name for feature in features}, parts)
         points = np.repeat([run.point for run, _, _ in parts], lengths)
-        columns += [(feature, values[np.searchsorted(keys, points)]) for feature, keys, values in parameters]
+        parameters = [(feature, values[np.searchsorted(keys, points)]) for feature, keys, values in self._parameters(parts)]
+        taken = {feature.name for feature, _ in parameters}
+        columns = [_column(plan, cells[:, i], read[:, i], types) for i, plan in enumerate(plans)]
+        columns = [
+            (replace(feature, name=f"arg.{feature.name}"), values) if feature.name in taken else (feature, values)
+            for feature, values in columns
+        ]
+        columns += parameters
         first = len(plans)
         outcomes = cells[:, first : first + 2 * len(branches)].astype(float)
         return SampleTable(
@@ -110,18 +114,17 @@ class Assembly:
             weight=np.concatenate([samples.weight for _, _, samples in parts]),
         )
 
-    def _parameters(self, taken: set[str], parts: Sequence[Part]) -> Iterator[tuple[Feature, Floats, Floats]]:
+    def _parameters(self, parts: Sequence[Part]) -> Iterator[tuple[Feature, Floats, Floats]]:
         """Yield each workload parameter as (feature, sorted point ids, value per point)."""
         keys = sorted({run.point for run, _, _ in parts})
         names = dict.fromkeys(name for key in keys for name in self.points[key].parameters)
         for name in names:
             values = [self.points[key].parameters.get(name) for key in keys]
-            shown = f"workload.{name}" if name in taken else name
             if all(value is None or isinstance(value, int | float) for value in values):
-                feature = Feature(shown, Origin.WORKLOAD)
+                feature = Feature(name, Origin.WORKLOAD)
                 column = [np.nan if value is None else float(value) for value in values]
             else:
-                feature = Feature(shown, Origin.WORKLOAD, True, {_code(str(value)): str(value) for value in values})
+                feature = Feature(name, Origin.WORKLOAD, True, {_code(str(value)): str(value) for value in values})
                 column = [float(_code(str(value))) for value in values]
             yield feature, np.array(keys), np.array(column)
 
