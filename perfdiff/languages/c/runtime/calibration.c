@@ -21,8 +21,8 @@ static __attribute__((noinline)) void bare(void)
 
 static __attribute__((noinline)) void probed(void)
 {
-	struct pd_frame frame __attribute__((cleanup(pd_leave))) = {0};
-	int sampled __attribute__((unused)) = pd_enter(&frame) ? pd_start(&frame) : 0;
+	PD_FRAME(0);
+	int sampled __attribute__((unused)) = pd_enter(&pd_frame_) ? pd_start(&pd_frame_) : 0;
 
 	__asm__ volatile("");
 }

@@ -15,7 +15,7 @@ static _Atomic uint64_t seen[TYPES];
 
 static enum pd_guard guard_of(const struct pd_frame *frame)
 {
-	struct pd_entry *entry = frame->entry;
+	struct pd_entry *entry = (struct pd_entry *)frame->entry;
 
 	if (entry->guard == PD_GUARD_UNKNOWN)
 		entry->guard = pd_guard_find();
@@ -216,7 +216,7 @@ static void type_name_keep(enum pd_guard guard, uint64_t vtable)
 	if (length == SIZE_MAX || length == 0)
 		return;
 	pd_slow_begin(&slow);
-	type = pd_probes ? pd_arena_take(&pd_process.arena, sizeof(*type) + length) : NULL;
+	type = pd_recording() ? pd_arena_take(&pd_process.arena, sizeof(*type) + length) : NULL;
 	if (type) {
 		type->vtable = vtable;
 		type->length = (uint32_t)length;

@@ -14,6 +14,7 @@
 
 #define EXTENT 65536u /* a multiple of every page size in use */
 #define EXTENT_DOUBLINGS 4
+#define INSTANT_TRIES 5
 
 struct pd_process pd_process;
 
@@ -46,6 +47,12 @@ void pd_lock_reset(void)
 	atomic_flag_clear(&slow_lock);
 }
 
+/* Whether the file still takes blocks; at the process's end it does, though no call enters any more. */
+bool pd_recording(void)
+{
+	return pd_process.header && !(pd_process.header->flags & PD_FULL);
+}
+
 void pd_stop(void)
 {
 	pd_probes = 0;
@@ -75,13 +82,21 @@ static void *file_map(int file, uint64_t offset, size_t size)
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
+/* Both clocks at one time: of several tries the one least disturbed. */
 static struct pd_instant instant(void)
 {
-	struct pd_instant now = {pd_ticks(), 0};
+	struct pd_instant best = {0, 0};
+	uint64_t least = UINT64_MAX;
 
-	now.ns = pd_clock_ns(CLOCK_MONOTONIC);
-	now.ticks += (pd_ticks() - now.ticks) / 2;
-	return now;
+	for (int i = 0; i < INSTANT_TRIES; i++) {
+		uint64_t before = pd_ticks(), ns = pd_clock_ns(CLOCK_MONOTONIC), taken = pd_ticks() - before;
+
+		if (taken < least) {
+			least = taken;
+			best = (struct pd_instant){before + taken / 2, ns};
+		}
+	}
+	return best;
 }
 
 void pd_clock_refresh(void)

@@ -15,13 +15,16 @@ extern "C" {
 typedef long pd_signed_t; /* 64 bits on all systems that the runtime supports */
 typedef unsigned long pd_cell_t;
 
-/* A call of a probed function, on its stack. The zeros behind `probe` mean "not recorded". */
+/* A call of a probed function, on its stack. Addresses are numbers, so that zeros initialise them in every dialect. */
 struct pd_frame {
 	unsigned int probe;
 	unsigned int reserved;
-	void *entry;      /* the call's place in the thread's shadow stack */
-	pd_cell_t *cells; /* where a sampled call's cells go; the mask of read cells lies below them */
+	pd_cell_t entry; /* of the thread's shadow stack; 0: the call is not recorded */
+	pd_cell_t cells; /* of a sampled call, 0 for others; the mask of read cells lies below them */
 };
+
+/* The declaration that makes a block a call of probe `number`. */
+#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave))) = {number, 0, 0, 0}
 
 /* How pd_field reads the value behind the last offset. */
 enum pd_kind {
@@ -42,7 +45,7 @@ void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, 
 void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
 
-#define PD_INLINE static __inline__ __attribute__((always_inline, unused, no_instrument_function))
+#define PD_INLINE static __inline__ __attribute__((always_inline, no_instrument_function))
 
 PD_INLINE int pd_enter(struct pd_frame *frame)
 {
@@ -59,7 +62,7 @@ PD_INLINE void pd_leave(struct pd_frame *frame)
 
 PD_INLINE void pd_unsigned(struct pd_frame *frame, unsigned int cell, pd_cell_t value)
 {
-	pd_cell_t *cells = frame->cells;
+	pd_cell_t *cells = (pd_cell_t *)frame->cells;
 
 	cells[cell] = value;
 	*(cells - 1 - cell / 64) |= (pd_cell_t)1 << cell % 64;
@@ -80,7 +83,7 @@ PD_INLINE void pd_floating(struct pd_frame *frame, unsigned int cell, double val
 
 PD_INLINE int pd_branch(struct pd_frame *frame, unsigned int features, unsigned int branch, int outcome)
 {
-	pd_cell_t *cells = frame->cells;
+	pd_cell_t *cells = (pd_cell_t *)frame->cells;
 
 	if (__builtin_expect(cells != 0, 0)) {
 		cells += features + 2 * branch;

@@ -128,7 +128,7 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 		entry->record = 0;
 		return 0;
 	}
-	frame->cells = entry->cells;
+	frame->cells = (uintptr_t)entry->cells;
 	entry->guard = PD_GUARD_UNKNOWN;
 	if (local->flags & PD_FLAG_USAGE)
 		usage_read(entry->usage);
@@ -180,7 +180,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	entry->call = ++local->totals->calls;
 	parent->callee_calls++;
 	local->active++;
-	frame->entry = entry;
+	frame->entry = (uintptr_t)entry;
 	pd_order();
 	thread->top = entry;
 
@@ -202,7 +202,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 
 PD_API int pd_start(struct pd_frame *frame)
 {
-	struct pd_entry *entry = frame->entry;
+	struct pd_entry *entry = (struct pd_entry *)frame->entry;
 
 	entry->start = pd_ticks();
 	return 1;
@@ -311,7 +311,7 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 {
 	struct pd_entry *entry = thread->top;
 
-	while (entry->parent && (entry != frame->entry || entry->frame != frame))
+	while (entry->parent && ((uintptr_t)entry != frame->entry || entry->frame != frame))
 		entry = entry->parent;
 	if (!entry->parent)
 		return false;
@@ -326,7 +326,7 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 
 PD_API void pd_leave_call(struct pd_frame *frame)
 {
-	struct pd_entry *entry = frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
+	struct pd_entry *entry = (struct pd_entry *)frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
 	uint64_t now = entry->weight ? pd_ticks() : 0;
 	struct pd_thread *thread = pd_self.thread;
 

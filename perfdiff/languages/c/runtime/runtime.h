@@ -177,6 +177,7 @@ void pd_lock_reset(void);
 
 /* file.c: called inside a slow path */
 bool pd_file_create(void);
+bool pd_recording(void);
 void *pd_arena_take(struct pd_arena *arena, size_t size);
 void pd_block_publish(struct pd_block *block, uint32_t kind, uint64_t size);
 void pd_clock_refresh(void);

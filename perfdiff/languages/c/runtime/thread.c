@@ -130,7 +130,7 @@ bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t pr
 	struct pd_slow slow;
 
 	pd_slow_begin(&slow);
-	totals = pd_probes ? pd_arena_take(&thread->arena, sizeof(*totals)) : NULL;
+	totals = pd_recording() ? pd_arena_take(&thread->arena, sizeof(*totals)) : NULL;
 	if (totals) {
 		local_plan(thread, local, probe);
 		totals->probe = probe;
@@ -152,7 +152,7 @@ struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *lo
 	if (capacity > local->reservoir - first)
 		capacity = local->reservoir - first;
 	pd_slow_begin(&slow);
-	segment = pd_probes ? pd_arena_take(&thread->arena, sizeof(*segment) + capacity * words * 8) : NULL;
+	segment = pd_recording() ? pd_arena_take(&thread->arena, sizeof(*segment) + capacity * words * 8) : NULL;
 	if (segment) {
 		segment->probe = local->probe;
 		segment->first = first;
@@ -202,7 +202,7 @@ static struct pd_edge *edge_new(struct pd_thread *thread, uint32_t caller, uint3
 	struct pd_edge *edge;
 
 	if (!thread->edges_block || thread->edges_block_used == EDGES_BLOCK) {
-		struct pd_edges *block = pd_probes ? pd_arena_take(&thread->arena, size) : NULL;
+		struct pd_edges *block = pd_recording() ? pd_arena_take(&thread->arena, size) : NULL;
 
 		if (!block)
 			return NULL;
