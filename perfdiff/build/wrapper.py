@@ -231,6 +231,17 @@ def run_probed(command: list[str], additions: list[str], links: list[str], path:
     return status, dropped if status == 0 else {}
 
 
+def additions_for(call: Call, header: str, runtime: str) -> tuple[list[str], list[str]]:
+    """Return what a probed build adds to a call: words for compiling, which come first, and words for linking, which come last."""
+    additions = ["-include", header, "-isystem", runtime] if call.sources or call.headers else []
+    if additions and call.stop in ("preprocess", "check"):
+        additions.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something
+    if not call.links:
+        return additions, []
+    library = ["-l:libperfdiff.a"] if call.static else [f"-Wl,-rpath,{runtime}", "-lperfdiff"]  # `-x` would give a path a language
+    return additions, [f"-L{runtime}", *library, "-lpthread", "-ldl"]
+
+
 def record(folder: str, content: dict[str, object]) -> None:
     """Write one JSON file under a name of its own; complete or not at all."""
     import json
@@ -251,13 +262,7 @@ def main(name: str, folder: str, tree: str, header: str, runtime: str, *argument
     if is_inner or call.is_configuration_check(directory) or not (call.sources or call.headers or call.links):
         os.environ["PATH"] = path
         os.execv(compiler, command)
-    additions = ["-include", header, "-isystem", runtime] if header and (call.sources or call.headers) else []
-    if additions and call.stop in ("preprocess", "check"):
-        additions.append("-DPD_NONE")
-    links: list[str] = []
-    if header and call.links:
-        library = ["-l:libperfdiff.a"] if call.static else [f"-Wl,-rpath,{runtime}", "-lperfdiff"]  # no path: `-x` would give it a language
-        links = [f"-L{runtime}", *library, "-lpthread", "-ldl"]
+    additions, links = additions_for(call, header, runtime) if header else ([], [])
     dropped: dict[str, str] = {}
     if additions and call.stop in ("compile", "link"):
         status, dropped = run_probed(command, additions, links, path)
