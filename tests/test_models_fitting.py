@@ -102,12 +102,17 @@ def test_slow_runs_do_not_make_a_constant_grow() -> None:
     assert found[CostClass.CONSTANT] >= 39, found
 
 
+@pytest.mark.statistical
 def test_slope_is_found_under_additive_exponential_noise() -> None:
-    rng = np.random.default_rng(1)
-    x = rng.integers(0, 1000, 1000) + 0.0
-    annotation = fit(table({"n": x} | strangers(rng, 1000), 500 + 20 * x + rng.exponential(3000, 1000)), "wall_ns", seed=1)
-    assert annotation.cost_class is CostClass.LINEAR
-    assert annotation.scopes[0].terms[1].coefficient == pytest.approx(20, rel=0.05)
+    slopes = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 1000, 1000) + 0.0
+        annotation = fit(table({"n": x} | strangers(rng, 1000), 500 + 20 * x + rng.exponential(3000, 1000)), "wall_ns", seed=1)
+        assert annotation.cost_class is CostClass.LINEAR
+        slopes.append(annotation.scopes[0].terms[1].coefficient)
+    assert np.mean(slopes) == pytest.approx(20, rel=0.01)
+    assert np.mean(np.abs(np.array(slopes) - 20) <= 1) >= 0.95  # least squares would reach 0.98
 
 
 def test_coefficients_ignore_preempted_calls() -> None:

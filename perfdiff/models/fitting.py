@@ -180,7 +180,7 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     fold[dealt] = np.arange(len(runs)) % _FOLDS
     predicted = np.full(len(rows), np.nan)
     root = np.sqrt(weights)
-    scale = np.maximum(np.sqrt(((columns * root[:, None]) ** 2).sum(axis=0)), 1e-300)
+    scale = np.maximum(np.sqrt(((columns * root[:, None])[weights > 0] ** 2).sum(axis=0)), 1e-300)
     for held in range(min(_FOLDS, len(runs))):
         test = fold[index] == held
         train = ~test & (weights > 0)

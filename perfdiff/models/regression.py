@@ -38,10 +38,15 @@ EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT, robust=False)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen terms and the weighted sum of squares that they leave."""
+    """The chosen terms and the standardised, weighted residuals (n,) that they leave."""
 
     terms: tuple[Factors, ...]
-    misfit: float
+    residuals: Floats
+
+    @property
+    def misfit(self) -> float:
+        """Return the sum of squares."""
+        return float(self.residuals @ self.residuals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
     ones = np.ones(len(rows))
     guess = Setting(noise.observed_deviation(rows.cost), ones, tolerance.floor**2, 1.0)
     pilot = _chosen(rows, guess, margin=0.0)
-    columns = matrix(pilot.terms, rows.columns, len(rows))
+    columns = matrix(pilot, rows.columns, len(rows))
     expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
     deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
     standardised = (rows.cost - expected) / deviation
@@ -76,23 +81,22 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
 
 def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice:
     """Choose the terms that earn their place by the margin and whose effect is material."""
-    choice = _chosen(rows, setting, margin=MARGIN)
-    columns = matrix(choice.terms, rows.columns, len(rows))
+    terms = _chosen(rows, setting, margin=MARGIN)
+    columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
-    expected = columns @ solution
-    kept: list[Factors] = [()]
-    for name in dict.fromkeys(name for factors in choice.terms for name, _ in factors):
-        with_it = [any(name == other for other, _ in factors) for factors in choice.terms]
-        part = columns[:, with_it] @ solution[with_it]
-        if np.max(np.abs(part - np.median(part)) / np.maximum(np.abs(expected), 1e-300)) < tolerance.material:
-            continue
-        kept += [f for f, has in zip(choice.terms, with_it, strict=True) if has and f not in kept]
-    if len(kept) == len(choice.terms):
-        return choice
-    columns = matrix(kept, rows.columns, len(rows))
-    left = (rows.cost - columns @ _solve(columns, rows.cost, root)) * root
-    return Choice(tuple(kept), float(left @ left))
+    magnitude = np.maximum(np.abs(columns @ solution), 1e-300)
+    kept = set(terms)
+    for name in {name for factors in terms for name, _ in factors}:
+        mine = [any(name == other for other, _ in factors) for factors in terms]
+        part = columns[:, mine] @ solution[mine]
+        if np.max(np.abs(part - np.median(part)) / magnitude) < tolerance.material:
+            kept -= {factors for factors, has in zip(terms, mine, strict=True) if has}
+    if len(kept) < len(terms):
+        terms = tuple(factors for factors in terms if factors in kept)
+        columns = matrix(terms, rows.columns, len(rows))
+        solution = _solve(columns, rows.cost, root)
+    return Choice(terms, (rows.cost - columns @ solution) * root)
 
 
 def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) -> Floats:
@@ -125,17 +129,16 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
     return Fit(solution, sigma, weights / deviation**2)
 
 
-def _chosen(rows: Observations, setting: Setting, *, margin: float) -> Choice:
+def _chosen(rows: Observations, setting: Setting, *, margin: float) -> tuple[Factors, ...]:
     usable = rows.usable()
     candidates = basis(usable, len(rows))
     contest = Contest(candidates, rows.cost, setting)
     terms = select(contest, margin=margin)
-    features = list(dict.fromkeys(name for factors in terms for name, _ in factors))
+    features = [name for name in usable if any(name == other for factors in terms for other, _ in factors)]
     if len(features) > 1:
         candidates = candidates.with_products(features, usable)
         contest = Contest(candidates, rows.cost, setting)
-    terms = extended(contest, terms, margin=margin)
-    return Choice(terms, float(contest.misfits([[contest.index[factors] for factors in terms]])[0]))
+    return extended(contest, terms, margin=margin)
 
 
 def _inputs(rows: Observations) -> Ints:

@@ -15,9 +15,9 @@ from perfdiff.models.regression import Choice, Tolerance, decide, matrix, survey
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.records.schema import Floats
 
-# A split must take away this share of what one regime leaves unexplained: modes that differ less than the noise are one.
+# A scope must take away this share of what the common regime leaves unexplained in it: modes that differ less than the noise are one.
 MATERIAL_SPLIT = 0.25
-# A border within a numeric feature needs more: two lines bend like any curve.
+# A border within a numeric feature must take away more, and of the whole: two lines bend like any curve.
 MATERIAL_BORDER = 0.60
 # No scope for fewer rows: below, a handful of slow calls would become a regime.
 SMALLEST = 10
@@ -44,11 +44,11 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A condition, where it holds (n,), and the share of misfit it must take away."""
+    """A condition, and where it holds (n,). A border cuts the range of a numeric feature where nothing but the costs tells it to."""
 
     condition: Condition
     holds: npt.NDArray[np.bool_]
-    material: float
+    border: bool = False
 
 
 def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
@@ -97,9 +97,20 @@ def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: T
     misfit = sum(side.misfit for side in sides)
     terms = sum(len(side.terms) for side in sides) + 1
     gain = setting.bic(np.array([whole.misfit]), len(whole.terms)) - setting.bic(np.array([misfit]), terms) - 2 * np.log(len(splits))
-    spared = len(rows) * setting.unexplained
-    material = misfit + spared <= (1 - best.material) * (whole.misfit + spared)
-    return best if gain >= MARGIN and material else None
+    return best if gain >= MARGIN and _material(best, whole, sides, setting.unexplained) else None
+
+
+def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: float) -> bool:
+    """Return whether a split takes away enough: a border of the whole misfit, any other of the misfit on its smaller side.
+
+    A rare mode is a small part of the whole, where outliers weigh more.
+    """
+    before = [(whole.residuals[which] ** 2).sum() + unexplained * which.sum() for which in (split.holds, ~split.holds)]
+    after = [side.misfit + unexplained * len(side.residuals) for side in sides]
+    if split.border:
+        return bool(sum(after) <= (1 - MATERIAL_BORDER) * sum(before))
+    smaller = int(split.holds.mean() > 0.5)
+    return bool(after[smaller] <= (1 - MATERIAL_SPLIT) * before[smaller])
 
 
 def _splits(rows: Observations) -> Iterator[Split]:
@@ -124,7 +135,7 @@ def _category_splits(rows: Observations) -> Iterator[Split]:
         for chosen in sets:
             named = tuple(labels.get(int(value), f"{value:g}") for value in chosen) if labels else ()
             condition = Condition(name, Operator.IN, tuple(float(value) for value in chosen), named)
-            yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+            yield Split(condition, condition.holds(column))
 
 
 def _branch_splits(rows: Observations) -> Iterator[Split]:
@@ -139,7 +150,7 @@ def _branch_splits(rows: Observations) -> Iterator[Split]:
             holds = condition.holds(column)
             if np.isfinite(column).all() and 0 < holds.sum() < len(rows):
                 decider = _decider(usable, holds)
-                yield Split(decider or condition, decider.holds(usable[decider.feature]) if decider else holds, MATERIAL_SPLIT)
+                yield Split(decider or condition, decider.holds(usable[decider.feature]) if decider else holds)
 
 
 def _decider(usable: Mapping[str, Floats], holds: npt.NDArray[np.bool_]) -> Condition | None:
@@ -156,7 +167,7 @@ def _absence_splits(rows: Observations) -> Iterator[Split]:
     for name, column in rows.columns.items():
         if np.isnan(column).any():
             condition = Condition(name, Operator.ABSENT)
-            yield Split(condition, condition.holds(column), MATERIAL_SPLIT)
+            yield Split(condition, condition.holds(column))
 
 
 def _border_splits(rows: Observations) -> Iterator[Split]:
@@ -166,7 +177,7 @@ def _border_splits(rows: Observations) -> Iterator[Split]:
             continue
         for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
             condition = Condition(name, Operator.AT_MOST, (float(bound),))
-            yield Split(condition, condition.holds(column), MATERIAL_BORDER)
+            yield Split(condition, condition.holds(column), border=True)
 
 
 def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Split]) -> Floats:

@@ -152,16 +152,20 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
 
 
 def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> tuple[Factors, ...]:
-    """Return the terms with the products that pay added, and every term that does not pay dropped."""
+    """Return the terms with the products that pay added, and every term that does not pay dropped.
+
+    A product is tried beside the terms, beside its features' lines, and alone: the bends of a wrong model only mimic it.
+    """
     current = [contest.index[factors] for factors in terms]
-    products = [position for factors, position in contest.index.items() if len(factors) == 2]
+    products = {factors: position for factors, position in contest.index.items() if len(factors) == 2}
     score = float(contest.bic([current])[0])
-    while products:
-        scores = contest.bic([[*current, position] for position in products])
+    while True:
+        lines = {factors: [contest.index[((name, "x"),)] for name, _ in factors] for factors in products}
+        sets = [[*start, at] for f, at in products.items() if at not in current for start in (current, [0, *lines[f]], [0])]
+        scores = contest.bic(sets) if sets else np.array([np.inf])
         if score - scores.min() < margin:
             break
-        current.append(products.pop(int(scores.argmin())))
-        score = float(scores.min())
+        current, score = sets[int(scores.argmin())], float(scores.min())
     return tuple(contest.basis.factors[position] for position in _pruned(contest, current, margin))
 
 
