@@ -57,6 +57,10 @@ def test_hostile_names_stay_text() -> None:
     assert "\u202e" not in said
 
 
+def test_code_that_a_sentence_quotes_is_set_as_code() -> None:
+    assert "The new loop <code>while (*place)</code> (src/list.c:49) runs" in page_of(made.findings())
+
+
 def test_fifty_functions_stay_under_two_megabytes() -> None:
     assert len(page_of(made.many(50)).encode()) < 2_000_000
 

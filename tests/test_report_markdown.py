@@ -92,6 +92,12 @@ def test_a_code_span_holds_its_text_whatever_backticks_are_in_it(text: str) -> N
     assert all(len(run) < length for run in re.findall("`+", text))
 
 
+def test_code_that_a_sentence_quotes_becomes_a_code_span() -> None:
+    assert markdown.prose("calls `a_b(*p)` twice") == "calls `a_b(*p)` twice"
+    assert markdown.prose("an `odd name") == "an \\`odd name"
+    assert markdown.prose("`a|b`", in_table=True) == "`a\\|b`"
+
+
 def test_no_regression_has_coverage_in_front() -> None:
     said = markdown.render(build(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")))
     assert said.splitlines()[0] == "## No regression: no function got slower"

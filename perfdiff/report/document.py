@@ -74,9 +74,9 @@ def _answer(findings: Findings) -> Iterator[Block]:
         yield _coverage(findings)
         return
     first = alike[0]
-    facts = answer_facts(first, findings.confidence)
     named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
-    yield Facts((named, *facts.facts, *_others(findings.verdict, alike[1:])))
+    facts = [fact for fact in answer_facts(first, findings.confidence).facts if fact.text not in findings.sentence]
+    yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:
         yield way

@@ -79,7 +79,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
         yield Fact("cost", f"{wording.costs(metric)} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
-        where = f" for calls with {metric.stratum}" if metric.stratum else ""
+        where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None:
             yield Fact("overall", f"{wording.interval(metric.overall)} over all calls")

@@ -7,6 +7,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Facts, Items, Listing, Sentence, Table
 from perfdiff.report.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, chart, forest
 from perfdiff.report.document import Document
+from perfdiff.report.printable import quoted_parts
 
 _KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff"}
 _DIFF_CLASSES = {"+": "added", "-": "removed", "@": "gap", " ": "same"}
@@ -29,6 +30,7 @@ def render(document: Document) -> str:
     environment.filters["chart"] = chart
     environment.filters["diff_class"] = lambda line: _DIFF_CLASSES[line.mark]
     environment.filters["count"] = units.count
+    environment.filters["parts"] = quoted_parts
     sections = document.functions[:MOST_SECTIONS]
     return environment.get_template("report.html.j2").render(
         document=document,

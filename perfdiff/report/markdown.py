@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
 from perfdiff.report.document import Document
-from perfdiff.report.printable import shortened
+from perfdiff.report.printable import quoted_parts, shortened
 from perfdiff.report.wording import plural
 
 # GitHub refuses a comment of more than 65,536 characters; the rest is room for what a bot puts around the report.
@@ -50,7 +50,7 @@ def render(document: Document) -> str:
     """Return the report as Markdown of at most `MOST_BYTES` bytes; a last sentence says what was left out."""
     page = _Page()
     answer = document.answer[0]
-    page.add(f"## {escaped(answer.text)}" if isinstance(answer, Sentence) else _block(answer))
+    page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer))
     page.add(code(document.title))
     for block in document.answer[1:]:
         page.add(_block(block))
@@ -70,9 +70,15 @@ def render(document: Document) -> str:
     return "\n\n".join(page.parts) + "\n"
 
 
+def prose(text: str, *, in_table: bool = False) -> str:
+    """Return a sentence with the code that it quotes in backticks as code spans, and everything else escaped."""
+    parts = quoted_parts(shortened(text.strip(), _MOST_SENTENCE))
+    return "".join(code(part, in_table=in_table) if quoted else escaped(part) for quoted, part in parts)
+
+
 def escaped(text: str) -> str:
     """Return text that Markdown and HTML leave as it is: no markup, mention, reference or link, whatever it holds."""
-    text = html.escape(shortened(text.strip(), _MOST_SENTENCE), quote=False)
+    text = html.escape(text, quote=False)
     text = _SPECIAL.sub(r"\\\1", text)
     text = _LEADING.sub(r"\1\\\2", text)
     return _LINKED.sub(r"\1<!-- -->", text)
@@ -140,11 +146,11 @@ def _details(summary: str, blocks: list[Block | None], *, titled: bool = True) -
 def _block(block: Block, *, titled: bool = True) -> str:
     match block:
         case Sentence():
-            return escaped(block.text)
+            return prose(block.text)
         case Plot():
             return escaped(block.caption)
         case Facts():
-            return "\n".join(f"- {_strong(fact.label)}: {escaped(fact.text)}" for fact in block.facts)
+            return "\n".join(f"- {_strong(fact.label)}: {prose(fact.text)}" for fact in block.facts)
         case Items():
             text = "\n".join(_items(block))
         case Table():
@@ -162,7 +168,7 @@ def _strong(text: str) -> str:
 
 def _items(block: Items) -> Iterator[str]:
     for number, text in enumerate(block.texts, 1):
-        yield f"{number}. {escaped(text)}" if block.ordered else f"- {escaped(text)}"
+        yield f"{number}. {prose(text)}" if block.ordered else f"- {prose(text)}"
 
 
 def _table(table: Table) -> str:
@@ -178,7 +184,7 @@ def _row(row: tuple[Cell, ...]) -> str:
 def _cell(cell: Cell) -> str:
     if cell.code:
         return code(cell.text, in_table=True)
-    text = escaped(cell.text)
+    text = prose(cell.text, in_table=True)
     return f"**{text}**" if text and cell.tone in (Tone.REGRESSION, Tone.IMPROVEMENT) else text
 
 

@@ -62,3 +62,11 @@ def shortened(text: str, limit: int) -> str:
         return text
     head = (limit - 1) // 2
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def quoted_parts(text: str) -> tuple[tuple[bool, str], ...]:
+    """Return a sentence as its parts in order, each with whether it stands in backticks, as sentences quote code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a name with a backtick of its own: nothing can be told apart
+        return ((False, text),)
+    return tuple((index % 2 == 1, part) for index, part in enumerate(parts) if part)
