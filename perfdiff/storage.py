@@ -16,6 +16,7 @@ _SAYS: Mapping[str, str] = {
     "experiments": "recordings of comparisons",
     "index": "parsed sources",
     "snapshots": "copies of working trees",
+    "runtime": "runtime libraries",
     "logs": "build logs",
 }
 
