@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.index import index
+from perfdiff.languages.protocol import Program
 from tests.c_programs import callees, command, function, program, uses
 
 
@@ -447,4 +447,48 @@ def test_parallel_and_sequential_indexing_agree(tmp_path: Path) -> None:
     alone = program(tmp_path, sources)
     commands = [command(tmp_path / name) for name in sources if name.endswith(".c")]
     assert index(tmp_path, commands, depth=3, workers=2) == alone
-    assert json.dumps(sorted(alone.functions)) == json.dumps(sorted(index(tmp_path, commands, depth=3, workers=2).functions))
+
+
+def test_a_unit_is_parsed_again_only_when_one_of_its_files_changed(tmp_path: Path) -> None:
+    sources = {
+        "types.h": "enum { LIMIT = 3 };\n",
+        "h.h": '#include "types.h"\nstruct s { int a; };\nstatic inline int inc(struct s *p) { return p->a + LIMIT; }\n',
+        "a.c": '#include "h.h"\nint a(struct s *p) { return inc(p); }\n',
+        "b.c": "int b(int n) { while (n > 1) n /= 2; return n; }\n",
+    }
+    cache = tmp_path / "units"
+
+    def indexed(tree: Path) -> Program:
+        return index(tree, [command(tree / "a.c"), command(tree / "b.c")], depth=3, workers=1, cache=cache)
+
+    plain = program(tmp_path / "base", sources)
+    assert indexed(tmp_path / "base") == plain
+    entries = set(cache.rglob("*.json"))
+    assert len(entries) == 2
+    assert indexed(tmp_path / "base") == plain
+    changed = program(tmp_path / "head", sources | {"types.h": "enum { LIMIT = 4 };\n"})
+    assert indexed(tmp_path / "head") == changed
+    assert len(set(cache.rglob("*.json")) - entries) == 1
+
+
+def test_a_header_that_gets_a_namesake_invalidates_its_units(tmp_path: Path) -> None:
+    sources = {"sub/h.h": "#define N 1\n", "a.c": '#include "h.h"\nint a(void) { return N; }\n'}
+    cache, commands = tmp_path / "units", [command(tmp_path / "tree/a.c", ["-Isub"])]
+    program(tmp_path / "tree", sources, ["-Isub"])
+    first = index(tmp_path / "tree", commands, depth=3, cache=cache)
+    (tmp_path / "tree/h.h").write_text("#define N 2\n")
+    second = index(tmp_path / "tree", commands, depth=3, cache=cache)
+    assert [one.file for one in first.declarations.values() if one.says == "macro N"] == ["sub/h.h"]
+    assert [one.file for one in second.declarations.values() if one.says == "macro N"] == ["h.h"]
+
+
+def test_a_damaged_entry_and_an_unwritable_cache_are_survived(tmp_path: Path) -> None:
+    sources = {"a.c": "int a(int n) { return n; }\n"}
+    plain = program(tmp_path / "tree", sources)
+    commands = [command(tmp_path / "tree/a.c")]
+    index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "units")
+    for entry in (tmp_path / "units").rglob("*.json"):
+        entry.write_text(entry.read_text()[:-40])
+    assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "units") == plain
+    (tmp_path / "file").write_text("")
+    assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "file") == plain

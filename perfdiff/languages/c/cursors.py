@@ -114,7 +114,10 @@ class Places:
         return None if file is None else Place(file, self._offset.value, self._line.value)
 
     def _relative(self, handle: int) -> str | None:
-        name = cindex.File(ctypes.cast(handle, cindex.c_object_p)).name
+        return self.relative(cindex.File(ctypes.cast(handle, cindex.c_object_p)).name)
+
+    def relative(self, name: str) -> str | None:
+        """Return a file's path below the tree, links followed; None where it lies outside."""
         path = os.path.realpath(self._directory / name)
         return path[len(self._tree) :] if path.startswith(self._tree) else None
 
@@ -135,11 +138,6 @@ class Places:
         if file not in self._sources:
             self._sources[file] = Path(self._tree, file).read_bytes()
         return self._sources[file]
-
-    @property
-    def files(self) -> list[str]:
-        """Return the files of the tree that were met so far."""
-        return sorted({file for file in self._files.values() if file is not None})
 
 
 def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Cursor, Cursor]]:

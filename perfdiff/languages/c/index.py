@@ -17,6 +17,7 @@ from clang.cindex import TranslationUnitLoadError
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
+from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.protocol import CompileCommand, Declaration, FunctionDefinition, Program
 from perfdiff.records.schema import Skipped
 
@@ -27,14 +28,16 @@ _MOST_WORKERS = 8
 Place = tuple[str, int]
 
 
-def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None) -> Program:
+def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None, cache: Path | None = None) -> Program:
     """Parse everything that was compiled in `tree` and return its functions and declarations.
 
     Files outside of `tree` are not the program's. What cannot be parsed is named in the program's problems; the rest is indexed.
+    `workers` processes parse (by default one per CPU); `cache` is a folder that keeps what each translation unit told.
     """
     present, problems = _present(tree, commands)
     units = sorted({front.unit(command) for command in present}, key=lambda unit: (str(unit.file), unit.arguments))
-    facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1))
+    known = UnitCache(cache, tree, depth) if cache is not None else None
+    facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), known)
     problems += [Skipped(Path(one.file).name, one.file, one.problem) for one in facts if one.problem is not None]
     return _Merge(tree, facts, _flags(tree, present)).program(_without_repetition(problems))
 
@@ -70,20 +73,32 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
     return found
 
 
-def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> list[UnitFacts]:
+def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int, cache: UnitCache | None) -> list[UnitFacts]:
+    if cache is None:
+        return list(_parsed(tree, units, depth, workers).values())
+    facts = {unit: found for unit in units if (found := cache.load(unit)) is not None}
+    fresh = _parsed(tree, [unit for unit in units if unit not in facts], depth, workers)
+    for unit, found in fresh.items():
+        if found.problem is None:  # a missing header may be there next time, and nothing of the entry would tell
+            cache.store(unit, found)
+    return [*facts.values(), *fresh.values()]
+
+
+def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> dict[front.Unit, UnitFacts]:
     workers = min(workers, len(units))
     if workers < 2 or len(units) <= _ALONE:
-        return _index_batch(tree, units, depth)
+        return dict(zip(units, _index_batch(tree, units, depth), strict=True))
     batches = _batches(units, workers)
+    facts: dict[front.Unit, UnitFacts] = {}
+    broken: list[front.Unit] = []
     with _pool(workers) as pool:
         running = [pool.submit(_index_batch, tree, batch, depth) for batch in batches]
-        facts, broken = [], []
         for batch, future in zip(batches, running, strict=True):
             try:
-                facts += future.result()
+                facts |= zip(batch, future.result(), strict=True)
             except BrokenProcessPool:
                 broken += batch
-    return facts + [_index_alone(tree, unit, depth) for unit in broken]
+    return facts | {unit: _index_alone(tree, unit, depth) for unit in broken}
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:

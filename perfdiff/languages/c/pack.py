@@ -13,13 +13,16 @@ from perfdiff.languages.protocol import CompileCommand, Counterpart, Probe, Prog
 
 
 class C:
-    """The language pack of C and C++."""
+    """The language pack of C and C++. `units` is a folder that keeps what each translation unit told, from one revision to the next."""
 
     name = "c"
 
+    def __init__(self, units: Path | None = None) -> None:
+        self._units = units
+
     def index(self, tree: Path, commands: Sequence[CompileCommand], *, depth: int) -> Program:
         """Parse everything that was compiled in `tree` and return its functions and declarations."""
-        return index_program(tree, commands, depth=depth)
+        return index_program(tree, commands, depth=depth, cache=self._units)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""

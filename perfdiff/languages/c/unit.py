@@ -75,7 +75,9 @@ def index_unit(unit: front.Unit, tree: Path, *, depth: int, memory: Memory) -> U
     functions, overrides = walk.functions()
     dependencies = _reachable((key for function in functions for key in function.uses), memory)
     file = str(unit.file.resolve().relative_to(tree.resolve()))
-    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, tuple(places.files), front.first_error(parsed, tree))
+    included = {places.relative(one.include.name) for one in parsed.get_includes()}
+    files = tuple(sorted({file, *filter(None, included)}))
+    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, front.first_error(parsed, tree))
 
 
 def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:

@@ -1,0 +1,143 @@
+"""Facts of translation units on disk, so that a unit which is the same in base and head, or was met before, is parsed once.
+
+An entry is two lines of JSON: the files that the unit was made of, then its facts. It is valid while every one of these files has the
+same content and no other file of the tree has taken or lost one of their names (which could change what an `#include` finds). The key
+covers the rest: command, compiler's folders and target, depth, and the code that makes the facts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c.declarations import Dependency
+from perfdiff.languages.c.unit import UnitFacts
+from perfdiff.languages.protocol import BranchPlan, Declaration, FeaturePlan, FunctionDefinition, Load
+from perfdiff.records.schema import Origin
+
+_VERSION = 1
+_VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
+
+
+class UnitCache:
+    """Entries `<folder>/<key>/<content>.json`. Anything that cannot be read or written counts as absent."""
+
+    def __init__(self, folder: Path, tree: Path, depth: int) -> None:
+        self._folder, self._tree, self._depth = folder, tree.resolve(), depth
+        self._digests: dict[str, str | None] = {}
+        self._names = _files_by_name(self._tree)
+
+    def load(self, unit: front.Unit) -> UnitFacts | None:
+        """Return the facts of a unit, or None where it has to be parsed."""
+        for path in sorted(self._entries(unit).glob("*.json")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as entry:
+                if self._is_valid(json.loads(entry.readline())):
+                    facts = _facts(json.loads(entry.readline()))
+                    os.utime(path)
+                    return facts
+        return None
+
+    def store(self, unit: front.Unit, facts: UnitFacts) -> None:
+        """Keep the facts of a unit; the oldest of too many variants goes."""
+        made_of = {file: self._digest(file) for file in facts.files}
+        header = {"files": made_of, "names": self._places_of_names(facts.files)}
+        text = f"{json.dumps(header)}\n{json.dumps(_plain(facts))}\n"
+        folder = self._entries(unit)
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=folder, prefix=".")
+            with os.fdopen(handle, "w", encoding="utf-8") as entry:
+                entry.write(text)
+            Path(name).replace(folder / f"{lexer.digest([json.dumps(header)])}.json")
+            for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
+                old.unlink(missing_ok=True)
+
+    def _entries(self, unit: front.Unit) -> Path:
+        file = str(unit.file.resolve().relative_to(self._tree))
+        words = (word.replace(str(self._tree), ".") for word in (str(unit.directory.resolve()), *unit.arguments))
+        return self._folder / lexer.digest([str(_VERSION), _code(), str(self._depth), file, *words])
+
+    def _is_valid(self, header: Mapping[str, Any]) -> bool:
+        files: Mapping[str, str] = header["files"]
+        return all(self._digest(file) == known for file, known in files.items()) and header["names"] == self._places_of_names(files)
+
+    def _places_of_names(self, files: Iterable[str]) -> dict[str, list[str]]:
+        return {name: self._names.get(name, []) for name in sorted({Path(file).name for file in files})}
+
+    def _digest(self, file: str) -> str | None:
+        if file not in self._digests:
+            try:
+                self._digests[file] = hashlib.blake2b((self._tree / file).read_bytes(), digest_size=16).hexdigest()
+            except OSError:
+                self._digests[file] = None
+        return self._digests[file]
+
+
+def _files_by_name(tree: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for folder, folders, names in os.walk(tree):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(names):
+            found[name].append(os.path.relpath(os.path.join(folder, name), tree))  # noqa: PTH118 - tens of thousands of files
+    return found
+
+
+@functools.cache
+def _code() -> str:
+    """Return a digest of the modules that make the facts: an entry of another version of them is never used."""
+    return lexer.digest(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the index as JSON knows it: values by the order of their fields, sets sorted."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return [[key, _plain(one)] for key, one in value.items()]
+    if hasattr(value, "__dataclass_fields__"):
+        return [_plain(getattr(value, field.name)) for field in fields(value)]
+    return value
+
+
+def _facts(plain: list[Any]) -> UnitFacts:
+    file, functions, dependencies, overrides, files, problem = plain
+    return UnitFacts(
+        file,
+        tuple(map(_function, functions)),
+        tuple(map(_dependency, dependencies)),
+        {key: tuple(bases) for key, bases in overrides},
+        tuple(files),
+        problem,
+    )
+
+
+def _function(plain: list[Any]) -> FunctionDefinition:
+    values = dict(zip((field.name for field in fields(FunctionDefinition)), plain, strict=True))
+    for name in ("uses", "calls", "reads", "writes"):
+        values[name] = frozenset(values[name])
+    values["names"] = tuple(values["names"])
+    values["features"] = tuple(map(_feature, values["features"]))
+    values["branches"] = tuple(BranchPlan(*branch) for branch in values["branches"])
+    return FunctionDefinition(**values)
+
+
+def _feature(plain: list[Any]) -> FeaturePlan:
+    name, origin, load, expression, category, labels = plain
+    return FeaturePlan(name, Origin(origin), Load(load), expression, category, None if labels is None else dict(map(tuple, labels)))
+
+
+def _dependency(plain: list[Any]) -> Dependency:
+    declaration, uses, calls = plain
+    return Dependency(Declaration(*declaration), frozenset(uses), frozenset(calls))
