@@ -18,12 +18,26 @@ class Subjects:
     """Pairs of functions by number; a number is the probe's in both builds and starts at 1."""
 
     pairs: Mapping[int, Counterpart]
+    calls: Mapping[int, frozenset[int]]  # what each can call, on either side
     language: str
 
     @classmethod
     def number(cls, pairs: Sequence[Counterpart], language: str) -> Subjects:
         """Number the pairs in their order."""
-        return cls(dict(enumerate(pairs, start=1)), language)
+        numbered = dict(enumerate(pairs, start=1))
+        base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
+        head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
+        calls = {
+            id_: frozenset(
+                numbers[key]
+                for definition, numbers in ((pair.base, base), (pair.head, head))
+                if definition is not None
+                for key in definition.calls
+                if key in numbers
+            )
+            for id_, pair in numbered.items()
+        }
+        return cls(numbered, calls, language)
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
@@ -66,9 +80,8 @@ class Subjects:
         return {(side, id_): len(definition.branches) for side in Side for id_, definition in self._definitions(side, self.pairs)}
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
-        """Return what the report needs to know of the functions `ids`."""
-        numbers = {side: {definition.key: id_ for id_, definition in self._definitions(side, self.pairs)} for side in Side}
-        return tuple(self._info(id_, numbers) for id_ in sorted(ids))
+        """Return what the report needs to know of the functions `ids`, the probed ones."""
+        return tuple(self._info(id_, frozenset(ids)) for id_ in sorted(ids))
 
     def _definitions(self, side: Side, ids: Iterable[int]) -> Iterable[tuple[int, FunctionDefinition]]:
         for id_ in ids:
@@ -77,10 +90,10 @@ class Subjects:
             if definition is not None:
                 yield id_, definition
 
-    def _info(self, id_: int, numbers: Mapping[Side, Mapping[str, int]]) -> FunctionInfo:
+    def _info(self, id_: int, probed: frozenset[int]) -> FunctionInfo:
         pair = self.pairs[id_]
         shown = _definition(pair)
-        sides = [(side, definition) for side, definition in ((Side.BASE, pair.base), (Side.HEAD, pair.head)) if definition]
+        own = self._with_unprobed_callees(id_, probed)
         return FunctionInfo(
             id=id_,
             name=shown.name,
@@ -92,10 +105,20 @@ class Subjects:
             culprits=pair.culprits,
             base=_source(pair.base),
             head=_source(pair.head),
-            calls=frozenset(numbers[side][key] for side, definition in sides for key in definition.calls if key in numbers[side]),
-            reads=frozenset().union(*(definition.reads for _, definition in sides)),
-            writes=frozenset().union(*(definition.writes for _, definition in sides)),
+            calls=frozenset().union(*(self.calls[each] for each in own)),
+            reads=frozenset().union(*(definition.reads for each in own for definition in _sides(self.pairs[each]))),
+            writes=frozenset().union(*(definition.writes for each in own for definition in _sides(self.pairs[each]))),
         )
+
+    def _with_unprobed_callees(self, id_: int, probed: frozenset[int]) -> set[int]:
+        """Return the function and all that count as part of it: what it calls, as far as that carries no probe of its own."""
+        found = {id_}
+        open_ends = [id_]
+        while open_ends:
+            fresh = self.calls[open_ends.pop()] - probed - found
+            found |= fresh
+            open_ends += fresh
+        return found
 
 
 def digest(probes: Mapping[int, Probe]) -> str:
@@ -119,10 +142,12 @@ def _definition(pair: Counterpart) -> FunctionDefinition:
     return found
 
 
+def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:
+    return (definition for definition in (pair.base, pair.head) if definition is not None)
+
+
 def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
-    for definition in (pair.base, pair.head):
-        if definition is None:
-            continue
+    for definition in _sides(pair):
         if definition.obstacle:
             return definition.obstacle
         for pattern in exclude:
