@@ -78,7 +78,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
 
 
-@pytest.fixture()
+@pytest.fixture
 def build(library: Path, tmp_path: Path) -> Build:
     def compiled(source: str, *probes: str, flags: tuple[str, ...] = (), compiler: str = "gcc", name: str = "program") -> Program:
         header = tmp_path / f"{name}.h"

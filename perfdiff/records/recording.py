@@ -7,10 +7,8 @@ proportion to the file. A process that was killed leaves a recording that is rea
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum, IntFlag
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,43 +16,13 @@ import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
 from perfdiff.records.plan import Mode
+from perfdiff.records.recording_file import EDGE, SAMPLE_WORDS, TIME_UNITS, Contents, DamageError, Flag, Header, decode
 from perfdiff.records.schema import Floats, Ints
-from perfdiff.records.type_names import readable
 
-VERSION = 1
-
-_MAGIC = b"PDREC1\0\0"
-_BYTE_ORDER = 0x01020304
-_HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024s")
-_EXTENT = struct.Struct("<IIQ")
-_EXTENT_MAGIC = 0x58454450
-_BLOCK = struct.Struct("<IIQ")
-_TOTALS = struct.Struct("<II6Q2q4QQ3Q")
-_EDGES = struct.Struct("<II")
-_EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
-_SAMPLES = struct.Struct("<IIII")
-_SAMPLE_WORDS = 11  # struct pd_sample
-_TYPE = struct.Struct("<QII")
-_TIME_UNITS = 256.0  # to a tick
 _ABSENT = np.uint64(2**64 - 1)
 
 Cells = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
-
-
-class _Flag(IntFlag):
-    ENDED = 1
-    FULL = 2
-    SEES_ALLOCATIONS = 4
-    SEES_LOCKS = 8
-
-
-class _Kind(IntEnum):
-    NONE = 0
-    TOTALS = 1
-    EDGES = 2
-    SAMPLES = 3
-    TYPE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,38 +129,6 @@ class Recording:
     types: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    size: int
-    flags: _Flag
-    pid: int
-    parent_pid: int
-    probes: int
-    ns_per_tick: float
-    started_unix_ns: int
-    end: int
-    costs: tuple[int, ...]
-    program: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    thread: int
-    kind: _Kind
-    start: int  # of what follows the block's header
-    end: int
-
-
-@dataclass(slots=True)
-class _Contents:
-    """What the blocks hold, as it is collected."""
-
-    totals: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)  # by probe and thread
-    edges: list[npt.NDArray[np.void]] = field(default_factory=list)
-    samples: dict[int, list[tuple[int, int, Cells]]] = field(default_factory=dict)  # by probe: thread, cells a record, records
-    types: dict[int, str] = field(default_factory=dict)
-
-
 def read(path: Path) -> Recording:
     """Read a recording; raise RecordingError with the byte's offset where it is damaged or of another version."""
     try:
@@ -200,11 +136,8 @@ def read(path: Path) -> Recording:
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}", slug="recording-unreadable") from error
     try:
-        header = _header(data)
-        contents = _Contents()
-        for block in _blocks(data, header):
-            _collect(data, block, header, contents)
-    except _DamageError as damage:
+        header, contents = decode(data)
+    except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
     totals = _totals(header, contents)
     return Recording(
@@ -212,9 +145,9 @@ def read(path: Path) -> Recording:
         parent_pid=header.parent_pid,
         program=header.program,
         started_unix_ns=header.started_unix_ns,
-        complete=_Flag.ENDED in header.flags and _Flag.FULL not in header.flags and header.end <= len(data),
+        complete=Flag.ENDED in header.flags and Flag.FULL not in header.flags and header.end <= len(data),
         ns_per_tick=header.ns_per_tick,
-        costs=ProbeCosts(*(cost / _TIME_UNITS * header.ns_per_tick for cost in header.costs)),
+        costs=ProbeCosts(*(cost / TIME_UNITS * header.ns_per_tick for cost in header.costs)),
         totals=totals,
         edges=_edges(header, contents, totals),
         samples={probe: _samples(header, contents, probe) for probe in sorted(contents.samples)},
@@ -222,135 +155,7 @@ def read(path: Path) -> Recording:
     )
 
 
-class _DamageError(Exception):
-    def __init__(self, offset: int, says: str, slug: str = "recording-damaged") -> None:
-        super().__init__(says)
-        self.offset = offset
-        self.slug = slug
-
-
-def _text(raw: bytes) -> str:
-    return raw.split(b"\0", 1)[0].decode(errors="replace")
-
-
-def _header(data: bytes) -> _Header:
-    if len(data) < _HEADER.size:
-        raise _DamageError(len(data), f"the file ends within the header of {_HEADER.size} bytes")
-    fields = _HEADER.unpack_from(data)
-    magic, version, byte_order, size, flags, pid, parent_pid, probes, newest = fields[:9]
-    ticks, ns, *latest = fields[9:15]
-    started_unix_ns, end = fields[15:17]
-    program, argv0 = fields[22:]
-    if magic != _MAGIC:
-        raise _DamageError(0, "not a recording")
-    if version != VERSION or byte_order != _BYTE_ORDER:
-        raise _DamageError(8, f"a recording of version {version} with byte order {byte_order:#x}", slug="recording-version")
-    if size < _HEADER.size or size % 8 or newest > 1 or end < size:
-        raise _DamageError(16, "impossible sizes in the header")
-    ticks_passed, ns_passed = latest[2 * newest] - ticks, latest[2 * newest + 1] - ns
-    if ticks_passed < 0 or ns_passed < 0:
-        raise _DamageError(40, "the clock runs backwards")
-    return _Header(
-        size=size,
-        flags=_Flag(flags & sum(_Flag)),
-        pid=pid,
-        parent_pid=parent_pid,
-        probes=probes,
-        ns_per_tick=ns_passed / ticks_passed if ticks_passed else math.nan,
-        started_unix_ns=started_unix_ns,
-        end=end,
-        costs=fields[17:22],
-        program=_text(program) or _text(argv0),
-    )
-
-
-def _blocks(data: bytes, header: _Header) -> Iterator[_Block]:
-    """Yield the blocks that lie wholly in the file."""
-    limit = min(header.end, len(data))
-    offset = header.size
-    while offset + _EXTENT.size <= limit:
-        magic, thread, size = _EXTENT.unpack_from(data, offset)
-        if magic != _EXTENT_MAGIC or size < _EXTENT.size or size % 8 or offset + size > header.end:
-            raise _DamageError(offset, "not an extent")
-        yield from _blocks_of_extent(data, thread, offset + _EXTENT.size, offset + size)
-        offset += size
-
-
-def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterator[_Block]:
-    while offset + _BLOCK.size <= min(end, len(data)):
-        kind, _, size = _BLOCK.unpack_from(data, offset)
-        if kind == _Kind.NONE:
-            return
-        if kind > max(_Kind) or size < _BLOCK.size or size % 8 or offset + size > end:
-            raise _DamageError(offset, f"not a block (kind {kind}, {size} bytes)")
-        if offset + size > len(data):
-            return
-        yield _Block(thread, _Kind(kind), offset + _BLOCK.size, offset + size)
-        offset += size
-
-
-def _fields(data: bytes, block: _Block, layout: struct.Struct) -> tuple[int, ...]:
-    if block.start + layout.size > block.end:
-        raise _DamageError(block.start, f"a block of kind {block.kind.name} is too short")
-    return layout.unpack_from(data, block.start)
-
-
-def _collect(data: bytes, block: _Block, header: _Header, contents: _Contents) -> None:
-    match block.kind:
-        case _Kind.TOTALS:
-            fields = _fields(data, block, _TOTALS)
-            probe = _probe(fields[0], block, header)
-            if (probe, block.thread) in contents.totals:
-                raise _DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
-            contents.totals[probe, block.thread] = fields[1:]
-        case _Kind.EDGES:
-            contents.edges.append(_edges_block(data, block, header))
-        case _Kind.SAMPLES:
-            _collect_samples(data, block, header, contents)
-        case _Kind.TYPE:
-            vtable, length, _ = _fields(data, block, _TYPE)
-            name = data[block.start + _TYPE.size : block.end][:length]
-            contents.types[vtable] = readable(_text(name))
-        case _Kind.NONE:
-            pass
-
-
-def _probe(number: int, block: _Block, header: _Header) -> int:
-    if not 0 < number < header.probes:
-        raise _DamageError(block.start, f"probe {number} of {header.probes}")
-    return number
-
-
-def _edges_block(data: bytes, block: _Block, header: _Header) -> npt.NDArray[np.void]:
-    capacity, _ = _fields(data, block, _EDGES)
-    start = block.start + _EDGES.size
-    if capacity * _EDGE.itemsize > block.end - start:
-        raise _DamageError(block.start, f"{capacity} edges do not fit into their block")
-    edges = np.frombuffer(data, _EDGE, capacity, start)
-    edges = edges[edges["calls"] > 0]
-    if np.any(edges["callee"] == 0) or np.any(edges["caller"] >= header.probes) or np.any(edges["callee"] >= header.probes):
-        raise _DamageError(start, f"an edge between probes that are not among {header.probes}")
-    return edges
-
-
-def _collect_samples(data: bytes, block: _Block, header: _Header, contents: _Contents) -> None:
-    fields = _fields(data, block, _SAMPLES)
-    probe = _probe(fields[0], block, header)
-    _, capacity, cells = fields[1:]
-    words = _SAMPLE_WORDS + -(-cells // 64) + cells
-    start = block.start + _SAMPLES.size
-    if capacity * words * 8 > block.end - start:
-        raise _DamageError(block.start, f"{capacity} records of {words} words do not fit into their block")
-    if (probe, block.thread) not in contents.totals:
-        raise _DamageError(block.start, f"records of probe {probe} without its totals in thread {block.thread}")
-    segments = contents.samples.setdefault(probe, [])
-    if segments and segments[0][1] != cells:
-        raise _DamageError(block.start, f"records of probe {probe} with {cells} cells, after records with {segments[0][1]}")
-    records = np.frombuffer(data, "<u8", capacity * words, start).reshape(capacity, words)
-    segments.append((block.thread, cells, records[records[:, 0] > 0]))
-
-
-def _totals(header: _Header, contents: _Contents) -> RecordedTotals:
+def _totals(header: Header, contents: Contents) -> RecordedTotals:
     """Sum over threads and scale what was timed to all finished calls."""
     probes = np.array([probe for probe, _ in contents.totals], np.int64)
     rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 17)
@@ -359,7 +164,7 @@ def _totals(header: _Header, contents: _Contents) -> RecordedTotals:
     np.add.at(sums, place, rows[:, 1:])
     never_timed = np.isin(probe, probes[rows[:, 0] == Mode.COUNT])
     calls, finished, outer_finished, timed, outer_timed, dropped, wall, self_time = sums[:, :8].T
-    unit = header.ns_per_tick / _TIME_UNITS
+    unit = header.ns_per_tick / TIME_UNITS
     outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_timed))
     resources = _resources(header, sums[:, 8:12]) * outer
     flagged = sums[:, 12]
@@ -387,27 +192,27 @@ def _ratio(whole: Floats, part: Floats) -> Floats:
     return np.divide(whole, part, out=np.zeros_like(whole), where=part > 0)
 
 
-def _resources(header: _Header, raw: Floats) -> Floats:
+def _resources(header: Header, raw: Floats) -> Floats:
     """Return (4, n): bytes, allocations, ns of waiting and of holding locks; NaN where the process did not see them."""
     columns: Floats = raw.astype(np.float64).T.copy()
     columns[2:] *= header.ns_per_tick
-    if _Flag.SEES_ALLOCATIONS not in header.flags:
+    if Flag.SEES_ALLOCATIONS not in header.flags:
         columns[:2] = np.nan
-    if _Flag.SEES_LOCKS not in header.flags:
+    if Flag.SEES_LOCKS not in header.flags:
         columns[2:] = np.nan
     return columns
 
 
-def _edges(header: _Header, contents: _Contents, totals: RecordedTotals) -> RecordedEdges:
+def _edges(header: Header, contents: Contents, totals: RecordedTotals) -> RecordedEdges:
     """Sum over threads; times of calls left out by a period are spread over callers so that they add up to the callee's total."""
-    rows = np.concatenate([*contents.edges, np.empty(0, _EDGE)])
+    rows = np.concatenate([*contents.edges, np.empty(0, EDGE)])
     exact = dict(zip(totals.probe.tolist(), totals.wall_ns.tolist(), strict=True))
     pairs, place = np.unique(rows[["caller", "callee"]], return_inverse=True)
     calls, wall = np.zeros(len(pairs)), np.zeros(len(pairs))
     np.add.at(calls, place, rows["calls"].astype(np.float64))
     np.add.at(wall, place, rows["wall"].astype(np.float64))
     callee = pairs["callee"].astype(np.int64)
-    wall = np.maximum(wall, 0.0) * (header.ns_per_tick / _TIME_UNITS)
+    wall = np.maximum(wall, 0.0) * (header.ns_per_tick / TIME_UNITS)
     callees, place = np.unique(callee, return_inverse=True)
     sums = np.zeros(len(callees))
     np.add.at(sums, place, wall)
@@ -416,7 +221,7 @@ def _edges(header: _Header, contents: _Contents, totals: RecordedTotals) -> Reco
     return RecordedEdges(pairs["caller"].astype(np.int64), callee, calls, wall * scale[place])
 
 
-def _samples(header: _Header, contents: _Contents, probe: int) -> RecordedSamples:
+def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     segments = contents.samples[probe]
     cells = segments[0][1]
     masks = -(-cells // 64)
@@ -424,12 +229,12 @@ def _samples(header: _Header, contents: _Contents, probe: int) -> RecordedSample
     thread = np.concatenate([np.full(len(records), thread, np.int64) for thread, _, records in segments])
     threads, place, kept = np.unique(thread, return_inverse=True, return_counts=True)
     calls = np.array([contents.totals[probe, number][1] for number in threads.tolist()], np.float64)
-    unit = header.ns_per_tick / _TIME_UNITS
+    unit = header.ns_per_tick / TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
     resources = _resources(header, rows[:, 4:8])
     usage = np.where(rows[:, 8:11] == _ABSENT, np.nan, rows[:, 8:11].astype(np.float64))
     column = np.arange(cells)
-    words = rows[:, _SAMPLE_WORDS : _SAMPLE_WORDS + masks][:, ::-1]
+    words = rows[:, SAMPLE_WORDS : SAMPLE_WORDS + masks][:, ::-1]
     return RecordedSamples(
         thread=thread,
         call=rows[:, 0].astype(np.int64),
@@ -444,6 +249,6 @@ def _samples(header: _Header, contents: _Contents, probe: int) -> RecordedSample
         lock_hold_ns=resources[3],
         page_faults=usage[:, 1],
         switches=usage[:, 2],
-        cells=rows[:, _SAMPLE_WORDS + masks :].copy(),
+        cells=rows[:, SAMPLE_WORDS + masks :].copy(),
         read=(words[:, column // 64] >> (column % 64).astype(np.uint64) & np.uint64(1)).astype(np.bool_),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SOURCE_NAME = re.compile(r"([1-9][0-9]*)")
+_SOURCE_NAME = re.compile(r"([1-9][0-9]{0,3})")
 _ANONYMOUS = "_GLOBAL__N_"
 
 

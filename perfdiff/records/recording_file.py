@@ -1,0 +1,222 @@
+"""The blocks of a recording's file, checked byte by byte (layout: `docs/architecture.md`, the recording)."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.records.type_names import readable
+
+VERSION = 1
+SAMPLE_WORDS = 11  # of a record, ahead of its mask and cells
+TIME_UNITS = 256.0  # to a tick
+EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
+
+_MAGIC = b"PDREC1\0\0"
+_BYTE_ORDER = 0x01020304
+_HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024s")
+_EXTENT = struct.Struct("<IIQ")
+_EXTENT_MAGIC = 0x58454450
+_BLOCK = struct.Struct("<IIQ")
+_TOTALS = struct.Struct("<II6Q2q4QQ3Q")
+_EDGES = struct.Struct("<II")
+_SAMPLES = struct.Struct("<IIII")
+_TYPE = struct.Struct("<QII")
+
+
+class Flag(IntFlag):
+    """What the header says of the recording as a whole."""
+
+    ENDED = 1
+    FULL = 2
+    SEES_ALLOCATIONS = 4
+    SEES_LOCKS = 8
+
+
+class _Kind(IntEnum):
+    NONE = 0
+    TOTALS = 1
+    EDGES = 2
+    SAMPLES = 3
+    TYPE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header's fields, as far as reading needs them; `costs` in 1/256 ticks, `ns_per_tick` NaN where no time passed."""
+
+    size: int
+    flags: Flag
+    pid: int
+    parent_pid: int
+    probes: int
+    ns_per_tick: float
+    started_unix_ns: int
+    end: int
+    costs: tuple[int, ...]
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    thread: int
+    kind: _Kind
+    start: int  # of what follows the block's header
+    end: int
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the blocks hold, as it is collected."""
+
+    totals: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)  # by probe and thread
+    edges: list[npt.NDArray[np.void]] = field(default_factory=list)
+    samples: dict[int, list[tuple[int, int, npt.NDArray[np.uint64]]]] = field(
+        default_factory=dict
+    )  # by probe: thread, cells a record, records
+    types: dict[int, str] = field(default_factory=dict)
+
+
+class DamageError(Exception):
+    """The byte at `offset` cannot be part of a recording of this version."""
+
+    def __init__(self, offset: int, says: str, slug: str = "recording-damaged") -> None:
+        super().__init__(says)
+        self.offset = offset
+        self.slug = slug
+
+
+def decode(data: bytes) -> tuple[Header, Contents]:
+    """Return what lies wholly in the file; raise DamageError at the first byte that cannot be."""
+    header = _header(data)
+    contents = Contents()
+    for block in _blocks(data, header):
+        _collect(data, block, header, contents)
+    return header, contents
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _header(data: bytes) -> Header:
+    if len(data) < _HEADER.size:
+        raise DamageError(len(data), f"the file ends within the header of {_HEADER.size} bytes")
+    fields = _HEADER.unpack_from(data)
+    magic, version, byte_order, size, flags, pid, parent_pid, probes, newest = fields[:9]
+    ticks, ns, *latest = fields[9:15]
+    started_unix_ns, end = fields[15:17]
+    program, argv0 = fields[22:]
+    if magic != _MAGIC:
+        raise DamageError(0, "not a recording")
+    if version != VERSION or byte_order != _BYTE_ORDER:
+        raise DamageError(8, f"a recording of version {version} with byte order {byte_order:#x}", slug="recording-version")
+    if size < _HEADER.size or size % 8 or newest > 1 or end < size:
+        raise DamageError(16, "impossible sizes in the header")
+    ticks_passed, ns_passed = latest[2 * newest] - ticks, latest[2 * newest + 1] - ns
+    if ticks_passed < 0 or ns_passed < 0:
+        raise DamageError(40, "the clock runs backwards")
+    return Header(
+        size=size,
+        flags=Flag(flags & sum(Flag)),
+        pid=pid,
+        parent_pid=parent_pid,
+        probes=probes,
+        ns_per_tick=ns_passed / ticks_passed if ticks_passed and ns_passed else math.nan,
+        started_unix_ns=started_unix_ns,
+        end=end,
+        costs=fields[17:22],
+        program=_text(program) or _text(argv0),
+    )
+
+
+def _blocks(data: bytes, header: Header) -> Iterator[_Block]:
+    """Yield the blocks that lie wholly in the file."""
+    limit = min(header.end, len(data))
+    offset = header.size
+    while offset + _EXTENT.size <= limit:
+        magic, thread, size = _EXTENT.unpack_from(data, offset)
+        if magic != _EXTENT_MAGIC or size < _EXTENT.size or size % 8 or offset + size > header.end:
+            raise DamageError(offset, "not an extent")
+        yield from _blocks_of_extent(data, thread, offset + _EXTENT.size, offset + size)
+        offset += size
+
+
+def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterator[_Block]:
+    while offset + _BLOCK.size <= min(end, len(data)):
+        kind, _, size = _BLOCK.unpack_from(data, offset)
+        if kind == _Kind.NONE:
+            return
+        if kind > max(_Kind) or size < _BLOCK.size or size % 8 or offset + size > end:
+            raise DamageError(offset, f"not a block (kind {kind}, {size} bytes)")
+        if offset + size > len(data):
+            return
+        yield _Block(thread, _Kind(kind), offset + _BLOCK.size, offset + size)
+        offset += size
+
+
+def _fields(data: bytes, block: _Block, layout: struct.Struct) -> tuple[int, ...]:
+    if block.start + layout.size > block.end:
+        raise DamageError(block.start, f"a block of kind {block.kind.name} is too short")
+    return layout.unpack_from(data, block.start)
+
+
+def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> None:
+    match block.kind:
+        case _Kind.TOTALS:
+            fields = _fields(data, block, _TOTALS)
+            probe = _probe(fields[0], block, header)
+            if (probe, block.thread) in contents.totals:
+                raise DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
+            contents.totals[probe, block.thread] = fields[1:]
+        case _Kind.EDGES:
+            contents.edges.append(_edges_block(data, block, header))
+        case _Kind.SAMPLES:
+            _collect_samples(data, block, header, contents)
+        case _Kind.TYPE:
+            vtable, length, _ = _fields(data, block, _TYPE)
+            name = data[block.start + _TYPE.size : block.end][:length]
+            contents.types[vtable] = readable(_text(name))
+        case _Kind.NONE:
+            pass
+
+
+def _probe(number: int, block: _Block, header: Header) -> int:
+    if not 0 < number < header.probes:
+        raise DamageError(block.start, f"probe {number} of {header.probes}")
+    return number
+
+
+def _edges_block(data: bytes, block: _Block, header: Header) -> npt.NDArray[np.void]:
+    capacity, _ = _fields(data, block, _EDGES)
+    start = block.start + _EDGES.size
+    if capacity * EDGE.itemsize > block.end - start:
+        raise DamageError(block.start, f"{capacity} edges do not fit into their block")
+    edges = np.frombuffer(data, EDGE, capacity, start)
+    edges = edges[edges["calls"] > 0]
+    if np.any(edges["callee"] == 0) or np.any(edges["caller"] >= header.probes) or np.any(edges["callee"] >= header.probes):
+        raise DamageError(start, f"an edge between probes that are not among {header.probes}")
+    return edges
+
+
+def _collect_samples(data: bytes, block: _Block, header: Header, contents: Contents) -> None:
+    fields = _fields(data, block, _SAMPLES)
+    probe = _probe(fields[0], block, header)
+    _, capacity, cells = fields[1:]
+    words = SAMPLE_WORDS + -(-cells // 64) + cells
+    start = block.start + _SAMPLES.size
+    if capacity * words * 8 > block.end - start:
+        raise DamageError(block.start, f"{capacity} records of {words} words do not fit into their block")
+    if (probe, block.thread) not in contents.totals:
+        raise DamageError(block.start, f"records of probe {probe} without its totals in thread {block.thread}")
+    segments = contents.samples.setdefault(probe, [])
+    if segments and segments[0][1] != cells:
+        raise DamageError(block.start, f"records of probe {probe} with {cells} cells, after records with {segments[0][1]}")
+    records = np.frombuffer(data, "<u8", capacity * words, start).reshape(capacity, words)
+    segments.append((block.thread, cells, records[records[:, 0] > 0]))
