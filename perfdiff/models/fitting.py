@@ -38,7 +38,9 @@ def fit(
         for terms, rows in leaf.modes:
             members = searched.rows(rows)
             empty = tuple(Term(0.0, factors) for factors in completed(terms, members.columns))
-            scopes.append(_fitted(Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions), members, tolerance)[0])
+            scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions)
+            # Modes need coefficients before rows can be given to the nearest.
+            scopes.append(_fitted(scope, members, tolerance)[0] if len(leaf.modes) > 1 else scope)
     return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
 
 

@@ -20,7 +20,8 @@ MATERIAL_EXACT = 0.001
 # Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time.
 FLOOR_NOISY = 0.02
 FLOOR_EXACT = 0.001
-_ROUNDS = 8  # of reweighting; later ones move a cost by less than 0.01 %
+_ROUNDS = 8  # of reweighting at most
+_SETTLED = 1e-4  # relative change of every cost below which reweighting ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
         moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-300))
         solution = updated
-        if moved < 1e-6:
+        if moved < _SETTLED:
             break
     sigma = _scatter((cost - columns @ solution)[weights > 0], columns.shape[1])
     return Fit(solution, sigma, weights / deviation**2)

@@ -86,7 +86,7 @@ def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: T
     All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
     on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
     """
-    splits = list(_splits(rows))
+    splits = list(_splits(rows, whole))
     if not splits:
         return None
     ranked = _ranked(rows, setting, whole, splits)
@@ -113,10 +113,10 @@ def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: flo
     return bool(after[smaller] <= (1 - MATERIAL_SPLIT) * before[smaller])
 
 
-def _splits(rows: Observations) -> Iterator[Split]:
+def _splits(rows: Observations, whole: Choice) -> Iterator[Split]:
     """Yield the possible splits, plainest first: categories, branches, absence, then borders of numeric features."""
     least = max(SMALLEST, SMALLEST_SHARE * len(rows))
-    for split in (*_category_splits(rows), *_branch_splits(rows), *_absence_splits(rows), *_border_splits(rows)):
+    for split in (*_category_splits(rows), *_branch_splits(rows), *_absence_splits(rows), *_border_splits(rows, whole)):
         if min(split.holds.sum(), (~split.holds).sum()) >= least:
             yield split
 
@@ -170,10 +170,11 @@ def _absence_splits(rows: Observations) -> Iterator[Split]:
             yield Split(condition, condition.holds(column))
 
 
-def _border_splits(rows: Observations) -> Iterator[Split]:
-    for name, column in rows.usable().items():
-        distinct = np.unique(column)
-        if len(distinct) < _DISTINCT:
+def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
+    """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow."""
+    for name in dict.fromkeys(name for factors in whole.terms for name, _ in factors):
+        column = rows.columns[name]
+        if len(np.unique(column)) < _DISTINCT:
             continue
         for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
             condition = Condition(name, Operator.AT_MOST, (float(bound),))
