@@ -153,13 +153,13 @@ class Macros:
             self._expansions.setdefault(place.file, []).append((place.offset, self._meant(cursor, name)))
 
     def _meant(self, cursor: Cursor, name: str) -> str:
-        known = self._definitions[name]
-        if len({macro.key for macro in known}) > 1:
+        known = [macro.key for macro in self._definitions[name]]
+        if len(set(known)) > 1:
             definition = native.clang_getCursorReferenced(cursor)
             place = None if is_null(definition) else self.places.of(definition)
-            if place is not None:
-                return f"macro:{name}@{place.file}"
-        return known[0].key
+            if place is not None and (key := f"macro:{name}@{place.file}") in known:
+                return key
+        return known[0]
 
     def within(self, file: str, start: int, end: int, holes: Iterable[tuple[int, int]] = ()) -> set[str]:
         """Return the keys of the macros expanded between two offsets, outside of `holes`."""

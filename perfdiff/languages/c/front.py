@@ -130,5 +130,5 @@ def first_error(parsed: Any, tree: Path) -> str | None:
         inside = file is not None and Path(file.name).resolve().is_relative_to(tree.resolve())
         if inside or problem.severity >= cindex.Diagnostic.Fatal:
             where = f"{Path(file.name).name}:{problem.location.line}: " if file is not None else ""
-            return f"{where}{problem.spelling}"
+            return f"read only in part: {where}{problem.spelling}"
     return None
