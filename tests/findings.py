@@ -78,6 +78,7 @@ def annotation(
         r2=0.9931,
         cv_r2=0.9904,
         n=900,
+        typical={name: (low + high) / 2 for name, (low, high) in ranges.items()},
     )
 
 

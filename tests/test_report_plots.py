@@ -85,9 +85,13 @@ def test_zeros_that_a_logarithmic_axis_cannot_show_are_counted() -> None:
     assert "7 calls at 0 have no place on a logarithmic axis." in plot.caption
 
 
-def test_two_decades_stay_linear() -> None:
+def test_inputs_of_two_decades_stay_linear_unless_the_cost_is_logarithmic() -> None:
     sampled = {side: replace(table, values=np.clip(table.values, 400.0, None)) for side, table in tables().items()}
-    assert not plotted(made.regressed(), sampled).x_log
+    plot = plotted(made.regressed(), sampled)
+    assert (plot.x_log, plot.y_log) == (True, True)
+    flat = {side: replace(table, metrics={"wall_ns": np.full(len(table), 40.0)}) for side, table in sampled.items()}
+    plot = plotted(made.regressed(), flat)
+    assert (plot.x_log, plot.y_log) == (False, False)
 
 
 def test_a_cost_without_a_feature_is_shown_as_shares_of_calls() -> None:

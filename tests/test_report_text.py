@@ -6,9 +6,11 @@ import re
 from dataclasses import replace
 
 import findings as made
+import numpy as np
 import pytest
 
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
@@ -69,7 +71,7 @@ def test_no_regression_says_what_was_measured_what_would_be_seen_and_what_was_no
     lines = text(quiet).splitlines()
     assert lines[2] == "No regression: no function got slower"
     assert lines[4:9] == [
-        "  measured      1 function by 1 workload at 3 points, up to 10 base and 10 head runs each",
+        "  measured      1 function by 1 workload at 3 points, up to 10 runs of base and 10 of head",
         "  visible       effects from 2.4 % of a function's cost on",
         "  threshold     shifts under 5 % are not reported as a regression",
         "  not measured  3 functions: no workload calls it (2); constexpr functions cannot carry a probe (1)",
@@ -81,7 +83,7 @@ def test_inconclusive_says_why_and_how_many_runs_would_help() -> None:
     said = text(made.findings(Verdict.INCONCLUSIVE, made.others()[2:3]), 200)
     assert "Inconclusive: " in said
     assert "unclear   the runs disagree: 4 of 6 are slower, 2 faster" in said
-    assert "four times the runs (runs = 24) halve it" in said
+    assert "effects from 18 % on are visible with 6 runs a side; four times as many halve that" in said
 
 
 def test_further_regressions_are_named_in_the_answer() -> None:
@@ -144,6 +146,38 @@ def test_explain_tells_calls_by_input_annotations_and_the_diff() -> None:
     assert "           49 +     while (*place)" in said
 
 
+def test_explain_gives_few_different_inputs_a_row_each() -> None:
+    findings = made.findings()
+
+    def stepped(function: int, side: Side) -> SampleTable | None:
+        table = made.Samples(findings)(function, side)
+        return replace(table, values=np.floor(table.values / 10_000) * 10_000) if table else None
+
+    said = explain(findings.functions[0], 0.95, stepped)
+    strata = said[said.index("Measured calls, by input") :].splitlines()[2:6]
+    assert [row.split()[0] for row in strata[:3]] == ["0", "10,000", "20,000"]
+    assert strata[3] == ""
+
+
+def test_a_callers_own_time_stands_for_it_where_it_is_not_to_blame() -> None:
+    finding = made.findings().functions[2]
+    slower = replace(finding.metrics["wall_ns"], ratio=Ratio(137.0, 130.0, 144.0, 10, 10))
+    own = replace(finding.metrics["wall_ns"], metric="self_ns")
+    said = text(made.findings(functions=(replace(finding, metrics={"wall_ns": slower, "self_ns": own}),)), 140)
+    assert "224 µs → 225 µs (own)  ×1.00 [0.98, 1.02]" in said
+
+
+def test_a_cost_without_predictions_is_told_at_typical_inputs() -> None:
+    finding = made.findings().functions[2]
+    wall = finding.metrics["wall_ns"]
+    assert wall.base is not None
+    assert wall.head is not None
+    quiet = replace(wall, predictions=(), base=replace(wall.base, typical={"n": 1_000.0}))
+    assert wording.costs(quiet) == "8.25 µs → 8.28 µs"
+    assert wording.costs(replace(quiet, base=None)) == "– → 125 µs"
+    assert wording.costs(replace(quiet, base=replace(wall.base, typical={}), head=None)) == "–"
+
+
 def test_explain_without_samples_leaves_the_strata_out() -> None:
     assert "by input" not in explain(made.regressed(), 0.95)
 
@@ -156,6 +190,7 @@ def test_explain_without_samples_leaves_the_strata_out() -> None:
         (Ratio(1.0012, 1.0011, 1.0013, 10, 10), "×1.0012 [1.0011, 1.0013]"),
         (Ratio(1234.5, 1201.0, 1266.0, 10, 10), "×1,234 [1,201, 1,266]"),
         (Ratio(3.0, 3.0, 3.0, 10, 10), "×3, exact"),
+        (Ratio(1.0, 1.0 - 1e-12, 1.0 + 1e-12, 10, 10), "×1, exact"),
         (Ratio(float("nan"), 1.0, 2.0, 10, 10), "–"),
         (None, "–"),
     ],

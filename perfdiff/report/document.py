@@ -157,7 +157,7 @@ def _measured(findings: Findings) -> str:
     text = f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
     if not runs:
         return text
-    return f"{text}, up to {max(base for base, _ in runs)} base and {max(head for _, head in runs)} head runs each"
+    return f"{text}, up to {wording.plural(max(base for base, _ in runs), 'run')} of base and {max(head for _, head in runs):,} of head"
 
 
 def _not_measured(findings: Findings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -43,12 +44,10 @@ def _strata(finding: FunctionFinding, samples: SampleLoader) -> Table | None:
     base, head = columns[Side.BASE], columns[Side.HEAD]
     if base is None or head is None:
         return None
-    edges = np.unique(np.quantile(np.concatenate([base[0], head[0]]), np.linspace(0, 1, _STRATA + 1)))
-    rows = []
-    for low, high in itertools.pairwise(edges):
-        last = high == edges[-1]
-        within = [y[(x >= low) & ((x <= high) if last else (x < high))] for x, y in (base, head)]
-        rows.append(_stratum_row(metric.metric, f"{units.count(low)} to {units.count(high)}", within))
+    rows = [
+        _stratum_row(metric.metric, label, [y[(x >= low) & (x <= high)] for x, y in (base, head)])
+        for label, low, high in _ranges(np.concatenate([base[0], head[0]]))
+    ]
     columns_shown = (
         Column(printable(metric.feature)),
         Column("calls base", right=True),
@@ -58,6 +57,18 @@ def _strata(finding: FunctionFinding, samples: SampleLoader) -> Table | None:
         Column("ratio", right=True),
     )
     return Table(f"Measured calls, by input ({wording.metric_says(metric.metric)})", columns_shown, tuple(rows)) if rows else None
+
+
+def _ranges(values: Floats) -> Iterator[tuple[str, float, float]]:
+    """Yield a label and the first and last of the different values of each stratum: single values where they are few."""
+    different = np.unique(values)
+    if len(different) <= _STRATA:
+        yield from ((units.count(value), value, value) for value in different.tolist())
+        return
+    edges = np.unique(np.searchsorted(different, np.quantile(values, np.linspace(0, 1, _STRATA + 1)[1:])))
+    for first, last in itertools.pairwise([-1, *edges.tolist()]):
+        low, high = float(different[first + 1]), float(different[last])
+        yield f"{units.count(low)} to {units.count(high)}" if low < high else units.count(low), low, high
 
 
 def _stratum_row(metric: str, label: str, within: list[Floats]) -> tuple[Cell, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perfdiff import units
 from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.records.schema import FunctionInfo
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
@@ -77,7 +77,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     prediction = wording.telling(metric)
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
-        yield Fact("cost", f"{wording.costs(metric)} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
+        yield Fact("cost", f"{wording.costs(metric).removesuffix(' (own)')} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, confidence)}{where}", wording.TONES[finding.verdict])
@@ -107,8 +107,8 @@ def _remedy(metric: MetricFinding | None) -> Iterator[str]:
         return
     runs = min(metric.ratio.runs_base, metric.ratio.runs_head)
     yield (
-        f"the smallest visible effect here is {wording.percent(metric.floor)}; four times the runs (runs = {4 * runs}) halve it, "
-        "larger inputs or a quieter machine also help"
+        f"effects from {wording.percent(metric.floor)} on are visible with {runs} runs a side; four times as many halve that, "
+        "larger inputs and a quieter machine also help"
     )
 
 
@@ -230,8 +230,10 @@ def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
 
 
 def _quality(annotation: Annotation) -> Iterator[str]:
-    fit = f"R² {annotation.r2:.4g}, cross-validated {annotation.cv_r2:.4g}"
-    yield f"{annotation.cost_class.value}; {fit}; {wording.plural(annotation.n, 'call')}"
+    # Of a constant nothing is left to explain: its R² is 0 however well it fits.
+    constant = annotation.cost_class is CostClass.CONSTANT
+    fit = "" if constant else f"R² {annotation.r2:.4f}, cross-validated {annotation.cv_r2:.4f}; "
+    yield f"{annotation.cost_class.value}; {fit}{wording.plural(annotation.n, 'call')}"
     for name in annotation.features:
         low, high = annotation.ranges.get(name, (math.nan, math.nan))
         measured = f" measured from {units.count(low)} to {units.count(high)}" if math.isfinite(low) else ""

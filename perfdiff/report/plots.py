@@ -53,7 +53,9 @@ def function_plot(finding: FunctionFinding, samples: Callable[[int, Side], Sampl
 
 def _scatter(metric: MetricFinding, feature: str, tables: list[SampleTable], named: str) -> Plot | None:
     sides = [_calls(metric, feature, table) for table in tables]
-    x_log, y_log = (is_logarithmic(np.concatenate(columns)) for columns in ([side.x for side in sides], [side.y for side in sides]))
+    y_log = is_logarithmic(np.concatenate([side.y for side in sides]))
+    # Beside a logarithmic cost a decade of inputs is drawn so too: powers are straight lines then.
+    x_log = is_logarithmic(np.concatenate([side.x for side in sides]), decades=1 if y_log else LINEAR_DECADES)
     series: list[Series] = []
     drawn = 0
     for calls in sides:
@@ -106,12 +108,12 @@ def _spread(metric: str, tables: list[SampleTable], named: str) -> Plot | None:
     )
 
 
-def is_logarithmic(values: Floats) -> bool:
-    """Return whether an axis of `values` should be logarithmic: more than two decades, and hardly a value of 0 or less."""
+def is_logarithmic(values: Floats, *, decades: int = LINEAR_DECADES) -> bool:
+    """Return whether an axis of `values` should be logarithmic: they span more than `decades`, and hardly one is 0 or less."""
     positive = values[values > 0]
     if not len(positive) or len(positive) < (1 - MOST_LEFT_OUT) * len(values):
         return False
-    return bool(positive.max() > 10.0**LINEAR_DECADES * positive.min())
+    return bool(positive.max() >= 10.0**decades * positive.min())
 
 
 def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:

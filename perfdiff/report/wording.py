@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, Scope, Term
@@ -25,6 +27,9 @@ ANSWERS = {
     Verdict.UNCHANGED: "No regression",
     Verdict.INCONCLUSIVE: "Inconclusive",
 }
+
+# Counts that repeat exactly leave an interval of rounding errors.
+_EXACT = 1e-6
 
 _FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
 
@@ -60,7 +65,7 @@ def interval(ratio: Ratio | None) -> str:
     """Return a ratio with its interval, as exact as the interval is narrow: `×5.7 [5.4, 6.1]`, `×1.00 [0.98, 1.02]`."""
     if ratio is None or not math.isfinite(ratio.value):
         return ABSENT
-    if ratio.low == ratio.high:
+    if ratio.high - ratio.low < _EXACT * ratio.value:
         return f"×{units.significant(ratio.value, 4)}, exact"
     decimals = _decimals(ratio)
     return f"×{ratio.value:,.{decimals}f} [{ratio.low:,.{decimals}f}, {ratio.high:,.{decimals}f}]"
@@ -112,17 +117,20 @@ def inputs(prediction: Prediction) -> str:
 
 
 def leading(finding: FunctionFinding) -> MetricFinding | None:
-    """Return the metric that the verdict rests on: the first, in the order of `METRICS`, whose interval lies on the verdict's side of 1."""
+    """Return the metric that the verdict rests on.
+
+    For a regression or improvement the first, in the order of `METRICS`, whose interval lies on that side of 1; for the rest the time
+    without callees, since a slower callee is not this function's doing.
+    """
     order = list(METRICS)
-    ordered = sorted(finding.metrics.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
+    known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None}
+    ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
     for metric in ordered:
-        if metric.ratio is None:
-            continue
-        slower = finding.verdict is Verdict.REGRESSION and metric.ratio.low > 1
-        faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio.high < 1
+        slower = finding.verdict is Verdict.REGRESSION and metric.ratio is not None and metric.ratio.low > 1
+        faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio is not None and metric.ratio.high < 1
         if slower or faster:
             return metric
-    return next((metric for metric in ordered if metric.ratio is not None), ordered[0] if ordered else None)
+    return known.get("self_ns") or next(iter([*ordered, *finding.metrics.values()]), None)
 
 
 def telling(finding: MetricFinding) -> Prediction | None:
@@ -132,11 +140,23 @@ def telling(finding: MetricFinding) -> Prediction | None:
 
 
 def costs(finding: MetricFinding) -> str:
-    """Return what a call costs on both sides at the telling input: `80 µs → 456 µs`."""
+    """Return what a call costs on both sides at the telling input, without one at base's typical inputs: `80 µs → 456 µs`."""
     prediction = telling(finding)
-    if prediction is None:
+    if prediction is not None:
+        base, head = amount(finding.metric, prediction.base), amount(finding.metric, prediction.head)
+    else:
+        fitted = finding.base or finding.head
+        base, head = (amount(finding.metric, _typical(side, fitted)) for side in (finding.base, finding.head))
+    if base == head == ABSENT:
         return ABSENT
-    return f"{amount(finding.metric, prediction.base)} → {amount(finding.metric, prediction.head)}"
+    return f"{base} → {head}{' (own)' if finding.metric == 'self_ns' else ''}"
+
+
+def _typical(annotation: Annotation | None, at: Annotation | None) -> float | None:
+    """Return the cost by an annotation at the typical inputs of another one."""
+    if annotation is None or at is None or not {*annotation.features} <= {*annotation.typical, *at.typical}:
+        return None
+    return float(annotation.predict({name: np.array([value]) for name, value in at.typical.items()})[0])
 
 
 def _term(term: Term, unit: str) -> str:
