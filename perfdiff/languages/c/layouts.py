@@ -81,6 +81,8 @@ class Scalar:
     @property
     def kind(self) -> str:
         """Return how `pd_field` reads it."""
+        if self.labels is _BOOLEAN:
+            return "PD_BOOL"
         letter = {Load.SIGNED: "I", Load.UNSIGNED: "U", Load.FLOATING: "F"}[self.load]
         return f"PD_{letter}{8 * self.size}"
 

@@ -211,7 +211,7 @@ class _UnitWalk:
         cursor, place = one.cursor, one.place
         nodes = subtree(cursor, STOP)
         braces = self._braces(nodes, place.file)
-        if braces is None:
+        if braces is None or bound(cursor, self._parsed).is_default_method():
             return
         inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
         found = traffic(nodes, self._references)
