@@ -156,3 +156,15 @@ def test_dark_and_light_follow_the_reader(browser: Browser, tmp_path: Path) -> N
         grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         page.context.close()
     assert grounds == ["rgb(251, 251, 250)", "rgb(20, 23, 26)"]
+
+
+@pytest.mark.browser
+@in_browser
+def test_paper_is_white_and_holds_everything_even_for_a_reader_in_the_dark(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page_of(made.findings()), encoding="utf-8")
+    page, _ = opened(browser, file, width=760, dark=True)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.querySelector('article')).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 760
+    page.context.close()
