@@ -88,6 +88,14 @@ def test_methods_constructors_and_destructors_have_qualified_names(tmp_path: Pat
     ]
 
 
+def test_defaulted_functions_have_no_body_even_where_they_are_used(tmp_path: Path) -> None:
+    text = (
+        "struct A { int n = 0; A() = default; A(const A &) = default; A &operator=(const A &) = default; ~A(); };\nA::~A() = default;\n"
+        "int use() { A a, b(a); b = a; return b.n; }\n"
+    )
+    assert [one.name for one in program(tmp_path, {"a.cc": text}).functions.values()] == ["use"]
+
+
 def test_overloads_are_different_functions(tmp_path: Path) -> None:
     indexed = program(tmp_path, {"a.cc": "int f(int a) { return a; }\nint f(long a) { return (int)a; }\nint g() { return f(1L); }\n"})
     by_signature = {one.signature: one.key for one in indexed.functions.values() if one.name == "f"}
