@@ -11,6 +11,7 @@ from sampled import noisy, strangers, table
 
 from perfdiff.models.annotation import CostClass, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
+from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Origin
 
 TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
@@ -246,3 +247,30 @@ def test_odd_costs_are_fitted_without_complaint(cost: list[float]) -> None:
 def test_missing_metric_is_an_error() -> None:
     with pytest.raises(ValueError, match="no record with wall_ns"):
         fit(table({"n": np.arange(3.0)}, np.full(3, np.nan)), "wall_ns", seed=1)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_table_gives_a_finite_prediction_for_each_of_its_calls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1, 2, 3, 8, 20, 120]))
+    kinds: list[Callable[[], Floats]] = [
+        lambda: np.full(n, rng.choice([0.0, -1.0, 1e18])),
+        lambda: rng.integers(0, 5, n) + 0.0,
+        lambda: 10 ** rng.uniform(0, 18, n),
+        lambda: rng.choice([1e300, np.inf, np.nan, 0.0], n),
+        lambda: np.where(rng.random(n) < 0.3, np.nan, rng.integers(-100, 100, n)),
+        lambda: 140737488355328.0 + 16 * rng.integers(0, 1000, n),  # a pointer
+    ]
+    columns = {f"c{i}": kinds[rng.integers(len(kinds))]() for i in range(rng.integers(0, 6))}
+    costs = (rng.exponential(100, n), rng.choice([0.0, 64.0], n), rng.standard_normal(n), np.arange(n) ** 2.0)
+    taken = {"condition": (rng.random(n) < 0.5) + 0.0}
+    calls = table(columns, costs[seed % 4], run=rng.integers(0, 4, n), taken=taken, labels={"c0": {}})
+    annotation = fit(calls, "wall_ns", seed=1)
+    assert sum(scope.share for scope in annotation.scopes) == pytest.approx(1)
+    assert np.isfinite(annotation.predict(columns_of(calls))).all()
+    assert refit(annotation, calls, "wall_ns").n == n
+
+
+def test_predictions_need_no_feature() -> None:
+    calls = table({}, np.array([5.0, 5.0, 5.0]))
+    assert fit(calls, "wall_ns", seed=1).predict(columns_of(calls)).tolist() == [5, 5, 5]

@@ -56,8 +56,11 @@ class Observations:
 
 
 def columns_of(table: SampleTable) -> dict[str, Floats]:
-    """Return every column an annotation may refer to: the features by name, and per branch `taken(condition)`, the share taken."""
-    columns = {}
+    """Return every column an annotation may refer to: the features by name, and per branch `taken(condition)`, the share taken.
+
+    A table without either still tells its number of rows, by a column without a name.
+    """
+    columns = {} if table.features or table.branches else {"": np.zeros(len(table))}
     for position, feature in enumerate(table.features):
         column = table.values[:, position]
         columns[feature.name] = np.where(np.abs(column) <= _LARGEST, column, np.nan)

@@ -142,7 +142,7 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
     score = _score(contest, chosen)
     while len(chosen) < MAX_FEATURES:
         name, gained = _best_feature(contest, chosen)
-        if name is None or score - gained < margin:
+        if name is None or gained > score - margin:
             break
         chosen[name] = _best_shape(contest, chosen, name, margin)
         for other in chosen:
@@ -163,7 +163,7 @@ def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> 
         lines = {factors: [contest.index[((name, "x"),)] for name, _ in factors] for factors in products}
         sets = [[*start, at] for f, at in products.items() if at not in current for start in (current, [0, *lines[f]], [0])]
         scores = contest.bic(sets) if sets else np.array([np.inf])
-        if score - scores.min() < margin:
+        if scores.min() > score - margin:
             break
         current, score = sets[int(scores.argmin())], float(scores.min())
     return tuple(contest.basis.factors[position] for position in _pruned(contest, current, margin))
@@ -174,7 +174,7 @@ def _pruned(contest: Contest, current: list[int], margin: float) -> list[int]:
     while len(current) > 1:
         smaller = [[*current[:place], *current[place + 1 :]] for place in range(1, len(current))]
         scores = contest.bic(smaller)
-        if scores.min() - score >= margin:
+        if scores.min() >= score + margin:
             break
         current, score = smaller[int(scores.argmin())], float(scores.min())
     return current
@@ -206,6 +206,6 @@ def _best_shape(contest: Contest, chosen: Mapping[str, Shape], name: str, margin
     scores = contest.bic([_positions(contest, {**chosen, name: shape}) for shape in shapes])
     best = 0
     for place in range(1, len(shapes)):
-        if scores[best] - scores[place] > margin:
+        if scores[place] < scores[best] - margin:
             best = place
     return shapes[best]
