@@ -49,7 +49,7 @@ def test_text_gives_conditions_and_probabilities() -> None:
         scope(Term(-3.0, (("list->n", "x2"), ("n", "x"))), conditions=(FAST.negated(),), probability=0.8),
         features=("mode", "n", "list->n"),
     ).text
-    assert "[mode == FAST && n <= 100] Norm(1, 12.4);" in text
+    assert "[mode == FAST && n <= 100] Norm(1, 12.4);  // 100.0% of calls" in text
     assert "[mode != FAST] {0.2} Norm(2, 12.4);" in text
     assert "[mode != FAST] {0.8} Norm(-3*list_n^2*n, 12.4);" in text
 

@@ -152,7 +152,9 @@ class Annotation:
         symbols = _symbols(self.features)
         lines = [f"{self.function}.{self.metric}({', '.join(symbols.values())}) {{"]
         lines += [f"  {self._kind(name)} {symbols[name]} = {_PLACES.get(self.origins.get(name, ''), '')}{name};" for name in self.features]
-        lines += [f"  {_scope_text(scope, symbols)}" for scope in self.scopes]
+        for scope in self.scopes:
+            share = f"  // {scope.share:.1%} of calls" if len(self.scopes) > 1 else ""
+            lines.append(f"  {_scope_text(scope, symbols)}{share}")
         return "\n".join([*lines, "}"])
 
     def _kind(self, name: str) -> str:

@@ -163,7 +163,7 @@ def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> 
         lines = {factors: [contest.index[((name, "x"),)] for name, _ in factors] for factors in products}
         sets = [[*start, at] for f, at in products.items() if at not in current for start in (current, [0, *lines[f]], [0])]
         scores = contest.bic(sets) if sets else np.array([np.inf])
-        if scores.min() > score - margin:
+        if scores.min() >= score - margin:
             break
         current, score = sets[int(scores.argmin())], float(scores.min())
     return tuple(contest.basis.factors[position] for position in _pruned(contest, current, margin))
