@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
@@ -736,6 +737,76 @@ def test_full_disk_stops_recording_and_not_the_program(build: Build) -> None:
     assert (record.samples[1].cells[:, 0] + 1).tolist() == record.samples[1].call.tolist()
 
 
+def test_no_space_left_stops_recording_and_not_the_program(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) void f(int n) {PD_1 __asm__ volatile(""); }
+    int main(void) { for (int i = 0; i < 100000; i++) f(i); return 42; }
+    """
+    program = build(source, probe(1, "pd_signed(&pd_frame_, 0, (pd_signed_t)(n))"))
+    environment = program.environment({1: sample(1, reservoir=100000)})
+    out, saved = program.folder / "out", program.folder / "saved"
+    script = 'mount -t tmpfs -o size=400k none "$0" && "$1"; status=$?; cp -r "$0" "$2"; exit $status'
+    command = ["unshare", "--mount", "sh", "-c", script, out, program.path, saved]
+    ended = subprocess.run(command, env=environment, capture_output=True, check=False)
+    if b"mount" in ended.stderr or b"unshare" in ended.stderr:
+        pytest.skip("only root can mount a small file system")
+    assert ended.returncode == 42
+    [record] = [recording.read(path) for path in saved.glob("*.pdrec")]
+    assert not record.complete
+    assert 100 < len(record.samples[1]) < 5000
+
+
+def test_threads_that_run_on_while_the_process_exits(build: Build) -> None:
+    source = """
+    #include <pthread.h>
+    #include <stdlib.h>
+    static pthread_barrier_t barrier;
+    __attribute__((noinline)) void f(long n) {PD_1 free(malloc(8)); }
+    static void *work(void *n) {PD_2 f(0); pthread_barrier_wait(&barrier); for (;;) f(1); return n; }
+    int main(void) {
+        pthread_t thread;
+        pthread_barrier_init(&barrier, 0, 201);
+        for (int i = 0; i < 200; i++) pthread_create(&thread, 0, work, 0);
+        pthread_barrier_wait(&barrier);
+        return 0;
+    }
+    """
+    program = build(source, probe(1, "pd_signed(&pd_frame_, 0, (pd_signed_t)(n))"), probe(2), flags=("-fno-builtin",))
+    [record] = program.run({1: sample(1, reservoir=20), 2: TIME})
+    assert record.complete
+    assert row(record, 2)["calls"] == row(record, 2)["unfinished"] == 200
+    assert edges(record)[2, 1] == pytest.approx(row(record, 1)["calls"], abs=200)  # a thread may end between the two counts
+    assert row(record, 2)["alloc_count"] >= 200
+
+
+def test_fork_from_one_of_many_threads(build: Build) -> None:
+    source = """
+    #include <pthread.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+    static volatile int stop;
+    static void *work(void *n) { while (!stop) f(); return n; }
+    int main(void) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+        for (int i = 0; i < 20; i++) {
+            pid_t child = fork();
+            if (!child) { f(); f(); return 0; }
+            int status;
+            if (waitpid(child, &status, 0) != child || status) return 1;
+        }
+        stop = 1;
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        return 0;
+    }
+    """
+    records = build(source, probe(1)).run({1: TIME})
+    assert len(records) == 21
+    assert all(record.complete for record in records)
+    assert sorted(row(record, 1)["calls"] for record in records)[:20] == [2] * 20
+
+
 def test_unwritable_folder_leaves_the_program_alone(build: Build) -> None:
     program = build(CHAIN, probe(1), probe(2), probe(3))
     environment = program.environment({1: TIME, 2: TIME, 3: TIME}) | {"PERFDIFF_OUT": "/no/such/folder"}
@@ -845,6 +916,16 @@ def test_runtime_is_clean_under_sanitizers(library: Path, tmp_path: Path) -> Non
     subprocess.run(command, check=True)
     records = Program(tmp_path / "program", library, tmp_path).run({1: sample(70, reservoir=40), 2: sample(reservoir=40)})
     assert [row(record, 1)["calls"] for record in sorted(records, key=lambda record: -len(record.samples[1]))] == [1500, 300]
+
+
+@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-gcc") is None, reason="no cross-compiler")
+def test_runtime_compiles_for_aarch64(tmp_path: Path) -> None:
+    folder = runtime_library.build("aarch64-linux-gnu-gcc", tmp_path)
+    program = tmp_path / "program.c"
+    program.write_text("int main(void) {PD_1 return 0; }\n")
+    command = ["aarch64-linux-gnu-gcc", "-I", folder, "-include", "perfdiff_probe.h", f"-DPD_1={probe(1).split(maxsplit=2)[2]}", program]
+    subprocess.run([*command, "-L", folder, "-lperfdiff", "-o", tmp_path / "program"], check=True)
+    assert b"ARM aarch64" in subprocess.run(["file", tmp_path / "program"], capture_output=True, check=True).stdout
 
 
 def test_failing_compiler_is_reported(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@
 
 #include "runtime.h"
 
-#define BATCHES 7
-#define CALLS 100u
+#define BATCHES 5
+#define CALLS 64u
 #define SEGMENT_BYTES 16384u /* more than the largest one used */
 #define LEVELS 3             /* segments that hold CALLS records */
 _Static_assert((PD_SEGMENT_FIRST << LEVELS) - PD_SEGMENT_FIRST >= CALLS, "all records have a place");

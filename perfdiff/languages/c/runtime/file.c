@@ -115,18 +115,9 @@ void pd_clock_refresh(void)
 
 static void describe_program(struct pd_header *header)
 {
-	ssize_t length = readlink("/proc/self/exe", header->program, sizeof(header->program) - 1);
-	int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-
-	if (length < 0)
+	if (readlink("/proc/self/exe", header->program, sizeof(header->program) - 1) < 0)
 		header->program[0] = '\0';
-	if (file < 0)
-		return;
-	length = read(file, header->argv0, sizeof(header->argv0) - 1);
-	close(file);
-	if (length > 0) /* the other arguments follow behind argv[0]'s end */
-		memset(header->argv0 + strnlen(header->argv0, (size_t)length), 0,
-		       sizeof(header->argv0) - strnlen(header->argv0, (size_t)length));
+	strncpy(header->argv0, program_invocation_name, sizeof(header->argv0) - 1);
 }
 
 bool pd_file_create(void)

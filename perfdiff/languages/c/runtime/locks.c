@@ -8,10 +8,6 @@
 
 #ifdef PD_STATIC
 
-void pd_locks_begin(void)
-{
-}
-
 bool pd_locks_seen(void)
 {
 	return false;
@@ -51,7 +47,7 @@ static void *find(const char *name)
 	return found ? found : pd_next_function(name);
 }
 
-void pd_locks_begin(void)
+static __attribute__((noinline, cold)) void find_all(void)
 {
 #define FIND(type, name, arguments) next.name = (type (*) arguments)find(#name);
 	FUNCTIONS(FIND)
@@ -60,7 +56,7 @@ void pd_locks_begin(void)
 static void ensure(void)
 {
 	if (pd_unlikely(!next.pthread_cond_timedwait))
-		pd_locks_begin();
+		find_all();
 }
 
 bool pd_locks_seen(void)

@@ -211,7 +211,6 @@ void pd_guard_begin(void);
 void *pd_next_function(const char *name);
 bool pd_allocations_seen(void);
 bool pd_locks_seen(void);
-void pd_locks_begin(void);
 
 static inline uint64_t pd_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
 {
