@@ -107,18 +107,17 @@ def choose(
     `branches[side, id]` is the number of conditions that can be watched.
     """
     priorities = _priorities(survey, pairs)
-    order = sorted(priorities, key=lambda function: (priorities[function], -float(np.max(survey.self_ns[function])), function))
+    costs = {function: np.stack([_cost(survey, function, period) for period in (1, *PERIODS)]) for function in priorities}
     spent = np.zeros(len(survey.cells))
     choices: list[tuple[int, int]] = []
-    for function in order:
-        calls = survey.calls[function]
-        for period in (1, *PERIODS):
-            cost = calls * (PROBE_NS if period == 1 else COUNTED_NS + PROBE_NS / period) / survey.cpu_ns
-            fits = bool(np.all(spent + cost <= overhead * (1 - BRANCH_SHARE)))
-            if fits or (priorities[function] is Priority.SUSPECT and period == PERIODS[-1]):
-                spent += cost
-                choices.append((function, period))
-                break
+    # The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
+    for function in sorted(priorities, key=lambda each: (priorities[each], float(costs[each][0].max()), each)):
+        fits = np.all(spent + costs[function] <= overhead * (1 - BRANCH_SHARE), axis=1)
+        if fits.any():
+            spent += costs[function][fits.argmax()]
+            choices.append((function, (1, *PERIODS)[fits.argmax()]))
+        elif priorities[function] is Priority.SUSPECT:
+            choices.append((function, PERIODS[-1]))
     watched = _watched(survey, [function for function, _ in choices], branches, overhead * BRANCH_SHARE)
     return tuple(
         Choice(
@@ -130,6 +129,12 @@ def choose(
         )
         for function, period in choices
     )
+
+
+def _cost(survey: Survey, function: int, period: int) -> Floats:
+    """Return what probing a function costs at each cell, as a share of the plain build's CPU time."""
+    per_call = PROBE_NS if period == 1 else COUNTED_NS + PROBE_NS / period
+    return survey.calls[function] * per_call / survey.cpu_ns
 
 
 def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:
