@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from perfdiff.build.wrapper import guilty_probes
+from perfdiff.errors import StoreError
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.c.index import index
 from perfdiff.languages.c.probes import insert
-from perfdiff.languages.protocol import CompileCommand, FunctionDefinition, Probe
-from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.languages.protocol import FunctionDefinition, Probe
 from tests.c_programs import function, program
+from tests.probed_trees import compiled, probed, ran
 
 PROGRAMS = Path(__file__).parent / "probed"
-STRICT = ("-Wall", "-Wextra", "-Werror")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,58 +49,6 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A tree with probes in it, and the file that makes its program."""
-
-    folder: Path
-    main: Path
-    flags: tuple[str, ...]
-    probes: tuple[Probe, ...]
-
-    def compile(self, compiler: str, runtime: Path, *flags: str) -> Path:
-        """Return the program, built with probes; fails on any warning."""
-        header = ("-include", str(self.folder / ".perfdiff/probes.h"), "-isystem", str(runtime))
-        library = (f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff")
-        return compiled(compiler, self.main, *STRICT, *self.flags, *flags, *header, libraries=library)
-
-    def run(self, path: Path, folder: Path) -> tuple[tuple[int, str], set[int]]:
-        """Return status and output of a run that samples every call, and the probes that were met."""
-        folder.mkdir()
-        entries = {probe.id: Entry(Mode.SAMPLE, 1, True, 16, len(probe.features), len(probe.branches)) for probe in self.probes}
-        plan.write(folder / "plan", entries)
-        steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), "PERFDIFF_SEED": "1"}
-        outcome = ran(path, steering)
-        recordings = [recording.read(file) for file in folder.glob("*.pdrec")]
-        return outcome, {number for each in recordings for number in each.samples}
-
-
-def compiled(compiler: str, source: Path, *flags: str, libraries: Sequence[str] = ()) -> Path:
-    path = source.with_suffix(".run")
-    subprocess.run([compiler, *flags, source, "-o", path, *libraries], check=True)
-    return path
-
-
-def ran(path: Path, steering: dict[str, str] | None = None) -> tuple[int, str]:
-    ended = subprocess.run([path], env=os.environ | (steering or {}), capture_output=True, text=True, timeout=60, check=False)
-    return ended.returncode, ended.stdout
-
-
-def probed(folder: Path, main: Path, flags: tuple[str, ...]) -> tuple[Tree, list[FunctionDefinition]]:
-    """Insert every probe with all features and conditions; return the tree and all functions of it."""
-    cplusplus = main.suffix == ".cpp"
-    command = CompileCommand(main, folder, "g++" if cplusplus else "gcc", (*flags, "-c", str(main)), cplusplus)
-    found = index(folder, [command], depth=3, workers=1)
-    assert not found.problems
-    definitions = [one for _, one in sorted(found.functions.items())]
-    probes = tuple(
-        Probe(number, one, tuple(range(len(one.features))), tuple(range(len(one.branches))))
-        for number, one in enumerate((one for one in definitions if one.obstacle is None), 1)
-    )
-    insert(folder, probes)
-    return Tree(folder, main, flags, probes), definitions
-
-
 def copied(case: Case, folder: Path) -> Path:
     """Copy a program and what it includes; return its file."""
     folder.mkdir()
@@ -115,12 +61,100 @@ def copied(case: Case, folder: Path) -> Path:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_probed_program_does_what_it_does_without_probes(case: Case, runtime: Path, tmp_path: Path) -> None:
     plain, main = copied(case, tmp_path / "plain"), copied(case, tmp_path / "probed")
-    tree, definitions = probed(main.parent, main, case.flags)
-    assert {one.name.rpartition("::")[2] for one in definitions if one.obstacle is not None} == case.obstructed
-    c, clang = ("g++", "clang++") if main.suffix == ".cpp" else ("gcc", "clang")
-    compilers = ((c, "-O0"), (c, "-O2"), *(((clang, "-O1"),) if "-fcoroutines" not in case.flags else ()))
-    expected = ran(compiled(c, plain, *case.flags))
-    for compiler, level in compilers:
-        outcome, met = tree.run(tree.compile(compiler, runtime, level), tmp_path / f"{compiler}{level}")
-        assert outcome == expected
-        assert len(met) > len(tree.probes) / 2
+    tree = probed(main, case.flags)
+    assert {one.name.rpartition("::")[2] for one in tree.functions if one.obstacle is not None} == case.obstructed
+    compiler, clang = ("g++", "clang++") if main.suffix == ".cpp" else ("gcc", "clang")
+    builds = [(compiler, "-O0"), (compiler, "-O2")]
+    if "-fcoroutines" not in case.flags:
+        builds.append((clang, "-O1"))
+    expected = ran(compiled(compiler, plain, *case.flags))
+    for build in builds:
+        outcome = tree.run(tree.compile(build[0], runtime, build[1]), tmp_path / "".join(build))
+        assert (outcome.status, outcome.output) == (expected.status, expected.output)
+        assert len(outcome.met) > len(tree.probes) / 2
+
+
+@pytest.mark.integration
+def test_carriage_returns_and_bytes_of_other_encodings_stay(runtime: Path, tmp_path: Path) -> None:
+    text = (PROGRAMS / "control.c").read_bytes().replace(b"out:", b"out: /* \xe9 */").replace(b'"yes"', b'"\xff\xe9s"')
+    main = tmp_path / "control.c"
+    main.write_bytes(text.replace(b"\n", b"\r\n"))
+    flags = ("-std=gnu11", "-Wno-implicit-fallthrough")
+    expected = ran(compiled("gcc", main, *flags))
+    tree = probed(main, flags)
+    changed = main.read_bytes()
+    assert changed.count(b"\r\n") == text.count(b"\n")
+    without = re.sub(rb"PD_\d+|PD_B_\d+_\d+ \(|\) \? 1 : 0\)", b"", changed)
+    assert without.replace(b" ", b"") == text.replace(b"\n", b"\r\n").replace(b" ", b"")
+    outcome = tree.run(tree.compile("gcc", runtime), tmp_path / "out")
+    assert (outcome.status, outcome.output) == (expected.status, expected.output)
+
+
+def inserted(tree: Path, source: str, *probes: tuple[int, str, tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
+    """Insert probes (number, function, features, conditions) into one file; return its new text and the header."""
+    found = program(tree, {"a.c": source})
+    header = insert(tree, [Probe(number, function(found, name), features, branches) for number, name, features, branches in probes])
+    return (tree / "a.c").read_text(), header.read_text()
+
+
+def test_only_chosen_features_and_conditions_are_read_with_dense_cells(tmp_path: Path) -> None:
+    source = "int f(int a, int b, int c) {if (a) return 1; if (b) return 2; return c?3:4;}\n"
+    text, header = inserted(tmp_path, source, (7, "f", (0, 2), (1, 2)))
+    assert (
+        text
+        == "int f(int a, int b, int c) {PD_7 if (a) return 1; if (PD_B_7_0 (b) ? 1 : 0)) return 2; return PD_B_7_1 (c) ? 1 : 0)?3:4;}\n"
+    )
+    assert "(pd_signed(&pd_frame_, 0, (pd_signed_t)(a)), pd_signed(&pd_frame_, 1, (pd_signed_t)(c)), pd_start(&pd_frame_)) : 0;" in header
+    assert "#define PD_B_7_0 pd_branch(&pd_frame_, 2, 0,\n#define PD_B_7_1 pd_branch(&pd_frame_, 2, 1,\n" in header
+
+
+def test_a_probe_is_switched_off_alone_or_with_all_others(tmp_path: Path) -> None:
+    text, header = inserted(tmp_path, "int f(int a) { return(a)?1:2; }\nvoid g(void) {}\n", (1, "f", (), (0,)), (2, "g", (), ()))
+    assert text == "int f(int a) {PD_1 return PD_B_1_0 ((a)) ? 1 : 0)?1:2; }\nvoid g(void) {PD_2 }\n"
+    assert "#if defined PD_NONE || defined PD_NO_1\n#define PD_1\n#define PD_B_1_0 (\n#else\n" in header
+    assert "#if defined PD_NONE || defined PD_NO_2\n#define PD_2\n#else\n" in header
+
+
+def test_conditions_inside_conditions_nest(tmp_path: Path) -> None:
+    text, _ = inserted(tmp_path, "int f(int a, int b) { if (a ? b : a) return 1; return 0; }\n", (1, "f", (), (0, 1)))
+    assert "if (PD_B_1_0 (PD_B_1_1 (a) ? 1 : 0) ? b : a) ? 1 : 0))" in text
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_compilers_name_the_probe_that_does_not_compile(compiler: str, runtime: Path, tmp_path: Path) -> None:
+    source = "int good(int n) { return n; }\nint bad(int n) { return n; }\nint worse(int n) { if (n) return 1; return n; }\n"
+    found = program(tmp_path, {"a.c": source})
+
+    def broken(one: FunctionDefinition) -> FunctionDefinition:
+        features = tuple(replace(each, expression=each.expression.replace("(n)", "(n.unknown)")) for each in one.features)
+        return replace(one, features=features)
+
+    bad = broken(function(found, "bad"))
+    header = insert(
+        tmp_path, [Probe(4, function(found, "good"), (0,), ()), Probe(17, bad, (0,), ()), Probe(5, function(found, "worse"), (0,), (0,))]
+    )
+    command = [compiler, "-include", header, "-isystem", runtime, "-c", tmp_path / "a.c", "-o", tmp_path / "a.o"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert guilty_probes(ended.stderr) == {17}
+    subprocess.run([*command, "-DPD_NO_17", "-Werror"], check=True)
+
+
+def test_a_file_made_during_the_build_gets_no_probes(tmp_path: Path) -> None:
+    found = program(tmp_path / "built", {"a.c": "int f(int n) { return n; }\n", "b.c": "int g(int n) { return n; }\n"})
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    (fresh / "b.c").write_text("int other;\n")
+    header = insert(fresh, [Probe(1, function(found, "f"), (0,), ()), Probe(2, function(found, "g"), (0,), ())])
+    assert header == fresh / ".perfdiff/probes.h"
+    assert (fresh / "b.c").read_text() == "int other;\n"
+    assert not (fresh / "a.c").exists()
+
+
+def test_a_tree_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    found = program(tmp_path, {"a.c": "int f(int n) { return n; }\n"})
+    (tmp_path / ".perfdiff").write_text("in the way")
+    with pytest.raises(StoreError) as caught:
+        insert(tmp_path, [Probe(1, function(found, "f"), (0,), ())])
+    assert caught.value.slug == "cache-not-writable"
