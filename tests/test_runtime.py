@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -950,3 +951,13 @@ def test_runtime_is_built_once(library: Path) -> None:
     assert runtime_library.build("g++", library.parent) == library
     assert (library / "libperfdiff.so").stat().st_mtime_ns == before
     assert {path.name for path in library.iterdir()} == {"perfdiff_probe.h", "libperfdiff.so", "libperfdiff.a"}
+
+
+def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from perfdiff.languages.c import runtime_library as r; print(r.build('gcc', Path(sys.argv[1])))"
+    command = [sys.executable, "-c", code, str(tmp_path / "cache")]
+    environment = os.environ | {"PYTHONPATH": str(Path(runtime_library.__file__).parents[3])}
+    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    folders = {process.communicate(timeout=60)[0].strip() for process in processes}
+    assert [process.returncode for process in processes] == [0, 0]
+    assert [str(path) for path in (tmp_path / "cache").iterdir()] == list(folders)
