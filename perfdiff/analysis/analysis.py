@@ -12,7 +12,7 @@ from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, columns, te
 from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
-from perfdiff.analysis.judgement import Direction, Judgement, judge
+from perfdiff.analysis.judgement import MIN_FREEDOM, Direction, Judgement, judge
 from perfdiff.analysis.ledger import open_ledger
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study
@@ -41,7 +41,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> 
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config) for each in studies]
     functions = _functions(cases, q_values, samples)
     ends, slower = _end_to_end(experiment, config)
-    verdict, sentence = whole(functions, ends, slower)
+    verdict, sentence = whole(functions, slower)
     return Findings(
         verdict=verdict,
         sentence=sentence,
@@ -222,7 +222,7 @@ def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[End
             overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
         )
         ends.append(end)
-        if seen is not None and seen.freedom >= 6 and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
+        if seen is not None and seen.freedom >= MIN_FREEDOM and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
             slower.append(end)
     return ends, slower
 

@@ -15,6 +15,8 @@ from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
 TIE = 0.10
+# What is left after netting is a difference of two noisy sums and has no test of its own: it must exceed this many standard errors.
+NETTED_ERRORS = 3.0
 _EVIDENCE = tuple(LinkKind)
 
 
@@ -38,13 +40,15 @@ class Blame:
 class Guilt:
     """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
 
-    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work moved.
+    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work moved; what is left then lies
+    in `doubt` (points,), the noise of them all.
     """
 
     ns: Floats
     gross: Floats
     blames: tuple[Blame, ...]
     moved: tuple[int, ...] = ()
+    doubt: Floats | None = None
 
     @property
     def total_ns(self) -> float:
@@ -62,6 +66,14 @@ class Attribution:
     unattributed: Mapping[int, Floats]
     parts: tuple[Parts, ...]
     web: Web
+
+    def adds(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change adds a cost that counts."""
+        return guilt.total_ns > 0 and self.is_material(_beyond_doubt(guilt.ns, guilt), effect, guilt.gross)
+
+    def saves(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change saves a cost that counts."""
+        return guilt.total_ns < 0 and self.is_material(_beyond_doubt(-guilt.ns, guilt), effect, guilt.gross)
 
     def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
         """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
@@ -83,6 +95,10 @@ class Attribution:
             return (-step, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
+
+
+def _beyond_doubt(ns: Floats, guilt: Guilt) -> Floats:
+    return ns if guilt.doubt is None else ns - guilt.doubt
 
 
 def attribute(
@@ -110,7 +126,7 @@ def attribute(
             if rest.any():
                 lost[function] = lost.get(function, np.zeros(len(parts))) + rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
-    guilt = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
+    guilt = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web, _doubts(ledger, parts))
     return Attribution(ledger.points, run_ns, guilt, lost, parts, web)
 
 
@@ -126,10 +142,11 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], pro
         return _introduced(function, ns, web), nothing
     if change is not Change.REMOVED and not proved.get(function):
         return [], nothing
+    if change is not Change.REMOVED and ns.sum() * proved[function] <= 0:
+        # Slower in one stratum, yet not in sum.
+        return [], nothing
     if change.is_suspect:
         return [Blame(function, function, LinkKind.OWN, ns)], nothing
-    if proved[function] < 0:
-        return [], nothing
     return _spread(function, behind_state(web, function), ns)
 
 
@@ -196,6 +213,10 @@ def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, .
     return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
 
 
+def _doubts(ledger: Ledger, parts: tuple[Parts, ...]) -> dict[int, Floats]:
+    return {each: np.array([NETTED_ERRORS * part.error[ledger.place[each]] for part in parts]) for each in ledger.ids}
+
+
 def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
     """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
     found = {}
@@ -207,7 +228,7 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping
     return found
 
 
-def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> dict[int, Guilt]:
+def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web, doubts: Mapping[int, Floats]) -> dict[int, Guilt]:
     """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
     net = dict(guilt)
     left = {suspect: ns.copy() for suspect, ns in credit.items()}
@@ -219,9 +240,10 @@ def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) 
             moved = np.minimum(np.maximum(net[suspect].ns, 0.0), np.maximum(-saved, 0.0))
             before = net[suspect]
             gross = before.gross + (net[other].gross if other in net else -left[other])
-            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other))
+            doubt = np.hypot(doubts[other], doubts[suspect] if before.doubt is None else before.doubt)
+            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other), doubt=doubt)
             if other in net:
-                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect))
+                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect), doubt=doubt)
             else:
                 left[other] = left[other] + moved
     return net

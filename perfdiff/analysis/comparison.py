@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,15 @@ SMALLEST_SHARE = 1e-6
 MEAN = "mean of all calls"
 OCTAVE = math.log(2.0)
 
+Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
+
 
 @dataclass(frozen=True, slots=True)
 class StratumContrast:
-    """What one stratum of calls shows. `material` says that its cost is a share of a run worth reporting on."""
+    """What one stratum of calls shows, over the runs in `pairs`. `material` says that its cost is a share of a run worth reporting on."""
 
     stratum: Stratum
+    pairs: tuple[Pair, ...]
     contrast: Contrast
     material: bool
 
@@ -47,9 +50,10 @@ class Comparison:
     """Head against base in one metric of one function.
 
     `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
-    doubt. `p` holds for all strata at once. `floor` is base against base (log scale). `mix` is base's expected cost at head's inputs
-    over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint` tells that no inputs of
-    head are equal to any of base: nothing can then be said of the cost per input. `grown` are the features whose values moved.
+    doubt. `p` holds for all strata at once. `floor` and `worst_floor` are base against base for both (log scale). `mix` is base's
+    expected cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move.
+    `disjoint`: no inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features
+    whose values moved.
     """
 
     function: int
@@ -59,6 +63,7 @@ class Comparison:
     worst: StratumContrast | None
     p: float
     floor: float
+    worst_floor: float
     mix: Mapping[int, float]
     mix_ratio: Ratio | None
     grown: tuple[Feature, ...]
@@ -94,24 +99,12 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     mix = _mix_by_point(question, expected)
     moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
     strata = stratify(question.base, question.head, _sizes(question, expected), points)
-    disjoint = False
-    if moved:
-        strata, labels = _equal_inputs(question, expected, strata)
-        disjoint = not strata
-    else:
-        labels = (question.base.point, question.head.point)
-    found: list[StratumContrast] = []
-    overall_pairs: list[Pair] = []
-    misfit = _misfit(labels[0], ratios[0]) if moved else 0.0
-    for stratum in strata:
-        pairs = _pairs(stratum, question, ratios, labels, ledger)
-        seen = contrast(pairs)
-        if seen is not None:
-            overall_pairs = overall_pairs or pairs
-            found.append(StratumContrast(stratum, _widened(seen, misfit), _is_material(stratum, question, ledger)))
-    if found and not moved:
-        found += _mean_contrast(question, expected, ledger)
-    worst = _worst(found, question, config)
+    found = (
+        _at_equal_inputs(question, Calls(ratios, expected), strata, ledger)
+        if moved
+        else _within_points(question, Calls(ratios, expected), strata, ledger)
+    )
+    worst = _worst(found, config)
     return Comparison(
         function=question.base.function,
         metric=question.metric,
@@ -119,12 +112,50 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
         strata=tuple(found),
         worst=worst,
         p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
-        floor=noise_floor(overall_pairs, seed=config.seed),
+        floor=noise_floor(found[0].pairs, seed=config.seed) if found else math.inf,
+        worst_floor=noise_floor(worst.pairs, seed=config.seed) if worst else math.inf,
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
         grown=_grown(question, mix),
-        disjoint=disjoint,
+        disjoint=moved and not found,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Per call of both sides: log(cost / expected cost), and base's expected cost."""
+
+    ratios: Sides
+    expected: Sides
+
+
+def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[StratumContrast]:
+    """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
+    labels = (question.base.point, question.head.point)
+    found = [_contrast(stratum, question, _pairs(stratum, question, calls.ratios, labels, ledger), ledger) for stratum in strata]
+    shown = [each for each in found if each is not None]
+    return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
+
+
+def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[StratumContrast]:
+    """Return what each stratum shows, octave by octave of expected cost; none where no inputs of head have equals in base.
+
+    Where the inputs moved, head's calls at a point have no equals in base's calls at that point, but in those of another.
+    """
+    octaves = _octaves(calls.expected[0]), _octaves(calls.expected[1])
+    misfit = _misfit(octaves[0], calls.ratios[0])
+    found = []
+    for stratum in strata:
+        pairs = _pairs(stratum, question, calls.ratios, octaves, ledger)
+        seen = _contrast(stratum, question, pairs, ledger)
+        if seen is not None:
+            found.append(replace(seen, contrast=replace(seen.contrast, error=math.hypot(seen.contrast.error, misfit))))
+    return found
+
+
+def _contrast(stratum: Stratum, question: Question, pairs: list[Pair], ledger: Ledger) -> StratumContrast | None:
+    seen = contrast(pairs)
+    return StratumContrast(stratum, tuple(pairs), seen, _is_material(stratum, question, ledger)) if seen else None
 
 
 def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
@@ -151,7 +182,7 @@ def columns(table: SampleTable) -> dict[str, Floats]:
     return {feature.name: table.values[:, i] for i, feature in enumerate(table.features)}
 
 
-def _log_ratios(question: Question) -> tuple[Floats, Floats] | None:
+def _log_ratios(question: Question) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
     # A time below the clock's resolution is short, not absent; a count of zero has no ratio.
     least = 1.0 if METRICS[question.metric].unit == "ns" else 0.0
@@ -169,7 +200,7 @@ def _log_ratios(question: Question) -> tuple[Floats, Floats] | None:
     return found[0], found[1]
 
 
-def _expected(question: Question) -> tuple[Floats, Floats]:
+def _expected(question: Question) -> Sides:
     """Return base's expected cost of each call of both sides, always positive; 1 where there is no annotation."""
     if question.annotation is None:
         return np.ones(len(question.base)), np.ones(len(question.head))
@@ -182,7 +213,7 @@ def _expected(question: Question) -> tuple[Floats, Floats]:
     return np.fmax(base, least), np.fmax(head, least)
 
 
-def _sizes(question: Question, expected: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _sizes(question: Question, expected: Sides) -> Sides:
     """Return a size of each call by which to group calls: base's expected cost; where that is constant, the feature that varies most.
 
     A cost that did not depend on its inputs in base may do so in head.
@@ -217,7 +248,7 @@ def _point_of(table: SampleTable, runs: Ints) -> Ints:
     return points
 
 
-def _mix_by_point(question: Question, expected: tuple[Floats, Floats]) -> dict[int, float]:
+def _mix_by_point(question: Question, expected: Sides) -> dict[int, float]:
     """Return, per point on both sides, base's expected cost of head's calls over that of base's calls."""
     sides = []
     for table, values in zip((question.base, question.head), expected, strict=True):
@@ -245,7 +276,7 @@ def _grown(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:
     return tuple(feature for size, feature in moved.values() if size > 0 and size >= largest / 2)
 
 
-def _mix_ratio(question: Question, expected: tuple[Floats, Floats], ledger: Ledger, config: CompareConfig) -> Ratio | None:
+def _mix_ratio(question: Question, expected: Sides, ledger: Ledger, config: CompareConfig) -> Ratio | None:
     groups = []
     for table, values in zip((question.base, question.head), expected, strict=True):
         runs, means = _run_means(table, values)
@@ -254,23 +285,9 @@ def _mix_ratio(question: Question, expected: tuple[Floats, Floats], ledger: Ledg
     return as_ratio(seen, config.confidence) if seen else None
 
 
-def _equal_inputs(
-    question: Question, expected: tuple[Floats, Floats], strata: Sequence[Stratum]
-) -> tuple[list[Stratum], tuple[Ints, Ints]]:
-    """Keep the calls whose inputs occur on both sides; return the strata and each call's octave of expected cost.
-
-    Where the inputs moved, head's calls at a point have no equals in base's calls at that point, but in those of another.
-    """
-    octaves = tuple(np.floor(np.log(side) / OCTAVE).astype(np.int64) for side in expected)
-    shared = np.intersect1d(octaves[0], octaves[1])
-    base, head = np.isin(octaves[0], shared), np.isin(octaves[1], shared)
-    kept = [Stratum(each.name, each.base & base, each.head & head) for each in strata]
-    kept = [each for each in kept if each.base.any() and each.head.any()]
-    return ([each for each in kept if _octaves_shared(each, octaves[0], octaves[1])] if len(shared) else []), (octaves[0], octaves[1])
-
-
-def _octaves_shared(stratum: Stratum, base: Ints, head: Ints) -> bool:
-    return len(np.intersect1d(base[stratum.base], head[stratum.head])) > 0
+def _octaves(expected: Floats) -> Ints:
+    octaves: Ints = np.floor(np.log(expected) / OCTAVE).astype(np.int64)
+    return octaves
 
 
 def _misfit(octaves: Ints, ratios: Floats) -> float:
@@ -279,14 +296,7 @@ def _misfit(octaves: Ints, ratios: Floats) -> float:
     return math.sqrt(float(np.mean(np.square(middles)))) if middles else 0.0
 
 
-def _widened(seen: Contrast, misfit: float) -> Contrast:
-    if misfit == 0:
-        return seen
-    error = math.hypot(seen.error, misfit)
-    return Contrast(seen.effect, error, seen.freedom, seen.agreement, seen.runs_base, seen.runs_head)
-
-
-def _pairs(stratum: Stratum, question: Question, ratios: tuple[Floats, Floats], labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
+def _pairs(stratum: Stratum, question: Question, ratios: Sides, labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
     """Return the stratum's runs as pairs, one per label (workload point, or octave of cost)."""
     base = _run_medians(question.base.run[stratum.base], labels[0][stratum.base], ratios[0][stratum.base])
     head = _run_medians(question.head.run[stratum.head], labels[1][stratum.head], ratios[1][stratum.head])
@@ -312,7 +322,7 @@ def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floa
     ]
 
 
-def _mean_contrast(question: Question, expected: tuple[Floats, Floats], ledger: Ledger) -> list[StratumContrast]:
+def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[StratumContrast]:
     """Return the contrast of mean costs, out of the exact sums where they are kept, corrected for the input mix."""
     pairs = []
     column = ledger.place[question.base.function]
@@ -332,7 +342,7 @@ def _mean_contrast(question: Question, expected: tuple[Floats, Floats], ledger: 
         pairs.append(Pair(*groups))
     seen = contrast(pairs)
     everything = Stratum(MEAN, np.ones(len(question.base), bool), np.ones(len(question.head), bool))
-    return [StratumContrast(everything, seen, True)] if seen else []
+    return [StratumContrast(everything, tuple(pairs), seen, True)] if seen else []
 
 
 def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
@@ -358,7 +368,7 @@ def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
     return cost_ns if METRICS[metric].unit == "ns" else float(np.median(sums.sum(axis=1)))
 
 
-def _worst(found: Sequence[StratumContrast], question: Question, config: CompareConfig) -> StratumContrast | None:
+def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumContrast | None:
     """Return the stratum that differs most beyond doubt; all calls where none does."""
     if not found:
         return None
@@ -366,7 +376,9 @@ def _worst(found: Sequence[StratumContrast], question: Question, config: Compare
 
     def beyond(each: StratumContrast) -> float:
         low, high = each.contrast.interval(config.confidence, count)
-        return max(low, -high) if each.material else -math.inf
+        # The mean says the same as the medians, but not for which inputs; it is for what they do not see.
+        handicap = math.log1p(config.min_effect) if each.name == MEAN else 0.0
+        return max(low, -high) - handicap if each.material else -math.inf
 
     best = max(found, key=beyond)
     return best if beyond(best) > 0 else found[0]

@@ -47,12 +47,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Head minus base: `effect` with standard error and degrees of freedom; `agreement` is the share of run pairs where head is larger."""
+    """Head minus base: `effect` with standard error and degrees of freedom; `agreement` is the share of run pairs where head is larger.
+
+    `chance` is the standard deviation of that share under no difference (Mann and Whitney).
+    """
 
     effect: float
     error: float
     freedom: float
     agreement: float
+    chance: float
     runs_base: int
     runs_head: int
 
@@ -96,6 +100,7 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
         error=math.sqrt(variance),
         freedom=variance**2 / float((variances**2 / freedoms).sum()) if variance else float(freedoms.sum()),
         agreement=float(np.mean([_agreement(pair) for pair in usable])),
+        chance=math.sqrt(sum(_rank_variance(pair) for pair in usable)) / len(usable),
         runs_base=sum(len(pair.base.values) for pair in usable),
         runs_head=sum(len(pair.head.values) for pair in usable),
     )
@@ -145,6 +150,11 @@ def _block_means(group: Group, blocks: Ints) -> Floats:
 def _agreement(pair: Pair) -> float:
     difference = pair.head.values[:, None] - pair.base.values[None, :]
     return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+
+
+def _rank_variance(pair: Pair) -> float:
+    base, head = len(pair.base.values), len(pair.head.values)
+    return (base + head + 1) / (12 * base * head)
 
 
 def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:

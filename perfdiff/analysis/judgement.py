@@ -16,6 +16,10 @@ from perfdiff.config import CompareConfig
 LAYOUT_SHIFT = 0.15
 # Of all pairs of a base run and a head run, so many must agree on the direction: an effect carried by a few runs is theirs.
 AGREEMENT = 0.8
+RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
+# False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
+# not enough. Simulated: with 20 to 30 % of noise between runs, one comparison of six functions in 200 then reports a regression.
+EVIDENCE = 0.005
 MIN_FREEDOM = 6.0  # of Student's t: four runs a side at one point; below, no interval deserves trust
 
 
@@ -45,15 +49,24 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
     least = math.log1p(config.min_effect if suspect else max(config.min_effect, LAYOUT_SHIFT))
     low, high = worst.contrast.interval(config.confidence, tested(comparison))
     beyond = low > least or high < -least
-    if beyond and q <= config.fdr and resolved and worst.material and abs(worst.contrast.effect) > comparison.floor:
-        if _agreement(worst.contrast) >= AGREEMENT:
+    if (
+        beyond
+        and q <= config.fdr
+        and comparison.p <= EVIDENCE
+        and resolved
+        and worst.material
+        and abs(worst.contrast.effect) > comparison.worst_floor
+    ):
+        if _agree(worst.contrast):
             return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
         return Judgement(Direction.NONE, "the runs disagree: add runs, or run on a quieter machine")
     return Judgement(Direction.NONE, _open(comparison, overall, config))
 
 
-def _agreement(seen: Contrast) -> float:
-    return max(seen.agreement, 1 - seen.agreement)
+def _agree(seen: Contrast) -> bool:
+    """Return whether the runs agree on the direction, by more than chance lets ranks agree."""
+    needed = min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
+    return max(seen.agreement, 1 - seen.agreement) >= needed
 
 
 def _open(comparison: Comparison, overall: Contrast, config: CompareConfig) -> str:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.comparison import Comparison
-from perfdiff.analysis.inference import Bools, clear_shift
+from perfdiff.analysis.inference import MAD_TO_SD, Bools, clear_shift
 from perfdiff.analysis.ledger import Book, Ledger
 from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9
+MEDIAN_LOSS = 1.2533  # standard error of a median over that of a mean, normal noise
 ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 
@@ -27,7 +28,7 @@ class Parts:
 
     `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
     equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
-    whatever shows below the callee included; caller f is the start of a thread.
+    whatever shows below the callee included; caller f is the start of a thread. `error` is the standard error of head minus base.
     """
 
     base: Floats
@@ -38,6 +39,7 @@ class Parts:
     cost: Floats
     inputs: Floats
     by_calls: Floats
+    error: Floats
 
 
 def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Parts:
@@ -71,12 +73,30 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     price = np.where(one_sided, 0.0, np.nan_to_num(price))
     inputs = volume - price * more_calls
     inputs = np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0)
-    return Parts(base, head, _median(before.wall_ns), calls_base, calls_head, cost, inputs, _by_calls(before, after, price, added))
+    return Parts(
+        base,
+        head,
+        _median(before.wall_ns),
+        calls_base,
+        calls_head,
+        cost,
+        inputs,
+        _by_calls(before, after, price, added),
+        _error(before, after),
+    )
 
 
 def _median(sums: Floats) -> Floats:
     medians: Floats = np.median(sums, axis=0)
     return medians
+
+
+def _error(before: Book, after: Book) -> Floats:
+    variances = [
+        (MEDIAN_LOSS * MAD_TO_SD * _median(np.abs(sums - _median(sums)))) ** 2 / len(sums) for sums in (before.self_ns, after.self_ns)
+    ]
+    error: Floats = np.sqrt(variances[0] + variances[1])
+    return error
 
 
 def _by_calls(before: Book, after: Book, price: Floats, added: Bools) -> Floats:

@@ -59,17 +59,17 @@ def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
-    if guilt is not None and guilt.total_ns > 0 and case.attribution.is_material(guilt.ns, effect, guilt.gross):
+    if guilt is not None and case.attribution.adds(guilt, effect):
         return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {METRICS[heavier[0]].says} a call did", heavier)
+    if guilt is not None and case.attribution.saves(guilt, effect):
+        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if guilt is not None and guilt.moved and suspect:
         return Decision(
             Verdict.UNCHANGED, f"work moved between it and {_names(guilt.moved, case.attribution)}; together they cost the same"
         )
-    if guilt is not None and guilt.total_ns < 0 and case.attribution.is_material(-guilt.ns, effect, guilt.gross):
-        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if suspect and _matters(case) and (missing := _missing(case)):
         return Decision(Verdict.INCONCLUSIVE, missing)
     return Decision(Verdict.UNCHANGED, _why_unchanged(case))
@@ -240,7 +240,8 @@ def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) ->
     change = ""
     if spot is not None:
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
-    return f"{growth}{where}{change}({_interval(ratio, config)})"
+    told = f"{where}{change}" or "a call "
+    return f"{growth}{told}({_interval(ratio, config)})"
 
 
 def _term(term: tuple[float, str], unit: str) -> str:
@@ -254,7 +255,7 @@ def _interval(ratio: Ratio, config: CompareConfig) -> str:
     return f"{units.ratio(ratio.value)}, {percent} % CI {ends}, {runs}"
 
 
-def whole(functions: Sequence[FunctionFinding], ends: Sequence[EndToEnd], slower: Sequence[EndToEnd]) -> tuple[Verdict, str]:
+def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> tuple[Verdict, str]:
     """Return the verdict on the whole comparison with its sentence; `slower` are points whose plain runs are clearly slower."""
     by: dict[Verdict, list[FunctionFinding]] = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
     guilty = by[Verdict.REGRESSION]
@@ -272,9 +273,7 @@ def whole(functions: Sequence[FunctionFinding], ends: Sequence[EndToEnd], slower
     if by[Verdict.INCONCLUSIVE]:
         first = by[Verdict.INCONCLUSIVE][0]
         return Verdict.INCONCLUSIVE, f"Inconclusive: {first.headline}"
-    if functions or ends:
-        return Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}"
-    return Verdict.UNCHANGED, "No regression: no function that ran has changed"
+    return Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}"
 
 
 def _times(end: EndToEnd) -> str:
@@ -283,8 +282,10 @@ def _times(end: EndToEnd) -> str:
 
 def _looked_at(functions: Sequence[FunctionFinding]) -> str:
     suspects = sum(each.info.change.is_suspect for each in functions)
+    if not suspects:
+        return "no function that ran has changed"
     ran = "1 changed function" if suspects == 1 else f"{suspects} changed functions"
-    return f"{ran} compared, none costs more at equal inputs"
+    return f"{ran} compared, none makes the program slower"
 
 
 def clearly_slower(end: EndToEnd, config: CompareConfig, floor: float) -> bool:

@@ -1,0 +1,343 @@
+"""From where the extra cost shows to the change that causes it, on made-up programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfdiff.analysis import analyse
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
+from perfdiff.records.schema import Change, Origin
+from tests.experiments import BASE, HEAD, Made, World, same
+
+CONFIG = CompareConfig()
+
+
+def findings(*functions: Made, sizes: tuple[float, ...] = (1000, 3000, 10000)) -> Findings:
+    world = World((Made("main", same(5e4)), *functions), sizes=sizes)
+    return analyse(world.experiment(), world.samples, CONFIG)
+
+
+def named(found: Findings, name: str) -> FunctionFinding:
+    return next(each for each in found.functions if each.info.name == name)
+
+
+def ranks(found: Findings) -> list[str]:
+    ranked = [each for each in found.functions if each.rank is not None]
+    return [each.info.name for each in sorted(ranked, key=lambda each: each.rank)]
+
+
+def once(side: str, n: float) -> dict[str, float]:
+    return {"main": 1}
+
+
+def text(**lines: str) -> dict[str, str]:
+    return {BASE: lines["base"], HEAD: lines["head"]}
+
+
+def test_linear_that_became_quadratic_is_told_with_both_cost_functions() -> None:
+    insert = Made("insert", lambda side, x: 80 * x["n"] if side == BASE else 0.15 * x["n"] ** 2, Change.CHANGED, once)
+    found = findings(insert)
+    guilty = named(found, "insert")
+    assert found.verdict is Verdict.REGRESSION
+    assert guilty.rank == 1
+    assert guilty.share == pytest.approx(1.0)
+    wall = guilty.metrics["wall_ns"]
+    assert (wall.base.cost_class, wall.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC)
+    assert wall.class_changed
+    assert wall.ratio.low < 18.75 < wall.ratio.high  # 0.15 n² / 80 n at n = 10,000
+    assert wall.crosses == pytest.approx(2 * 80 / 0.15, rel=0.1)
+    assert guilty.headline.startswith("`insert` cost ")
+    assert "ns·n, now 0.1" in guilty.headline
+    assert "ns·n²: at n = 10,000, " in guilty.headline
+    assert guilty.causes[0].name == "class-change"
+
+
+def test_coefficient_shift_keeps_the_class() -> None:
+    found = findings(Made("f", lambda side, x: (20 if side == BASE else 100) * x["n"], Change.CHANGED, once))
+    wall = named(found, "f").metrics["wall_ns"]
+    assert not wall.class_changed
+    assert wall.head.cost_class is CostClass.LINEAR
+    slope = next(shift for shift in wall.coefficients if shift.term == "n")
+    assert slope.low < 80 < slope.high
+    assert slope.q < 0.001
+    assert wall.ratio.value == pytest.approx(5, rel=0.1)
+
+
+def test_callee_called_per_element_is_the_callers_guilt() -> None:
+    found = findings(
+        Made("sum", same(lambda x: 2 * x["n"]), Change.CHANGED, once),
+        Made("length", same(300.0), calls=lambda side, n: {"sum": 1 if side == BASE else n}),
+    )
+    assert ranks(found) == ["sum"]
+    assert named(found, "sum").causes[0].name == "more-calls"
+    assert "10,000 times, once before" in named(found, "sum").causes[0].says
+    assert named(found, "length").verdict is Verdict.UNCHANGED
+
+
+def test_more_calls_pass_through_unchanged_functions_to_the_change() -> None:
+    found = findings(
+        Made("f", same(1000.0), Change.CHANGED, once),
+        Made("g", same(100.0), calls=lambda side, n: {"f": 10 if side == BASE else n}),
+        Made("h", same(900.0), calls=lambda side, n: {"g": 10 if side == BASE else n}),
+    )
+    assert ranks(found) == ["f"]
+    assert named(found, "f").extra_ns == pytest.approx(1000 * (1000 + 3000 + 10000 - 30), rel=0.1)
+
+
+def test_function_that_runs_once_and_slows_unchanged_code_through_data_is_first() -> None:
+    shared = frozenset({"struct table.buckets"})
+    found = findings(
+        Made("build_index", same(2e4), Change.CHANGED, once, writes=shared),
+        Made("report", same(2e4), Change.CHANGED, once, writes=frozenset({"struct stats.rows"})),
+        Made("lookup", lambda side, x: 400.0 if side == BASE else 31e3, calls=lambda side, n: {"main": 500}, reads=shared),
+    )
+    assert ranks(found) == ["build_index", "lookup"]
+    guilty = named(found, "build_index")
+    assert guilty.share == pytest.approx(1.0)
+    assert guilty.chain[0] == "`build_index` (changed) writes `struct table.buckets`"
+    assert guilty.chain[1].startswith("`lookup` (unchanged) reads it: ")
+    assert "because of `build_index`" in named(found, "lookup").reason
+
+
+def test_of_two_writers_the_one_whose_change_mentions_the_field_is_first() -> None:
+    shared = frozenset({"struct heap.limit"})
+    touched = text(base="setup(h) {\n  h->limit = 64;\n}", head="setup(h) {\n  h->limit = 1;\n}")
+    other = text(base="trim(h) {\n  log_it(1);\n  h->limit--;\n}", head="trim(h) {\n  log_it(2);\n  h->limit--;\n}")
+    found = findings(
+        Made("trim", same(2e4), Change.CHANGED, once, writes=shared, text=other),
+        Made("setup", same(2e4), Change.CHANGED, once, writes=shared, text=touched),
+        Made("push", lambda side, x: 400.0 if side == BASE else 9e3, calls=lambda side, n: {"main": 500}, reads=shared),
+    )
+    assert ranks(found)[0] == "setup"
+
+
+def test_slower_callee_without_shared_data_is_its_nearest_changed_callers_guilt() -> None:
+    found = findings(
+        Made("render", same(2e4), Change.CHANGED, once),
+        Made("emit", lambda side, x: 10 * x["n"] if side == BASE else 40 * x["n"], calls=lambda side, n: {"render": 5}),
+    )
+    assert ranks(found) == ["render", "emit"]
+
+
+def test_work_moved_into_an_added_function_nets_out() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (100 if side == BASE else 40) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: 60 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+    assert "moved between it and `helper`" in named(found, "outer").reason
+
+
+def test_work_moved_between_changed_functions_nets_out() -> None:
+    line = "  total += checksum(block, size);"
+    found = findings(
+        Made(
+            "load",
+            lambda side, x: (90 if side == BASE else 30) * x["n"],
+            Change.CHANGED,
+            once,
+            text=text(base=f"load\n{line}", head="load"),
+        ),
+        Made(
+            "save",
+            lambda side, x: (30 if side == BASE else 90) * x["n"],
+            Change.CHANGED,
+            once,
+            text=text(base="save", head=f"save\n{line}"),
+        ),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_an_unrelated_improvement_does_not_hide_a_regression() -> None:
+    found = findings(
+        Made("load", lambda side, x: (90 if side == BASE else 30) * x["n"], Change.CHANGED, once),
+        Made("save", lambda side, x: (30 if side == BASE else 90) * x["n"], Change.CHANGED, once),
+    )
+    assert ranks(found) == ["save"]
+    assert named(found, "load").verdict is Verdict.IMPROVEMENT
+
+
+def test_function_merged_into_its_caller_nets_out() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (40 if side == BASE else 100) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: 60 * x["n"]), Change.REMOVED, lambda side, n: {"outer": 1} if side == BASE else {}),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_added_function_that_costs_more_than_it_replaces_is_first_then_its_caller() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (100 if side == BASE else 40) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: 260 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+    )
+    assert ranks(found) == ["helper", "outer"]
+
+
+def test_removed_cache_is_the_guilt_of_the_changed_caller() -> None:
+    found = findings(
+        Made("get", same(200.0), Change.CHANGED, lambda side, n: {"main": n}),
+        Made("cached", same(50.0), Change.REMOVED, lambda side, n: {"get": n} if side == BASE else {}),
+        Made("compute", same(5000.0), calls=lambda side, n: {"cached": 20} if side == BASE else {"get": n}),
+    )
+    assert ranks(found) == ["get"]
+
+
+def test_affected_function_is_guilty_beside_an_innocent_changed_body() -> None:
+    found = findings(
+        Made("show", same(3e4), Change.CHANGED, once),
+        Made(
+            "hash",
+            lambda side, x: (10 if side == BASE else 30) * x["n"],
+            Change.AFFECTED,
+            lambda s, n: {"main": 100},
+            culprits=("macro HASH",),
+        ),
+    )
+    assert ranks(found) == ["hash"]
+    assert "macro HASH" in named(found, "hash").causes[0].says
+    assert named(found, "show").verdict is Verdict.UNCHANGED
+
+
+def test_larger_inputs_from_the_workload_are_no_regression() -> None:
+    found = findings(
+        Made(
+            "work",
+            same(lambda x: 80 * x["n"]),
+            Change.CHANGED,
+            lambda side, n: {"main": 3},
+            inputs=lambda side, n, count, rng: {"n": np.full(count, n * (2 if side == HEAD else 1))},
+        ),
+    )
+    work = named(found, "work")
+    assert found.verdict is Verdict.UNCHANGED
+    assert work.metrics["wall_ns"].mix.value == pytest.approx(2, rel=0.05)
+    assert work.metrics["wall_ns"].overall.value == pytest.approx(1, rel=0.05)
+    assert work.reason.startswith("called with larger inputs (n; expected cost ×2")
+
+
+def test_changed_function_that_passes_larger_inputs_on_is_guilty() -> None:
+    found = findings(
+        Made("parse", same(3000.0), Change.CHANGED, lambda side, n: {"main": 10}),
+        Made(
+            "scan",
+            same(lambda x: 8 * x["length"]),
+            calls=lambda side, n: {"parse": 10},
+            inputs=lambda side, n, count, rng: {"length": np.full(count, n * (10 if side == HEAD else 1))},
+        ),
+    )
+    assert ranks(found) == ["parse"]
+    assert named(found, "parse").causes[0].name == "larger-inputs"
+
+
+def test_larger_stored_state_is_the_guilt_of_who_stores_it() -> None:
+    shared = frozenset({"struct list.size"})
+    found = findings(
+        Made("fill", same(3e4), Change.CHANGED, once, writes=shared),
+        Made(
+            "walk",
+            same(lambda x: 8 * x["list->size"]),
+            calls=lambda side, n: {"main": 10},
+            inputs=lambda side, n, count, rng: {"list->size": np.full(count, n * (10 if side == HEAD else 1))},
+            reads=shared,
+            origin=Origin.FIELD,
+        ),
+    )
+    assert ranks(found) == ["fill"]
+
+
+def test_slower_mode_of_a_flag_is_found_in_its_mode_only() -> None:
+    def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"n": np.full(count, n), "mode": (rng.random(count) < 0.2).astype(float)}
+
+    def cost(side: str, x: dict[str, np.ndarray]) -> np.ndarray:
+        return np.where(x["mode"] == 1, 5 if side == BASE else 15, 5) * x["n"]
+
+    found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}, inputs))
+    metric = named(found, "f").metrics["self_ns"]
+    assert metric.stratum == "mode = 1"
+    assert metric.ratio.low < 3 < metric.ratio.high
+    assert metric.overall.value == pytest.approx(1, abs=0.05)
+
+
+def test_rare_slow_calls_are_found_in_the_mean() -> None:
+    def cost(side: str, x: dict[str, np.ndarray]) -> np.ndarray:
+        return np.where(np.arange(len(x["n"])) % 20 == 0, 1.0 if side == BASE else 40.0, 1.0) * 1e4
+
+    found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}))
+    assert ranks(found) == ["f"]
+
+
+def test_deeper_recursion_is_its_own_guilt() -> None:
+    found = findings(
+        Made("descend", same(500.0), Change.CHANGED, lambda side, n: {"main": 10, "descend": 10 * (20 if side == BASE else n)})
+    )
+    assert ranks(found) == ["descend"]
+    assert named(found, "descend").causes[0].name == "deeper-recursion"
+
+
+def test_mutual_recursion_blames_the_changed_partner() -> None:
+    found = findings(
+        Made("odd", same(500.0), Change.CHANGED, lambda side, n: {"main": 10, "even": 10 * (20 if side == BASE else n)}),
+        Made("even", same(400.0), calls=lambda side, n: {"odd": 10 * (20 if side == BASE else n)}),
+    )
+    assert ranks(found) == ["odd"]
+
+
+def test_calls_that_moved_from_one_caller_to_another_are_no_regression() -> None:
+    found = findings(
+        Made("first", same(1e4), Change.CHANGED, once),
+        Made("second", same(1e4), Change.CHANGED, once),
+        Made("work", same(5e3), calls=lambda side, n: {"first": n / 10, "second": 1} if side == BASE else {"first": 1, "second": n / 10}),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_doubled_allocation_is_a_regression_of_that_metric() -> None:
+    found = findings(Made("f", same(lambda x: 50 * x["n"]), Change.CHANGED, lambda side, n: {"main": 10}, alloc={BASE: 640, HEAD: 1280}))
+    guilty = named(found, "f")
+    assert guilty.verdict is Verdict.REGRESSION
+    assert guilty.metrics["alloc_bytes"].ratio.value == pytest.approx(2)
+    assert guilty.causes[0].name == "more-allocation"
+
+
+def test_tiny_function_is_no_regression_whatever_its_ratio() -> None:
+    found = findings(
+        Made("work", same(lambda x: 500 * x["n"]), calls=once),
+        Made("f", lambda side, x: 30.0 if side == BASE else 90.0, Change.CHANGED, lambda side, n: {"main": 2}),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_unchanged_function_that_is_slower_without_any_change_is_not_attributed() -> None:
+    found = findings(Made("work", lambda side, x: (500 if side == BASE else 900) * x["n"], calls=once))
+    assert found.verdict is Verdict.UNCHANGED
+    assert [note.slug for note in found.notes] == ["unattributed"]
+
+
+def test_layout_shift_of_unchanged_code_is_nobodys_guilt() -> None:
+    shared = frozenset({"struct s.a"})
+    found = findings(
+        Made("setup", same(2e4), Change.CHANGED, once, writes=shared),
+        Made("work", lambda side, x: (50 if side == BASE else 55) * x["n"], calls=lambda side, n: {"main": 10}, reads=shared),
+    )
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_improvement() -> None:
+    found = findings(Made("f", lambda side, x: (50 if side == BASE else 20) * x["n"], Change.CHANGED, lambda side, n: {"main": 10}))
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert named(found, "f").extra_ns < 0
+    assert named(found, "f").rank is None
+
+
+def test_two_regressions_are_ranked_by_what_they_cost() -> None:
+    found = findings(
+        Made("small", lambda side, x: (20 if side == BASE else 40) * x["n"], Change.CHANGED, once),
+        Made("large", lambda side, x: (20 if side == BASE else 120) * x["n"], Change.CHANGED, once),
+    )
+    assert ranks(found) == ["large", "small"]
+    assert named(found, "large").share == pytest.approx(100 / 120, abs=0.03)
