@@ -954,7 +954,7 @@ def test_runtime_is_built_once(library: Path) -> None:
 
 
 def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from perfdiff.languages.c import runtime_library as r; print(r.build('gcc', Path(sys.argv[1])))"
+    code = "import sys, pathlib; from perfdiff.languages.c import runtime_library as r; print(r.build('gcc', pathlib.Path(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(tmp_path / "cache")]
     environment = os.environ | {"PYTHONPATH": str(Path(runtime_library.__file__).parents[3])}
     processes = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
