@@ -227,7 +227,7 @@ class Layouts:
             if (shape := self.shape(child.type)) is not None:
                 yield Member(child.spelling, bits // 8, shape, child.data[0])
             elif (record := self.record(child.type)) is not None:
-                prefix = "" if child.is_anonymous() or not child.spelling else f"{child.spelling}."
+                prefix = f"{child.spelling}." if child.spelling.isidentifier() else ""  # libclang says where an unnamed one stands
                 for member in record.members:
                     yield replace(member, name=prefix + member.name, offset=bits // 8 + member.offset)
 
@@ -254,14 +254,14 @@ class Layouts:
         primary = [kind for kind in kinds if self._is_polymorphic(kind.get_declaration())][:1]
         least = most = 0 if primary or not self._is_polymorphic(declaration) else CELL_BYTES
         for kind in [*primary, *(kind for kind in kinds if kind not in primary)]:
-            align, size = kind.get_align(), kind.get_size()
+            align = kind.get_align()
             if _is_empty(kind):
                 continue
             offset = -(-most // align) * align
             if -(-least // align) * align != offset:
                 return
             yield kind, offset
-            least, most = offset + (size if kind.is_pod() else size - align + 1), offset + size
+            least, most = (offset + end for end in _data_end(kind))
 
 
 def _is_long(shape: Shape) -> bool:
@@ -348,6 +348,18 @@ def _has_virtual_base(declaration: Cursor) -> bool:
         for child in _definition_children(declaration)
         if child.kind is _BASE
     )
+
+
+def _data_end(kind: Any) -> tuple[int, int]:
+    """Return the least and the most bytes of a base class that the next one cannot use: all of it, or all but its tail padding."""
+    size = kind.get_size()
+    if kind.is_pod():
+        return size, size
+    last = list(kind.get_fields())[-1:]
+    if not last or last[0].is_bitfield() or last[0].type.get_canonical().kind in _REFERENCES:
+        return size - kind.get_align() + 1, size
+    end = last[0].get_field_offsetof() // 8 + last[0].type.get_size()
+    return end, end
 
 
 def _is_empty(kind: Any) -> bool:
