@@ -41,14 +41,16 @@ def totals(
     timed: int,
     wall: int,
     self_time: int,
+    weight: int | None = None,
     outer: tuple[int, int] | None = None,
     unfinished: int = 0,
     resources: Sequence[int] = (0, 0, 0, 0),
     usage: Sequence[int] = (0, 0, 0, 0),
 ) -> bytes:
-    outer_finished, outer_timed = outer or (finished, timed)
-    numbers = (calls, finished, outer_finished, timed, outer_timed, unfinished, wall * TICK, self_time * TICK, *resources, *usage)
-    return block(1, struct.pack("<II6Q2q8Q", probe, mode, *numbers))
+    weight = timed if weight is None else weight
+    outer_finished, outer_weight = outer or (finished, weight)
+    counts = (calls, finished, outer_finished, timed, weight, outer_weight, unfinished)
+    return block(1, struct.pack("<II7Q2q8Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *usage))
 
 
 def edges(rows: Sequence[tuple[int, int, int, int]], *, places: int) -> bytes:
@@ -57,8 +59,10 @@ def edges(rows: Sequence[tuple[int, int, int, int]], *, places: int) -> bytes:
     return block(2, struct.pack("<II", places, 0) + used + bytes(24 * unused))
 
 
-def sample(call: int, cells: Sequence[int], mask: Sequence[int], *, wall: int = 0, rest: Sequence[int] = (0,) * 8) -> bytes:
-    return struct.pack(f"<Q2q8Q{len(mask)}Q{len(cells)}Q", call, wall * TICK, wall * TICK, *rest, *mask, *cells)
+def sample(
+    call: int, cells: Sequence[int], mask: Sequence[int], *, wall: int = 0, rest: Sequence[int] = (0,) * 8, weight: int = 1
+) -> bytes:
+    return struct.pack(f"<Q2q9Q{len(mask)}Q{len(cells)}Q", call, wall * TICK, wall * TICK, *rest, weight, *mask, *cells)
 
 
 def samples(probe: int, cells: int, records: Sequence[bytes], *, first: int = 0) -> bytes:
@@ -88,9 +92,9 @@ def two_threads() -> bytes:
     first = extent(
         1,
         totals(1, mode=Mode.SAMPLE, calls=1, finished=1, timed=1, wall=1000, self_time=200, resources=(50, 2, 30, 40)),
-        totals(2, calls=8, finished=8, timed=4, wall=400, self_time=300, usage=(4, 70, 8, 2)),
+        totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, usage=(4, 70, 8, 2)),
         edges([(0, 1, 1, 1000), (1, 2, 8, 800)], places=4),
-        samples(1, 3, [sample(1, (7, 2**64 - 1, 9), (0b101,), wall=1000, rest=(8, 50, 2, 30, 40, ABSENT, ABSENT, ABSENT)), bytes(8 * 15)]),
+        samples(1, 3, [sample(1, (7, 2**64 - 1, 9), (0b101,), wall=1000, rest=(8, 50, 2, 30, 40, ABSENT, ABSENT, ABSENT)), bytes(8 * 16)]),
     )
     second = extent(
         2,
@@ -118,8 +122,8 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert rows.probe.tolist() == [1, 2]
     assert rows.calls.tolist() == [1, 10]
     assert rows.timed.tolist() == [1, 6]
-    assert rows.wall_ns.tolist() == [500, 0.5 * 600 * 10 / 6]
-    assert rows.self_ns.tolist() == [100, 0.5 * 500 * 10 / 6]
+    assert rows.wall_ns.tolist() == [500, 0.5 * (800 + 200)]
+    assert rows.self_ns.tolist() == [100, 0.5 * (600 + 200)]
     assert rows.alloc_bytes.tolist() == [50, 0]
     assert rows.lock_wait_ns.tolist() == [15, 0]
     assert rows.flagged.tolist() == [0, 4]
@@ -155,11 +159,17 @@ def test_weights_are_calls_per_kept_record_of_a_thread(tmp_path: Path) -> None:
     two = totals(1, mode=Mode.SAMPLE, calls=3, finished=3, timed=3, wall=1, self_time=1)
     data = file(
         extent(1, one, samples(1, 0, [sample(1, (), ()), sample(4, (), ())]), samples(1, 0, [sample(9, (), ())], first=2)),
-        extent(2, two, samples(1, 0, [sample(2, (), ()), bytes(88)])),
+        extent(2, two, samples(1, 0, [sample(2, (), ()), bytes(96)])),
     )
     record = read(data, tmp_path).samples[1]
     assert record.thread.tolist() == [1, 1, 1, 2]
     assert record.weight.tolist() == [10 / 3] * 3 + [3]
+
+
+def test_a_record_that_stands_for_a_period_weighs_more(tmp_path: Path) -> None:
+    one = totals(1, mode=Mode.SAMPLE, calls=42, finished=42, timed=3, weight=21, wall=1, self_time=1)
+    data = file(extent(1, one, samples(1, 0, [sample(1, (), ()), sample(30, (), (), weight=10), sample(40, (), (), weight=10)])))
+    assert read(data, tmp_path).samples[1].weight.tolist() == [2, 20, 20]
 
 
 def test_unseen_resources_are_absent_not_zero(tmp_path: Path) -> None:

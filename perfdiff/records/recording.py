@@ -158,24 +158,24 @@ def read(path: Path) -> Recording:
 def _totals(header: Header, contents: Contents) -> RecordedTotals:
     """Sum over threads and scale what was timed to all finished calls."""
     probes = np.array([probe for probe, _ in contents.totals], np.int64)
-    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 17)
+    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 18)
     probe, place = np.unique(probes, return_inverse=True)
-    sums = np.zeros((len(probe), 16))
+    sums = np.zeros((len(probe), 17))
     np.add.at(sums, place, rows[:, 1:])
     never_timed = np.isin(probe, probes[rows[:, 0] == Mode.COUNT])
-    calls, finished, outer_finished, timed, outer_timed, dropped, wall, self_time = sums[:, :8].T
+    calls, finished, outer_finished, timed, weight, outer_weight, dropped, wall, self_time = sums[:, :9].T
     unit = header.ns_per_tick / TIME_UNITS
-    outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_timed))
-    resources = _resources(header, sums[:, 8:12]) * outer
-    flagged = sums[:, 12]
-    usage = np.where(flagged > 0, sums[:, 13:16].T, np.nan)
+    outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_weight))
+    resources = _resources(header, sums[:, 9:13]) * outer
+    flagged = sums[:, 13]
+    usage = np.where(flagged > 0, sums[:, 14:17].T, np.nan)
     return RecordedTotals(
         probe=probe,
         calls=calls,
         timed=timed,
         unfinished=np.maximum(dropped, calls - finished),
         wall_ns=np.maximum(wall, 0.0) * unit * outer,
-        self_ns=np.where(never_timed, np.nan, np.maximum(self_time, 0.0) * unit * _ratio(finished, timed)),
+        self_ns=np.where(never_timed, np.nan, np.maximum(self_time, 0.0) * unit * _ratio(finished, weight)),
         alloc_bytes=resources[0],
         alloc_count=resources[1],
         lock_wait_ns=resources[2],
@@ -227,7 +227,9 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     masks = -(-cells // 64)
     rows = np.concatenate([records for _, _, records in segments])
     thread = np.concatenate([np.full(len(records), thread, np.int64) for thread, _, records in segments])
-    threads, place, kept = np.unique(thread, return_inverse=True, return_counts=True)
+    threads, place = np.unique(thread, return_inverse=True)
+    stands = rows[:, SAMPLE_WORDS - 1].astype(np.float64)
+    kept = np.bincount(place, stands, len(threads))
     calls = np.array([contents.totals[probe, number][1] for number in threads.tolist()], np.float64)
     unit = header.ns_per_tick / TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
@@ -238,7 +240,7 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     return RecordedSamples(
         thread=thread,
         call=rows[:, 0].astype(np.int64),
-        weight=(calls / kept)[place] if len(rows) else np.empty(0),
+        weight=(calls / kept)[place] * stands if len(rows) else np.empty(0),
         wall_ns=times[:, 0],
         self_ns=times[:, 1],
         cpu_ns=usage[:, 0],

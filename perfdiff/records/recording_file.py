@@ -14,7 +14,7 @@ import numpy.typing as npt
 from perfdiff.records.type_names import readable
 
 VERSION = 1
-SAMPLE_WORDS = 11  # of a record, ahead of its mask and cells
+SAMPLE_WORDS = 12  # of a record, ahead of its mask and cells
 TIME_UNITS = 256.0  # to a tick
 EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
 
@@ -24,7 +24,7 @@ _HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024s")
 _EXTENT = struct.Struct("<IIQ")
 _EXTENT_MAGIC = 0x58454450
 _BLOCK = struct.Struct("<IIQ")
-_TOTALS = struct.Struct("<II6Q2q4QQ3Q")
+_TOTALS = struct.Struct("<II7Q2q4QQ3Q")
 _EDGES = struct.Struct("<II")
 _SAMPLES = struct.Struct("<IIII")
 _TYPE = struct.Struct("<QII")

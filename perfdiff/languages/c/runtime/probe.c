@@ -58,19 +58,19 @@ static __attribute__((noinline, cold)) struct pd_entry *drop_stale(struct pd_thr
 	return entry;
 }
 
-/* One call in each `period` successive ones, at a random place among them. */
-static inline bool period_due(struct pd_thread *thread, struct pd_local *local)
+/* How many calls this one stands for; 0: it is not timed. After the first calls, one in each `period`, at a random place among them. */
+static inline uint32_t weigh(struct pd_thread *thread, struct pd_local *local)
 {
 	uint32_t position;
 
-	if (pd_likely(local->period == 1))
-		return true;
+	if (pd_likely(local->period == 1) || local->totals->calls <= PD_FIRST_CALLS)
+		return 1;
 	if (pd_likely(--local->countdown))
-		return false;
+		return 0;
 	position = (uint32_t)pd_random_below(&thread->random, local->period);
 	local->countdown = local->period - local->position + position;
 	local->position = position;
-	return true;
+	return local->period;
 }
 
 /* Algorithm R (Vitter 1985): 1 + the record this call goes to, or 0. */
@@ -122,7 +122,6 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 {
 	struct pd_local *local = entry->local;
 
-	entry->entered = pd_ticks();
 	entry->start = entry->entered; /* should reading a feature throw */
 	if (!cells_open(thread, entry, local)) {
 		entry->record = 0;
@@ -184,19 +183,21 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	pd_order();
 	thread->top = entry;
 
-	if (local->mode < PD_TIME || !period_due(thread, local))
+	if (local->mode < PD_TIME || !(entry->weight = weigh(thread, local)))
 		return 0;
-	entry->weight = local->period;
 	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
+	entry->entered = pd_ticks();
+	if (pd_unlikely(local->is_long))
+		pd_presence_mark(thread);
+	entry->preempted = thread->preempted;
 	if (local->mode == PD_SAMPLE) {
 		entry->record = reservoir_choose(thread, local);
 		if (entry->record)
 			return sampled_begin(thread, entry, frame);
 	} else if (pd_unlikely(local->flags & PD_FLAG_USAGE)) {
-		entry->entered = pd_ticks();
 		usage_read(entry->usage);
 	}
-	entry->start = pd_ticks();
+	entry->start = pd_unlikely(local->is_long || local->flags & PD_FLAG_USAGE) ? pd_ticks() : entry->entered;
 	return 0;
 }
 
@@ -228,6 +229,7 @@ static __attribute__((noinline)) void record_write(struct pd_thread *thread, str
 		sample->callee_calls = entry->callee_calls;
 		memcpy(sample->resources, resources, sizeof(sample->resources));
 		memcpy(sample->usage, usage, sizeof(sample->usage));
+		sample->weight = entry->weight;
 		memcpy(sample + 1, entry->cells - masks, (masks + local->cells) * sizeof(uint64_t));
 		pd_order();
 		sample->call = entry->call;
@@ -242,7 +244,7 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 {
 	struct pd_totals *totals = entry->local->totals;
 	uint64_t usage[PD_USAGES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-	uint64_t cost = (entry->start - entry->entered) << PD_TIME_FRACTION;
+	uint64_t cost = 0;
 
 	if (entry->local->flags & PD_FLAG_USAGE && thread == pd_self.thread) {
 		usage_read(usage);
@@ -264,20 +266,22 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	struct pd_totals *totals = entry->local->totals;
 	struct pd_entry *parent = entry->parent;
 	uint32_t cost = entry->record ? PD_COST_SAMPLED : PD_COST_TIMED;
-	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1]);
-	uint64_t debt = entry->debt + pd_process.costs[cost];
+	uint64_t debt = entry->debt + pd_process.costs[cost] + ((entry->start - entry->entered) << PD_TIME_FRACTION);
 	uint64_t resources[PD_RESOURCES];
+	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1] -
+				 (thread->preempted - entry->preempted));
 
 	for (int i = 0; i < PD_RESOURCES; i++)
 		resources[i] = counted[i] - entry->resources[i];
 	totals->timed++;
-	totals->self += wall - entry->callee_time;
+	totals->weight += entry->weight;
+	totals->self += (wall - entry->callee_time) * entry->weight;
 	if (pd_likely(outer)) {
-		totals->outer_timed++;
-		totals->wall += wall;
+		totals->outer_weight += entry->weight;
+		totals->wall += wall * entry->weight;
 		entry->edge->wall += wall * entry->weight;
 		for (int i = 0; i < PD_RESOURCES; i++)
-			totals->resources[i] += resources[i];
+			totals->resources[i] += resources[i] * entry->weight;
 	}
 	if (entry->record || pd_unlikely(entry->local->flags & PD_FLAG_USAGE && entry->local->mode == PD_TIME))
 		debt += extras_close(thread, entry, now, wall, resources);
@@ -334,6 +338,11 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 		return;
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
+	if (entry->weight) {
+		entry->local->is_long = now - entry->start >= pd_process.long_ticks;
+		if (pd_unlikely(entry->local->is_long))
+			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
+	}
 	close_call(thread, entry, now, pd_self.resources);
 }
 

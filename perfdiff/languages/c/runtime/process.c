@@ -88,6 +88,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	if (!folder || !plan || strlen(folder) >= sizeof(pd_process.folder))
 		return;
 	pd_process.counter_clock = counter_is_invariant();
+	pd_process.long_ticks = UINT64_MAX; /* until the probes' cost is known */
 	if (!plan_read(plan) || !pd_threads_begin() || pthread_atfork(NULL, NULL, child_begin))
 		return;
 	strcpy(pd_process.folder, folder);
@@ -100,6 +101,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	if (!thread)
 		return;
 	pd_calibrate(thread);
+	pd_process.long_ticks = pd_presence_ticks(thread, PD_LONG_NS);
 	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
 	pd_clock_refresh();
 }
@@ -116,11 +118,14 @@ static void resources_of(const struct pd_thread *thread, uint64_t resources[PD_R
 static void end(void)
 {
 	struct pd_header *header = pd_process.header;
-	uint64_t now = pd_ticks();
+	uint64_t now;
 
 	if (!header || header->flags & PD_ENDED || header->pid != (uint32_t)getpid()) /* a vfork's child shares our memory */
 		return;
 	pd_probes = 0;
+	if (pd_self.thread)
+		pd_presence_mark(pd_self.thread);
+	now = pd_ticks();
 	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread) {
 		uint64_t resources[PD_RESOURCES];
 

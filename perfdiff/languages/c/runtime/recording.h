@@ -73,11 +73,12 @@ struct pd_totals {
 	uint64_t finished;
 	uint64_t outer_finished;
 	uint64_t timed;
-	uint64_t outer_timed;
-	uint64_t unfinished; /* left by longjmp and the like, or still open when the thread or process ended */
-	int64_t wall;        /* of timed outer calls */
-	int64_t self;        /* of timed calls */
-	uint64_t resources[4]; /* of timed outer calls, by enum pd_resource */
+	uint64_t weight;       /* calls that the timed ones stand for */
+	uint64_t outer_weight; /* the same of outer calls */
+	uint64_t unfinished;   /* left by longjmp and the like, or still open when the thread or process ended */
+	int64_t wall;          /* of timed outer calls, times their weights */
+	int64_t self;          /* of timed calls, times their weights */
+	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
 	uint64_t flagged;    /* calls with usage */
 	uint64_t usage[3];   /* by enum pd_usage */
 };
@@ -89,7 +90,7 @@ struct pd_edge {
 	uint32_t caller; /* 0: the start of the thread */
 	uint32_t callee;
 	uint64_t calls;
-	int64_t wall;    /* of timed outer calls of the callee, times the period */
+	int64_t wall;    /* of timed outer calls of the callee, times their weights */
 };
 
 struct pd_edges {
@@ -116,6 +117,7 @@ struct pd_sample {
 	uint64_t callee_calls;
 	uint64_t resources[PD_RESOURCES];
 	uint64_t usage[PD_USAGES]; /* all ones: absent */
+	uint64_t weight; /* calls it stands for, before the reservoir's choice */
 };
 
 struct pd_type_name {

@@ -38,6 +38,11 @@ struct pd_plan_entry {
 };
 _Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
 
+/* From here on the clocks of a call are asked whether the thread was preempted: two reads, about 0.5 % of its time. */
+#define PD_LONG_NS 100000u
+/* So many first calls of a probe are timed in each thread, whatever its period: few calls must not mean none. */
+#define PD_FIRST_CALLS 32u
+
 #define PD_SEGMENTS 20
 #define PD_SEGMENT_FIRST 16u /* records of a reservoir's first segment; each next one is twice as large */
 
@@ -51,6 +56,7 @@ struct pd_local {
 	uint8_t flags;
 	uint16_t features;
 	uint32_t cells;
+	uint32_t is_long; /* the last timed call was */
 	uint32_t period;
 	uint32_t reservoir;
 	uint32_t position;  /* of the timed call within its period */
@@ -68,9 +74,10 @@ struct pd_entry {
 	struct pd_edge *edge;
 	uint64_t entered; /* sampled calls: before the cells were read */
 	uint64_t start;
-	int64_t callee_time; /* direct callees' inclusive time, times their period */
+	int64_t callee_time; /* direct callees' inclusive time, times their weights */
+	uint64_t preempted;  /* the thread's, at the start */
 	uint64_t debt;       /* cost of all probes that ran inside */
-	uint32_t weight;     /* 0: not timed; else the period */
+	uint32_t weight;     /* calls it stands for; 0: not timed */
 	uint32_t callee_calls;
 	uint32_t record; /* 1 + index in the reservoir; 0: not sampled */
 	uint32_t guard;  /* enum pd_guard */
@@ -94,6 +101,14 @@ struct pd_held {
 	uint64_t since;
 };
 
+/* A moment of a thread in all its clocks. */
+struct pd_presence {
+	uint64_t ticks;
+	uint64_t ns;     /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns; /* CLOCK_THREAD_CPUTIME_ID */
+	uint64_t blocked; /* times that the thread gave up the CPU by itself */
+};
+
 struct pd_thread {
 	struct pd_entry *top;
 	char *next; /* free part of the shadow stack */
@@ -103,6 +118,8 @@ struct pd_thread {
 	struct pd_local *locals;
 	uint64_t random;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
+	struct pd_presence presence;
+	uint64_t preempted; /* time that other threads had while this one could have run, as far as it was noticed */
 	uint32_t writing; /* a record is being written: a signal handler's calls keep none */
 	struct pd_edge **edges; /* index by caller and callee */
 	uint32_t edges_mask;
@@ -138,6 +155,7 @@ struct pd_process {
 	uint32_t thread_count;
 	uint32_t sees; /* header flags */
 	bool counter_clock; /* the CPU's counter is invariant */
+	uint64_t long_ticks; /* PD_LONG_NS, roughly */
 	char folder[3072];
 };
 
@@ -191,6 +209,12 @@ struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *lo
 struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee);
 bool pd_threads_begin(void);
 void pd_threads_forget(void);
+
+/* preemption.c */
+void pd_presence_begin(struct pd_thread *thread);
+uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns);
+void pd_presence_mark(struct pd_thread *thread);
+uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry);
 
 /* probe.c */
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);

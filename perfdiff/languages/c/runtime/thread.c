@@ -21,6 +21,7 @@ static void thread_end(void *data)
 	struct pd_thread *thread = data;
 	struct pd_slow slow;
 
+	pd_presence_mark(thread);
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
 	thread->held_count = 0;
 	pd_self.thread = NULL;
@@ -101,6 +102,8 @@ struct pd_thread *pd_thread_open(void)
 	}
 	if (thread)
 		thread->resources = pd_self.resources;
+	if (thread)
+		pd_presence_begin(thread);
 	pd_self.thread = thread;
 	pd_clock_refresh();
 end:
@@ -120,6 +123,7 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 	local->period = plan->period ? plan->period : 1;
 	local->reservoir = plan->reservoir < RESERVOIR_LARGEST ? plan->reservoir : RESERVOIR_LARGEST;
 	local->edge = &no_edge;
+	local->is_long = 1; /* for all that is known; the look at the clocks costs little once */
 	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
 	local->countdown = local->position + 1;
 }

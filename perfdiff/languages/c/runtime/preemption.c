@@ -1,0 +1,84 @@
+/*
+ * Time that a thread spent waiting for a CPU is not its code's: it is taken off.
+ *
+ * Between two looks at a thread's clocks, elapsed time beyond its CPU time is time off the CPU. If the thread did not give up the
+ * CPU by itself meanwhile (a lock, a read, a sleep), it was preempted. Only long calls are looked at: whoever is preempted is.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "runtime.h"
+
+#define NOTICED_NS 20000u /* shorter absences are within what reading the clocks one after the other may show */
+
+static uint64_t times_blocked(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? UINT64_MAX : (uint64_t)usage.ru_nvcsw;
+}
+
+static void look(struct pd_presence *presence)
+{
+	presence->ns = pd_clock_ns(CLOCK_MONOTONIC);
+	presence->cpu_ns = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	presence->ticks = pd_ticks();
+}
+
+void pd_presence_begin(struct pd_thread *thread)
+{
+	look(&thread->presence);
+	thread->presence.blocked = times_blocked();
+}
+
+/* Returns `ns` in ticks, roughly: by the clocks' way since the thread's last look. */
+uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns)
+{
+	struct pd_presence now;
+
+	look(&now);
+	return ns * (now.ticks - thread->presence.ticks) / (now.ns - thread->presence.ns + 1);
+}
+
+/* Returns the ticks that the thread was off the CPU against its will since the last look, and looks anew. */
+static uint64_t absence(struct pd_presence *before)
+{
+	struct pd_presence now;
+	uint64_t elapsed, worked, blocked = before->blocked;
+
+	look(&now);
+	elapsed = now.ns - before->ns;
+	worked = now.cpu_ns - before->cpu_ns;
+	now.blocked = blocked;
+	if (elapsed >= worked + NOTICED_NS)
+		now.blocked = times_blocked();
+	elapsed = elapsed < worked + NOTICED_NS || now.blocked != blocked ? 0 : (elapsed - worked) * (now.ticks - before->ticks) / elapsed;
+	*before = now;
+	return elapsed;
+}
+
+/* Notes what was lost until now: before a call that may be long, as it is not lost in it, and before all calls are closed. */
+__attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread)
+{
+	int error = errno;
+
+	thread->preempted += absence(&thread->presence) << PD_TIME_FRACTION;
+	errno = error;
+}
+
+/*
+ * After a long call: what was lost since the last look is put down to it, unless it is longer than the call itself. Then it was
+ * lost before, in a caller. Returns the ticks this took.
+ */
+__attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry)
+{
+	uint64_t began = pd_ticks();
+	int error = errno;
+	uint64_t lost = absence(&thread->presence);
+
+	thread->preempted += lost << PD_TIME_FRACTION;
+	if (lost > began - entry->start)
+		entry->preempted += lost << PD_TIME_FRACTION;
+	errno = error;
+	return pd_ticks() - began;
+}
