@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 class PerfdiffError(Exception):
     """An expected failure: its text says what failed, where, and what to do next.
@@ -39,9 +46,37 @@ class WorkloadError(MeasurementError):
     """A workload failed, hung or crashed on one side."""
 
 
+class DiskFilledError(WorkloadError):
+    """A workload wrote so much that the disk got full; what it wrote lies in the built tree."""
+
+
 class RecordingError(MeasurementError):
     """A recording or sample table is damaged, or of a format this version cannot read."""
 
 
 class StoreError(MeasurementError):
     """The cache cannot be written or read."""
+
+    @classmethod
+    def about(cls, folder: Path, error: OSError) -> StoreError:
+        """Return what a failure of the file system means for the cache that `folder` is or lies in."""
+        if error.errno in _FULL:
+            return cls(f"no space left in {folder}; run `perfdiff cache prune`, or put the cache elsewhere with --cache", slug="disk-full")
+        if error.errno == errno.EFBIG:
+            return cls(
+                f"a file in {folder} reached the limit on file sizes of this process; raise it with `ulimit -f unlimited`", slug="disk-full"
+            )
+        where = f" ({error.filename})" if error.filename and Path(str(error.filename)) != folder else ""
+        return cls(
+            f"{folder} cannot be used: {error.strerror or error}{where}; make it writable, or put the cache elsewhere with --cache",
+            slug="cache-unwritable",
+        )
+
+
+@contextmanager
+def store_errors(folder: Path) -> Iterator[None]:
+    """Tell any failure of the file system as the cache's, which `folder` is or lies in."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError.about(folder, error) from error

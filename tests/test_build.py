@@ -231,9 +231,10 @@ def test_project_in_a_subfolder_is_built_there(project: Project, cache: BuildCac
     assert (built.folder / "prog").exists()
 
 
-def test_compiler_called_by_path_is_noted(project: Project, cache: BuildCache) -> None:
-    built = build(request(project({}), cache, f"{shutil.which('gcc')} main.c twice.c -o prog"), cache)
-    assert [note.slug for note in built.notes] == ["no-compile-commands"]
+def test_build_that_calls_its_compiler_by_path_is_refused(project: Project, cache: BuildCache) -> None:
+    error = failure(project({}), cache, f"{shutil.which('gcc')} main.c twice.c -o prog")
+    assert error.slug == "no-compile-commands"
+    assert trees(cache) == []
 
 
 def test_build_does_not_inherit_what_disturbs() -> None:

@@ -157,4 +157,4 @@ def test_a_tree_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".perfdiff").write_text("in the way")
     with pytest.raises(StoreError) as caught:
         insert(tmp_path, [Probe(1, function(found, "f"), (0,), ())])
-    assert caught.value.slug == "cache-not-writable"
+    assert caught.value.slug == "cache-unwritable"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import time
@@ -12,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from perfdiff import processes
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, read_compile_log
 from perfdiff.build.failures import TAIL_LINES, read_failure
@@ -43,11 +42,12 @@ class Built:
 def build(request: BuildRequest, cache: BuildCache) -> Built:
     """Return the build that `request` asks for, from the cache where it was made before.
 
-    Lays out the tree, inserts the probes, runs the command. BuildError (`build-failed`, `build-timeout`, `no-compiler`) names the
-    side, the command and what is missing; its detail is the end of the log.
+    Lays out the tree, inserts the probes, runs the command. BuildError (`build-failed`, `build-timeout`, `no-compiler`,
+    `compiler-not-found`) names the side, the command and what is missing; its detail is the end of the log. `no-compile-commands`: the
+    build ended well, but no compiler was seen at work.
     """
     environment = build_environment(request.environment)
-    key = build_key(request, _compiler_identity(environment))
+    key = build_key(request, compiler_identity(environment))
     entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
     outcome = json.loads((entry / _OUTCOME).read_text())
     tree = (entry / _SOURCE).resolve()
@@ -84,39 +84,25 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
         raise _build_error(request, status, log, tree, notes)
     duration_s = time.monotonic() - started
     if not any(masquerade.calls.glob("*.json")):
-        text = (
-            f"no compiler call of '{request.config.command}' was seen in {request.side}: it calls compilers by absolute path, or compiles "
-            "nothing; let it take the compiler from CC, CXX or PATH"
+        raise BuildError(
+            f"no compiler call of '{request.config.command}' was seen in {request.side} ({_name(request)}): it calls compilers by absolute "
+            f"path, or compiles nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH (whole log: {log})",
+            slug="no-compile-commands",
+            detail=read_failure(log, tree).tail,
         )
-        notes.append(Note(slug="no-compile-commands", text=text))
     (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
 
 
 def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:
-    """Run the build command in its own process group, its output in `log`; return its status, None where its time is over."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", config.command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    """Run the build command, its output in `log`; return its status, None where its time is over. Nothing of it goes on writing."""
+    with (
+        log.open("wb") as output,
+        processes.running(config.command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as build,
+    ):
         try:
-            return process.wait(config.timeout_s)
+            return build.wait(config.timeout_s)
         except subprocess.TimeoutExpired:
             return None
-        finally:
-            _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a build, background processes included: nothing may write to the tree any more."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Path, notes: Sequence[Note]) -> BuildError:
@@ -143,14 +129,17 @@ def _name(request: BuildRequest) -> str:
     return revision.rev if revision.commit is None or revision.commit.startswith(revision.rev) else f"{revision.rev}, {revision.commit[:7]}"
 
 
-def _compiler_identity(environment: Mapping[str, str]) -> str:
-    """Return which compilers the build will find: their paths and what they say of their version."""
+def compiler_identity(environment: Mapping[str, str]) -> str:
+    """Return which compilers a build in this environment finds: their paths and what they say of their version; raise BuildError."""
     if not compilers_on_path(environment):
         raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
-    said = []
-    for compiler in chosen_compilers(environment):
+    return "\n".join(f"{compiler.resolve()} {_version(compiler, environment)}" for compiler in chosen_compilers(environment))
+
+
+def _version(compiler: Path, environment: Mapping[str, str]) -> str:
+    try:
         answer = subprocess.run(
-            [compiler, "--version"],
+            [str(compiler), "--version"],
             env=environment,
             capture_output=True,
             text=True,
@@ -158,5 +147,9 @@ def _compiler_identity(environment: Mapping[str, str]) -> str:
             timeout=_VERSION_TIMEOUT_S,
             check=False,
         )
-        said.append(f"{compiler.resolve()} {answer.stdout}")
-    return "\n".join(said)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(
+            f"'{compiler} --version' does not answer: {error}; check that this compiler runs, or choose another with CC and CXX",
+            slug="compiler-not-found",
+        ) from error
+    return answer.stdout

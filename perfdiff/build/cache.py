@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import shutil
@@ -16,10 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from perfdiff.errors import StoreError
+from perfdiff.errors import store_errors
 
 _FINISHED = "finished"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class BuildCache:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._held: dict[str, int] = {}
-        with _store_errors(root):
+        with store_errors(root):
             for folder in (self._trees, self._locks, self.logs):
                 folder.mkdir(parents=True, exist_ok=True)
             (root / ".gitignore").write_text("*\n")  # where the cache lies in a checkout, it is no part of it
@@ -80,7 +78,7 @@ class BuildCache:
         folder = self._trees / key
         if key in self._held:
             return folder
-        with _store_errors(self.root):
+        with store_errors(self.root):
             lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._make_once(lock, folder, make)
@@ -97,14 +95,11 @@ class BuildCache:
             # The kernel lets go of the shared lock before it waits, so the marker is looked at again.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / _FINISHED).exists():
-                with _removed_on_failure(folder):
-                    with _store_errors(self.root):
-                        _remove(folder)
-                        folder.mkdir()
-                    with _disk_full_errors(self.root):
-                        make(folder)
-                    with _store_errors(self.root):
-                        (folder / _FINISHED).touch()
+                with _removed_on_failure(folder), store_errors(self.root):
+                    _remove(folder)
+                    folder.mkdir()
+                    make(folder)
+                    (folder / _FINISHED).touch()
             fcntl.flock(lock, fcntl.LOCK_SH)
         with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
             os.utime(folder / _FINISHED)
@@ -145,7 +140,7 @@ class BuildCache:
                 self._remove_unlocked(folder.name)
 
     def _remove_unlocked(self, key: str) -> bool:
-        with _store_errors(self.root):
+        with store_errors(self.root):
             lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -182,30 +177,3 @@ def _remove(folder: Path) -> None:
 
 def _size_bytes(folder: Path) -> int:
     return sum(Path(place, name).lstat().st_size for place, _, names in os.walk(folder) for name in names)
-
-
-@contextmanager
-def _store_errors(root: Path) -> Iterator[None]:
-    """Tell any failure of the file system as the cache's."""
-    with _disk_full_errors(root):
-        try:
-            yield
-        except OSError as error:
-            if error.errno in _FULL:
-                raise
-            raise StoreError(
-                f"the cache {root} cannot be written: {error.strerror or error}; make it writable, or put the cache elsewhere",
-                slug="cache-unwritable",
-            ) from error
-
-
-@contextmanager
-def _disk_full_errors(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        raise StoreError(
-            f"no space left for the cache {root}; run 'perfdiff cache prune', or put the cache elsewhere", slug="disk-full"
-        ) from error

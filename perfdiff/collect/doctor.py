@@ -107,7 +107,7 @@ def _cache_writable(cache: Path) -> Check:
 def _cache_room(cache: Path) -> Check:
     folder = next(folder for folder in (cache, *cache.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
-    remedy = "free some space, run `perfdiff cache --prune`, or choose another folder with --cache"
+    remedy = "free some space, run `perfdiff cache prune`, or choose another folder with --cache"
     return Check("free space", needed=False, found=free >= _FREE_BYTES, says=f"{units.size(free)} at {folder}", remedy=remedy)
 
 

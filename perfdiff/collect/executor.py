@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from perfdiff.errors import WorkloadError
+from perfdiff import processes, units
+from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 
 TAIL_BYTES = 4000  # of standard error, shown when a workload fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
+WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
+RESERVE_BYTES = 1e9  # a workload is stopped before it leaves less of the disk to everybody else …
+RESERVE_SHARE = 0.05  # … or less than this part of a small disk; filesystems keep as much for root
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,58 +57,83 @@ class Executor(Protocol):
 
 
 class ProcessExecutor:
-    """Runs commands as process groups of their own, so that nothing of them survives."""
+    """Runs commands so that nothing of them survives, and ends what takes too long or fills the disk."""
 
     def execute(self, command: Command) -> Execution:
         """Run `command` once. Its output is digested as it comes, never kept: a workload may print gigabytes."""
+        missing = _missing_bytes(command.directory)
+        if missing:
+            raise StoreError(
+                f"too little space is left in {command.directory} to run workloads: free {units.size(missing)} or more with "
+                "`perfdiff cache prune`, or put the cache elsewhere with --cache",
+                slug="disk-full",
+            )
         machine = _machine_ticks()
-        started = time.perf_counter_ns()
-        process = subprocess.Popen(
-            command.text,
-            shell=True,  # the user's own command line
-            cwd=command.directory,
-            env=dict(command.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        expired = threading.Event()
-        timer = threading.Timer(command.timeout_s, _expire, (expired, process.pid))
         digest, tail = hashlib.blake2b(digest_size=16), bytearray()
-        readers = [
-            threading.Thread(target=_drain, args=(process.stdout, digest.update), daemon=True),
-            threading.Thread(target=_drain, args=(process.stderr, lambda chunk: _keep_tail(tail, chunk)), daemon=True),
-        ]
-        timer.start()
-        try:
-            for reader in readers:
-                reader.start()
-            _, status, usage = os.wait4(process.pid, 0)
-            wall_ns = float(time.perf_counter_ns() - started)
-        finally:
-            timer.cancel()
-            _kill(process.pid)  # whatever the command left running in its group
-        process.returncode = os.waitstatus_to_exitcode(status)
+        with processes.running(command.text, command.directory, command.environment, stdout=subprocess.PIPE) as process:
+            started = time.perf_counter_ns()
+            readers = [
+                _reader(process.stdout, digest.update),
+                _reader(process.stderr, lambda chunk: _keep_tail(tail, chunk)),
+            ]
+            with _Watch(command, process.pid) as watch:
+                _, status, usage = os.wait4(process.pid, 0)
+                wall_ns = float(time.perf_counter_ns() - started)
+            process.returncode = os.waitstatus_to_exitcode(status)
         for reader in readers:
             reader.join()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-        _require_success(command, process.returncode, expired.is_set(), tail.decode(errors="replace"))
+        _require_success(command, process.returncode, watch, tail.decode(errors="replace"))
         cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
         load, steal = _foreign_load(machine, _machine_ticks(), wall_ns, cpu_ns)
         return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest())
 
 
-def _expire(expired: threading.Event, group: int) -> None:
-    expired.set()
-    _kill(group)
+class _Watch:
+    """Looks after a running command in a thread, and kills it when its time is over or the disk is nearly full."""
+
+    def __init__(self, command: Command, group: int) -> None:
+        self.expired = False
+        self.filled = False
+        self._command = command
+        self._group = group
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        deadline = time.monotonic() + self._command.timeout_s
+        while not self._ended.wait(min(WATCH_S, max(0.0, deadline - time.monotonic()))):
+            self.expired = time.monotonic() >= deadline
+            self.filled = bool(_missing_bytes(self._command.directory))
+            if self.expired or self.filled:
+                processes.kill_group(self._group)
+                return
+
+
+def _missing_bytes(folder: Path) -> int:
+    """Return by how much the free space around `folder` falls short of what is left alone, 0 where it does not."""
+    disk = shutil.disk_usage(folder)
+    return max(0, int(min(RESERVE_BYTES, disk.total * RESERVE_SHARE)) - disk.free)
+
+
+def _reader(pipe: IO[bytes] | None, keep: Callable[[bytes], None]) -> threading.Thread:
+    assert pipe is not None, "the command's output goes to pipes"
+    reader = threading.Thread(target=_drain, args=(pipe, keep), daemon=True)
+    reader.start()
+    return reader
 
 
 def _drain(pipe: IO[bytes], keep: Callable[[bytes], None]) -> None:
-    while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
-        keep(chunk)
+    with pipe:
+        while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
+            keep(chunk)
 
 
 def _keep_tail(tail: bytearray, chunk: bytes) -> None:
@@ -112,33 +141,38 @@ def _keep_tail(tail: bytearray, chunk: bytes) -> None:
     del tail[:-TAIL_BYTES]
 
 
-def _kill(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def _require_success(command: Command, status: int, expired: bool, tail: str) -> None:
-    if expired:
+def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
+    """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
+    what = f"'{command.text}'"
+    by_hand = f"run it by hand in {command.directory}"
+    if watch.expired:
         raise WorkloadError(
-            f"'{command.text}' did not end within {command.timeout_s:g} s ({command.where}); "
-            "give it more time with timeout_s, or smaller parameters",
+            f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
             slug="workload-timeout",
             detail=tail,
         )
+    succeeded = status in command.exit_codes
+    if watch.filled or (not succeeded and _missing_bytes(command.directory)):
+        raise DiskFilledError(
+            f"{what} filled the disk that holds {command.directory} ({command.where}); "
+            "let it write less or elsewhere, or put the cache on a larger disk with --cache",
+            slug="workload-filled-disk",
+            detail=tail,
+        )
+    if succeeded:
+        return
     if status < 0 or status > 128:  # the shell reports a child's signal as 128 + number
         number = -status if status < 0 else status - 128
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        why = ", perhaps for want of memory" if number == signal.SIGKILL else ""
         raise WorkloadError(
-            f"'{command.text}' was killed by {name} ({command.where}); run it by hand in a debugger, then compare again",
-            slug="workload-crashed",
-            detail=tail,
+            f"{what} was killed by {name}{why} ({command.where}); {by_hand}, in a debugger if need be", slug="workload-crashed", detail=tail
         )
-    if status not in command.exit_codes:
-        raise WorkloadError(
-            f"'{command.text}' exited {status} ({command.where}); if that is its way to succeed, list it in exit_codes",
-            slug="workload-failed",
-            detail=tail,
-        )
+    raise WorkloadError(
+        f"{what} exited {status} ({command.where}); {by_hand}, or list {status} in exit_codes if that is its way to succeed",
+        slug="workload-failed",
+        detail=tail,
+    )
 
 
 def _machine_ticks() -> tuple[int, int, int] | None:

@@ -43,7 +43,7 @@ def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable]) ->
                 shutil.rmtree(folder)
             draft.rename(folder)
     except OSError as error:
-        raise StoreError(f"cannot write the recordings to {folder}: {error}; free space or choose another --cache", slug="cache") from error
+        raise StoreError.about(folder, error) from error
 
 
 def exists(folder: Path) -> bool:

@@ -79,14 +79,16 @@ class Repository:
             "LC_ALL": "C",
         }
         settings = [word for setting in _QUIET for word in ("-c", setting)]
-        status, output, errors = git.Git(self.top or self.git_dir).execute(
-            ["git", *settings, *arguments],
-            env={**places, **(environment or {})},
-            with_extended_output=True,
-            with_exceptions=False,
-            strip_newline_in_stdout=False,
+        process = git.Git(self.top or self.git_dir).execute(
+            ["git", *settings, *arguments], env={**places, **(environment or {})}, as_process=True
         )
-        return GitAnswer(status, str(output), str(errors))
+        try:
+            output, errors = process.communicate()
+        except BaseException:  # a signal: git must not go on writing where its caller clears up
+            process.kill()
+            process.communicate()
+            raise
+        return GitAnswer(process.returncode, *(text.decode("utf-8", "surrogateescape") for text in (output, errors)))
 
     def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a git command that must succeed and return what it printed.

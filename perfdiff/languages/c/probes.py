@@ -50,7 +50,7 @@ def insert(tree: Path, probes: Sequence[Probe]) -> Path:
         header.parent.mkdir(exist_ok=True)
         header.write_text("".join((_PREAMBLE, *(_definitions(probe) for probe in probes), "#endif\n")), encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"probes cannot be written into {tree}: {error.strerror}", slug="cache-not-writable") from error
+        raise StoreError.about(tree, error) from error
     return header
 
 

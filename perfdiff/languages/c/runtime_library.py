@@ -52,7 +52,7 @@ def build(compiler: str, cache: Path) -> Path:
             shutil.copy(SOURCES / HEADER, made)
             _keep(made, folder)
     except OSError as error:
-        raise StoreError(f"the runtime library cannot be kept in {cache}: {error.strerror}", slug="cache-not-writable") from error
+        raise StoreError.about(cache, error) from error
     return folder
 
 
