@@ -40,8 +40,8 @@ class Blame:
 class Guilt:
     """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
 
-    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work moved; what is left then lies
-    in `doubt` (points,), the noise of them all.
+    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
+    moved; what is left then lies within `doubt` (points,), the noise of them all.
     """
 
     ns: Floats

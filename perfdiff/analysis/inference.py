@@ -24,6 +24,7 @@ MAD_TO_SD = 1.4826  # of normal noise
 OUTLIER_RUNS = 5  # with fewer, no run can be told to be the outlier
 # From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
 PAIRED_BLOCKS = 8
+HETEROGENEOUS = 0.95  # level of the F-test that finds effects to differ between points
 SPLITS = 200  # of one side's runs against each other, for the noise floor
 FLOOR_QUANTILE = 0.95
 
@@ -87,13 +88,21 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
     Outliers are pulled in, the variances of both sides pooled per point, and the points' errors combined with
     Welch and Satterthwaite's degrees of freedom.
     """
+    from scipy.special import fdtri
+
     usable = [pair for pair in pairs if min(len(pair.base.values), len(pair.head.values)) >= 2]
     if not usable:
         return None
     usable = _pull_in(usable)
     parts = [_point_contrast(pair) for pair in usable]
-    variances = np.array([part[1] for part in parts]) / len(parts) ** 2
+    within = np.array([part[1] for part in parts])
+    variances = within / len(parts) ** 2
     freedoms = np.array([part[2] for part in parts])
+    if len(parts) > 1:
+        # Effects that differ between points by more than their errors are no effect of all points; each point has a contrast of its own.
+        between, error = float(np.var([part[0] for part in parts], ddof=1)), float(within.mean())
+        if between > fdtri(len(parts) - 1, freedoms.sum(), HETEROGENEOUS) * error:
+            variances, freedoms = np.append(variances, (between - error) / len(parts)), np.append(freedoms, len(parts) - 1.0)
     variance = float(variances.sum())
     return Contrast(
         effect=float(np.mean([part[0] for part in parts])),

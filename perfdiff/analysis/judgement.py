@@ -18,8 +18,8 @@ LAYOUT_SHIFT = 0.15
 AGREEMENT = 0.8
 RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
 # False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
-# not enough. Simulated: with 20 to 30 % of noise between runs, one comparison of six functions in 200 then reports a regression.
-EVIDENCE = 0.005
+# not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
+EVIDENCE = 0.001
 MIN_FREEDOM = 6.0  # of Student's t: four runs a side at one point; below, no interval deserves trust
 
 

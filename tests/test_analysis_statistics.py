@@ -1,0 +1,183 @@
+"""Inference on runs, and how often the whole analysis is wrong under noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfdiff.analysis import analyse
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, Phase
+from tests.experiments import BASE, HEAD, Made, Noise, World, same
+
+BLOCKS = np.arange(100)
+FIVE_PERCENT = Noise(call=0.05, run=0.04, function=0.03)
+WILD = {
+    "20 % between runs": Noise(call=0.10, run=0.20, function=0.05),
+    "30 % between functions and runs": Noise(call=0.10, run=0.10, function=0.25),
+    "preempted calls and drift": Noise(call=0.05, run=0.05, function=0.05, outliers=0.10, drift=0.5),
+}
+
+
+def pair(base: np.ndarray, head: np.ndarray) -> Pair:
+    return Pair(Group(base, BLOCKS[: len(base)]), Group(head, BLOCKS[: len(head)]))
+
+
+def rate(trial: Callable[[np.random.Generator], bool], trials: int) -> float:
+    rng = np.random.default_rng(7)
+    return sum(trial(rng) for _ in range(trials)) / trials
+
+
+@pytest.mark.parametrize("runs", [4, 5, 10])
+def test_interval_holds_its_level_under_normal_noise(runs: int) -> None:
+    def covers(rng: np.random.Generator) -> bool:
+        low, high = contrast([pair(rng.normal(0, 0.1, runs), rng.normal(0.2, 0.1, runs))]).interval(0.95)
+        return low <= 0.2 <= high
+
+    assert rate(covers, 1000) == pytest.approx(0.95, abs=0.03)
+
+
+def test_p_value_holds_its_level_with_preempted_runs() -> None:
+    def significant(rng: np.random.Generator) -> bool:
+        base, head = (rng.normal(0, 0.05, 6) + np.log(10) * (rng.random(6) < 0.1) for _ in range(2))
+        return contrast([pair(base, head)]).p < 0.05
+
+    assert rate(significant, 1000) <= 0.06
+
+
+def test_one_preempted_run_does_not_hide_a_change() -> None:
+    base = np.array([0.00, 0.02, -0.01, 0.01, 0.00])
+    head = np.array([0.31, 0.29, 0.30, 0.32, 2.30])
+    seen = contrast([pair(base, head)])
+    assert seen.p < 0.01
+    assert seen.effect == pytest.approx(0.3, abs=0.1)
+
+
+def test_blocks_remove_drift_that_both_sides_share() -> None:
+    rng = np.random.default_rng(1)
+    drift = np.linspace(0, 1, 10)
+    seen = contrast([pair(drift + rng.normal(0, 0.01, 10), drift + 0.1 + rng.normal(0, 0.01, 10))])
+    assert seen.p < 1e-6
+    assert seen.effect == pytest.approx(0.1, abs=0.02)
+
+
+def test_counts_that_never_vary_differ_exactly_or_not_at_all() -> None:
+    equal, differ = contrast([pair(np.zeros(3), np.zeros(3))]), contrast([pair(np.zeros(3), np.full(3, 1e-3))])
+    assert (equal.p, differ.p) == (1.0, 0.0)
+    assert differ.interval(0.95) == (1e-3, 1e-3)
+
+
+def test_too_few_runs_have_no_contrast() -> None:
+    assert contrast([pair(np.zeros(1), np.zeros(5))]) is None
+
+
+def test_noise_floor_follows_the_noise_not_the_effect() -> None:
+    rng = np.random.default_rng(2)
+    base, head = rng.normal(0, 0.1, 10), rng.normal(0, 0.1, 10)
+    floor = noise_floor([pair(base, head)], seed=1)
+    assert floor == pytest.approx(1.96 * 0.1 * np.sqrt(2 / 10), rel=0.4)
+    assert noise_floor([pair(base, head + 5)], seed=1) == pytest.approx(floor)
+
+
+def test_false_discovery_is_benjamini_and_hochbergs() -> None:
+    assert false_discovery([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert len(false_discovery([])) == 0
+
+
+def test_counts_that_depend_on_timing_must_part_to_have_moved() -> None:
+    assert clear_shift(np.array([10.0, 10.0]), np.array([11.0, 11.0]))
+    assert not clear_shift(np.array([10.0, 14.0, 12.0]), np.array([15.0, 17.0, 16.0]))
+    assert not clear_shift(np.array([10.0]), np.array([20.0]))
+
+
+def program(slower: float = 1.0) -> tuple[Made, ...]:
+    """Return six functions, all but one changed in text; `target` is slower in head by a factor."""
+
+    def slope(k: int) -> Callable[..., np.ndarray]:
+        return lambda side, x: (20 + 10 * k) * x["n"] * (slower if k == 2 and side == HEAD else 1.0)
+
+    def calls(k: int) -> Callable[..., dict[str, float]]:
+        return lambda side, n: {"main": (1, 5, 50)[k % 3]}
+
+    shared = frozenset({"struct s.a"})
+    functions = [
+        Made(
+            "target" if k == 2 else f"f{k}", slope(k), Change.CHANGED if k < 4 else Change.UNCHANGED, calls(k), reads=shared, writes=shared
+        )
+        for k in range(5)
+    ]
+    return (Made("main", same(5e4), Change.CHANGED), *functions)
+
+
+def compared(functions: tuple[Made, ...], *, runs: int, noise: Noise, seed: int) -> Findings:
+    world = World(functions, runs=runs, noise=noise, seed=seed, kept=20)
+    return analyse(world.experiment(), world.samples, CompareConfig(seed=seed))
+
+
+def guilty(found: Findings) -> list[str]:
+    return [each.info.name for each in found.functions if each.rank is not None]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", WILD.values(), ids=WILD.keys())
+def test_base_against_base_is_no_regression_on_a_wild_machine(noise: Noise) -> None:
+    alarms = [guilty(compared(program(), runs=5, noise=noise, seed=seed)) for seed in range(25)]
+    assert alarms == [[]] * 25
+
+
+@pytest.mark.statistical
+def test_base_against_base_is_unchanged_on_a_usual_machine() -> None:
+    verdicts = [compared(program(), runs=10, noise=FIVE_PERCENT, seed=seed).verdict for seed in range(15)]
+    assert verdicts.count(Verdict.UNCHANGED) >= 11
+    assert Verdict.REGRESSION not in verdicts
+
+
+@pytest.mark.statistical
+def test_slower_by_a_third_is_found_with_ten_runs() -> None:
+    found = [guilty(compared(program(1.3), runs=10, noise=FIVE_PERCENT, seed=seed)) for seed in range(20)]
+    assert found.count(["target"]) >= 18
+
+
+@pytest.mark.statistical
+def test_twice_as_slow_is_always_found_with_five_runs() -> None:
+    found = [guilty(compared(program(2.0), runs=5, noise=FIVE_PERCENT, seed=seed)) for seed in range(20)]
+    assert found == [["target"]] * 20
+
+
+def test_too_few_runs_are_inconclusive_with_the_remedy() -> None:
+    found = compared(program(), runs=2, noise=replace(FIVE_PERCENT, function=0.2), seed=1)
+    open_ends = [each for each in found.functions if each.verdict is Verdict.INCONCLUSIVE]
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert all("add runs" in each.reason for each in open_ends)
+
+
+def test_noise_above_the_smallest_effect_is_inconclusive() -> None:
+    found = compared(program(), runs=5, noise=WILD["30 % between functions and runs"], seed=3)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "base against base differs by up to" in found.sentence
+
+
+def test_slower_plain_runs_without_a_slower_function_are_a_regression_not_attributed() -> None:
+    world = World(program(), runs=8, noise=FIVE_PERCENT, kept=20, plain=lambda side: 1e6 if side == BASE else 1.6e6)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.verdict is Verdict.REGRESSION
+    assert "not attributed" in found.sentence
+    assert found.end_to_end[0].ratio.value == pytest.approx(1.6, rel=0.1)
+
+
+def test_plain_runs_give_the_overhead_of_probes() -> None:
+    world = World((Made("main", same(1e6)),), runs=6, noise=Noise(0.001, 0.001, 0.001), rest_ns=0, plain=lambda side: 0.98e6)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.overhead == pytest.approx(1 / 0.98 - 1, abs=0.005)
+    assert {run.phase for run in world.made_runs} == {Phase.PLAIN, Phase.TIMED}
+
+
+def test_the_same_experiment_gives_the_same_findings() -> None:
+    world = World(program(1.3), runs=5, noise=FIVE_PERCENT, kept=20)
+    first, second = (analyse(world.experiment(), world.samples, CompareConfig()) for _ in range(2))
+    assert repr(first) == repr(second)
