@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sampled import noisy, strangers, table
 
-from perfdiff.models.annotation import CostClass, coefficients, design, term_names
+from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
+from perfdiff.models.growth import dominant_class
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Origin
 
@@ -274,3 +275,8 @@ def test_any_table_gives_a_finite_prediction_for_each_of_its_calls(seed: int) ->
 def test_predictions_need_no_feature() -> None:
     calls = table({}, np.array([5.0, 5.0, 5.0]))
     assert fit(calls, "wall_ns", seed=1).predict(columns_of(calls)) == pytest.approx([5, 5, 5])
+
+
+def test_a_term_that_does_not_vary_over_the_rows_is_constant() -> None:
+    terms = (Term(15.0), Term(0.5, (("kind", "x"),)))
+    assert dominant_class(terms, {"kind": np.full(4, 32769.0)}, 4) is CostClass.CONSTANT

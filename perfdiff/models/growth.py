@@ -76,9 +76,9 @@ def growth_class(factors: Factors) -> CostClass:
 def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: int) -> CostClass:
     """Return the class of the fastest-growing term that makes up `DOMINANT_SHARE` of the growth over the rows' range."""
     growing = [term for term in terms if term.factors]
-    if not growing:
-        return CostClass.CONSTANT
     growth = np.array([term.coefficient * float(np.ptp(product(term.factors, values, rows))) for term in growing])
+    if not growth.any():  # no terms, or none that varies over these rows
+        return CostClass.CONSTANT
     shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
     ranked = sorted(zip(growing, shares, strict=True), key=lambda pair: order(pair[0].factors), reverse=True)
     return growth_class(next((term for term, share in ranked if share >= DOMINANT_SHARE), ranked[0][0]).factors)
