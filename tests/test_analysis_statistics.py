@@ -181,3 +181,18 @@ def test_the_same_experiment_gives_the_same_findings() -> None:
     world = World(program(1.3), runs=5, noise=FIVE_PERCENT, kept=20)
     first, second = (analyse(world.experiment(), world.samples, CompareConfig()) for _ in range(2))
     assert repr(first) == repr(second)
+
+
+def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> None:
+    work = Made(
+        "work",
+        same(lambda x: 80 * x["n"]),
+        calls=lambda side, n: {"main": 3},
+        inputs=lambda side, n, count, rng: {"n": np.full(count, n * (2 if side == HEAD else 1))},
+    )
+    world = World(
+        (Made("main", same(5e4)), work), sizes=(10000,), runs=6, rest_ns=1e5, plain=lambda side: 2.55e6 if side == BASE else 4.95e6
+    )
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.end_to_end[0].ratio.low > 1.5
+    assert found.verdict is Verdict.UNCHANGED

@@ -8,15 +8,28 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, columns, tested
+from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, tested
 from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import MIN_FREEDOM, Direction, Judgement, judge
 from perfdiff.analysis.ledger import open_ledger
+from perfdiff.analysis.mix import columns
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study
-from perfdiff.analysis.verdict import ALLOCATION, Case, Decision, Spot, chain, clearly_slower, decide, headline, victims, whole
+from perfdiff.analysis.verdict import (
+    ALLOCATION,
+    Case,
+    Decision,
+    Spot,
+    chain,
+    clearly_slower,
+    decide,
+    grown_workload,
+    headline,
+    victims,
+    whole,
+)
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, SampleTable, Side
 
@@ -40,7 +53,8 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> 
     )
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config) for each in studies]
     functions = _functions(cases, q_values, samples)
-    ends, slower = _end_to_end(experiment, config)
+    ends, proven = _end_to_end(experiment, config)
+    slower = [end for end in proven if not grown_workload(end, attribution)]
     verdict, sentence = whole(functions, slower)
     return Findings(
         verdict=verdict,

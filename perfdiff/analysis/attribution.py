@@ -11,7 +11,7 @@ from perfdiff.analysis.comparison import MATERIAL, Comparison
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
 from perfdiff.analysis.parts import Parts, take_apart
-from perfdiff.records.schema import Change, Floats, FunctionInfo
+from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo
 
 # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
 TIE = 0.10
@@ -58,12 +58,16 @@ class Guilt:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """All guilt by suspect, and what no suspect explains: function -> (points,) ns a run."""
+    """All guilt by suspect, and what no suspect explains: function -> (points,) ns a run.
+
+    `workload` (points,) is what larger inputs cost that no change passes or stores: the workload itself has grown.
+    """
 
     points: tuple[int, ...]
     run_ns: Floats
     guilt: Mapping[int, Guilt]
     unattributed: Mapping[int, Floats]
+    workload: Floats
     parts: tuple[Parts, ...]
     web: Web
 
@@ -116,21 +120,28 @@ def attribute(
     parts = tuple(take_apart(point, ledger, functions, comparisons) for point in ledger.points)
     blames: list[Blame] = []
     lost: dict[int, Floats] = {}
+    workload = np.zeros(len(parts))
     for function in ledger.ids:
-        for found, rest in (
-            _cost(function, ledger, web, parts, proved),
-            _inputs(function, ledger, web, parts, comparisons),
-            _calls(function, ledger, web, parts, comparisons),
-        ):
-            blames += found
-            if rest.any():
-                lost[function] = lost.get(function, np.zeros(len(parts))) + rest
+        grown = comparisons[function].grown if function in comparisons else ()
+        cost = _cost(function, ledger, web, parts, proved)
+        inputs = _inputs(function, ledger, web, parts, grown)
+        calls = _calls(function, ledger, web, parts, grown)
+        blames += [*cost.blames, *inputs.blames, *calls.blames]
+        rest = cost.rest if grown else cost.rest + calls.rest
+        workload = workload + (inputs.rest + calls.rest if grown else inputs.rest)
+        if rest.any():
+            lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
     guilt = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web, _doubts(ledger, parts))
-    return Attribution(ledger.points, run_ns, guilt, lost, parts, web)
+    return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
-Found = tuple[list[Blame], Floats]
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Blames for a part of a function's extra cost, and the `rest` (points,) that has none."""
+
+    blames: list[Blame]
+    rest: Floats
 
 
 def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> Found:
@@ -139,14 +150,12 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], pro
     ns = np.array([part.cost[ledger.place[function]] for part in parts])
     change = web.functions[function].change
     if change is Change.ADDED:
-        return _introduced(function, ns, web), nothing
-    if change is not Change.REMOVED and not proved.get(function):
-        return [], nothing
-    if change is not Change.REMOVED and ns.sum() * proved[function] <= 0:
-        # Slower in one stratum, yet not in sum.
-        return [], nothing
+        return Found(_introduced(function, ns, web), nothing)
+    # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
+    if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
+        return Found([], nothing)
     if change.is_suspect:
-        return [Blame(function, function, LinkKind.OWN, ns)], nothing
+        return Found([Blame(function, function, LinkKind.OWN, ns)], nothing)
     return _spread(function, behind_state(web, function), ns)
 
 
@@ -157,36 +166,27 @@ def _introduced(function: int, ns: Floats, web: Web) -> list[Blame]:
     return [own, *(Blame(function, each, LinkKind.CALLS, ns / 2 / len(callers)) for each in sorted(callers))]
 
 
-def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], comparisons: Mapping[int, Comparison]) -> Found:
-    """Blame for larger inputs: who passes or stores them; the workload, where nobody does."""
+def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
+    """Blame for larger inputs: who passes or stores them; the rest comes from the workload."""
     ns = np.array([part.inputs[ledger.place[function]] for part in parts])
-    if function not in comparisons or not ns.any():
-        return [], np.zeros(len(parts))
-    found, _ = _spread(function, behind_inputs(web, function, comparisons[function].grown), ns)
-    return found, np.zeros(len(parts))
+    return _spread(function, behind_inputs(web, function, grown) if ns.any() else [], ns)
 
 
-def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], comparisons: Mapping[int, Comparison]) -> Found:
+def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it."""
     place = ledger.place[function]
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
-    blames: list[Blame] = []
-    rest = np.zeros(len(parts))
+    callees = np.flatnonzero(made.any(axis=0))
     if web.functions[function].change.is_suspect:
-        return [Blame(ledger.ids[i], function, LinkKind.CALLS, made[:, i]) for i in np.flatnonzero(made.any(axis=0))], rest
-    grown = comparisons[function].grown if function in comparisons else ()
+        return Found([Blame(ledger.ids[i], function, LinkKind.CALLS, made[:, i]) for i in callees], np.zeros(len(parts)))
     links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
-    for i in np.flatnonzero(made.any(axis=0)):
-        found, left = _spread(ledger.ids[i], links, made[:, i])
-        blames += found
-        if not grown:
-            rest = rest + left
-    return blames, rest
+    spread = [_spread(ledger.ids[i], links, made[:, i]) for i in callees]
+    return Found([blame for each in spread for blame in each.blames], sum((each.rest for each in spread), np.zeros(len(parts))))
 
 
 def _spread(function: int, links: Iterable[Link], ns: Floats) -> Found:
     blames = [Blame(function, link.suspect, link.kind, ns * link.weight, link.through) for link in links]
-    return blames, np.zeros_like(ns) if blames else ns
+    return Found(blames, np.zeros_like(ns) if blames else ns)
 
 
 def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> dict[int, Guilt]:

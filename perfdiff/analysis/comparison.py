@@ -9,8 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.inference import Contrast, Group, Pair, clear_shift, contrast, noise_floor
+from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.mix import (
+    OCTAVE,
+    Question,
+    Sides,
+    columns,
+    expected_costs,
+    grown_features,
+    mix_by_point,
+    points_of,
+    run_means,
+    unseen_inputs,
+)
 from perfdiff.analysis.strata import Stratum, stratify
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -21,13 +33,7 @@ from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, Sampl
 RESOLUTION_NS = 2.0
 # A difference counts where it is at least this share of what a whole run costs at some workload point.
 MATERIAL = 0.01
-# Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
-SMALLEST_SHARE = 1e-6
-# Inputs count as equal where their expected costs lie within a factor of two (one octave) of each other.
 MEAN = "mean of all calls"
-OCTAVE = math.log(2.0)
-
-Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +81,6 @@ class Comparison:
         return self.strata[0].contrast if self.strata else None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: a metric of a function, its tables of both sides, and base's annotation of the metric if one could be fitted."""
-
-    metric: str
-    base: SampleTable
-    head: SampleTable
-    annotation: Annotation | None
-
-
 def compare(question: Question, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Comparison | None:
     """Compare a metric at equal inputs, or return None where one side has no values of it.
 
@@ -95,10 +91,11 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     ratios = _log_ratios(question)
     if ratios is None:
         return None
-    expected = _expected(question)
-    mix = _mix_by_point(question, expected)
+    expected = expected_costs(question)
+    mix = mix_by_point(question, expected)
     moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
-    strata = stratify(question.base, question.head, _sizes(question, expected), points)
+    unseen = unseen_inputs(question)
+    strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points)
     found = (
         _at_equal_inputs(question, Calls(ratios, expected), strata, ledger)
         if moved
@@ -116,8 +113,8 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
         worst_floor=noise_floor(worst.pairs, seed=config.seed) if worst else math.inf,
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
-        grown=_grown(question, mix),
-        disjoint=moved and not found,
+        grown=unseen or grown_features(question, mix),
+        disjoint=bool(unseen) or (moved and not found),
     )
 
 
@@ -177,17 +174,12 @@ def _tested(strata: Sequence[StratumContrast]) -> int:
     return max(1, sum(each.material for each in strata))
 
 
-def columns(table: SampleTable) -> dict[str, Floats]:
-    """Return the features of a table as columns by name."""
-    return {feature.name: table.values[:, i] for i, feature in enumerate(table.features)}
-
-
 def _log_ratios(question: Question) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
     # A time below the clock's resolution is short, not absent; a count of zero has no ratio.
     least = 1.0 if METRICS[question.metric].unit == "ns" else 0.0
     found = []
-    for table, expected in zip((question.base, question.head), _expected(question), strict=True):
+    for table, expected in zip((question.base, question.head), expected_costs(question), strict=True):
         cost = table.metrics.get(question.metric)
         if cost is None:
             return None
@@ -198,19 +190,6 @@ def _log_ratios(question: Question) -> Sides | None:
             return None
         found.append(values)
     return found[0], found[1]
-
-
-def _expected(question: Question) -> Sides:
-    """Return base's expected cost of each call of both sides, always positive; 1 where there is no annotation."""
-    if question.annotation is None:
-        return np.ones(len(question.base)), np.ones(len(question.head))
-    base = question.annotation.predict(columns(question.base))
-    head = question.annotation.predict(columns(question.head))
-    cost = question.base.metrics[question.metric]
-    known = cost[np.isfinite(cost) & (cost > 0)]
-    # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
-    least = max(float(np.quantile(known, 0.01)) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
-    return np.fmax(base, least), np.fmax(head, least)
 
 
 def _sizes(question: Question, expected: Sides) -> Sides:
@@ -231,56 +210,11 @@ def _sizes(question: Question, expected: Sides) -> Sides:
     return sizes
 
 
-def _run_means(table: SampleTable, values: Floats) -> tuple[Ints, Floats]:
-    """Return (runs, weighted mean of `values` per run); a sampled call stands for `weight` calls."""
-    runs, place = np.unique(table.run, return_inverse=True)
-    present = np.isfinite(values)
-    weight = np.where(present, table.weight, 0.0)
-    sums = np.bincount(place, weight * np.where(present, values, 0.0), len(runs))
-    totals = np.bincount(place, weight, len(runs))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return runs, sums / totals
-
-
-def _point_of(table: SampleTable, runs: Ints) -> Ints:
-    order = np.argsort(table.run, kind="stable")
-    points: Ints = table.point[order[np.searchsorted(table.run, runs, sorter=order)]]
-    return points
-
-
-def _mix_by_point(question: Question, expected: Sides) -> dict[int, float]:
-    """Return, per point on both sides, base's expected cost of head's calls over that of base's calls."""
-    sides = []
-    for table, values in zip((question.base, question.head), expected, strict=True):
-        runs, means = _run_means(table, values)
-        sides.append((_point_of(table, runs), means))
-    (base_points, base), (head_points, head) = sides
-    mix = {}
-    for point in np.intersect1d(base_points, head_points).tolist():
-        before, after = base[base_points == point], head[head_points == point]
-        mix[point] = float(np.median(after) / np.median(before)) if clear_shift(before, after) else 1.0
-    return mix
-
-
-def _grown(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:
-    """Return the features of base's annotation whose values moved most where the mix did."""
-    if question.annotation is None or all(factor == 1.0 for factor in mix.values()):
-        return ()
-    moved = {}
-    for feature in question.base.features:
-        if feature.name in question.annotation.features and feature in question.head.features:
-            before = float(np.nanmean(question.base.values[:, question.base.features.index(feature)]))
-            after = float(np.nanmean(question.head.values[:, question.head.features.index(feature)]))
-            moved[feature.name] = (abs(math.log((1 + abs(after)) / (1 + abs(before)))), feature)
-    largest = max((size for size, _ in moved.values()), default=0.0)
-    return tuple(feature for size, feature in moved.values() if size > 0 and size >= largest / 2)
-
-
 def _mix_ratio(question: Question, expected: Sides, ledger: Ledger, config: CompareConfig) -> Ratio | None:
     groups = []
     for table, values in zip((question.base, question.head), expected, strict=True):
-        runs, means = _run_means(table, values)
-        groups.append((runs, _point_of(table, runs), np.log(means)))
+        runs, means = run_means(table, values)
+        groups.append((runs, points_of(table, runs), np.log(means)))
     seen = contrast(_paired_groups(groups[0], groups[1], ledger))
     return as_ratio(seen, config.confidence) if seen else None
 
@@ -332,7 +266,7 @@ def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[
             sums = book.sums(question.metric)
             if sums is None:
                 return []
-            runs, means = _run_means(table, values)
+            runs, means = run_means(table, values)
             by_run = dict(zip(runs.tolist(), means.tolist(), strict=True))
             calls = book.calls[:, column]
             share = np.array([by_run.get(run.id, np.nan) for run in book.runs])
@@ -364,8 +298,8 @@ def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
 
 
 def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
-    """Return what a whole run costs in a metric: its time, or the sum over all functions of a count."""
-    return cost_ns if METRICS[metric].unit == "ns" else float(np.median(sums.sum(axis=1)))
+    """Return what a whole run costs in a metric: its time, or the count of the function that has most of it, callees included."""
+    return cost_ns if METRICS[metric].unit == "ns" else float(np.median(sums.max(axis=1)))
 
 
 def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumContrast | None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.comparison import Comparison, Question, as_ratio, columns, compare, resolved
+from perfdiff.analysis.comparison import Comparison, as_ratio, compare, resolved
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.inference import Pair, clear_shift, contrast
 from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.mix import Question, columns
 from perfdiff.analysis.rows import thinned, without_features
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -22,7 +23,7 @@ Samples = Callable[[int, Side], SampleTable | None]
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
-FIT_ROWS = 1500
+FIT_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Guilt
-from perfdiff.analysis.comparison import MEAN
+from perfdiff.analysis.comparison import MEAN, Comparison
 from perfdiff.analysis.diagnosis import calls_per_call, times
 from perfdiff.analysis.findings import Cause, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement
@@ -97,21 +97,28 @@ def _missing(case: Case) -> str:
 
 
 def _why_unchanged(case: Case) -> str:
-    info, own = case.info, case.study.comparisons.get("self_ns")
+    own = case.study.comparisons.get("self_ns")
+    if own is not None and (moved := _moved_inputs(own, case.config)):
+        return moved
     calls = case.study.calls
-    if own is not None and any(factor > 1 + case.config.min_effect for factor in own.mix.values()):
-        grown = ", ".join(feature.name for feature in own.grown) or "its inputs"
-        largest = max(own.mix.values())
-        return f"called with larger inputs ({grown}; expected cost {units.ratio(largest)}); its cost per input did not change"
     if calls is not None and calls.low > 1 + case.config.min_effect:
         return f"called {units.ratio(calls.value)} as often; its cost per call did not change"
-    if info.change is Change.REMOVED:
-        return "it was removed"
     if own is None or own.overall is None:
-        return "it was not called on both sides"
+        return "it was removed" if case.info.change is Change.REMOVED else "it was not called on both sides"
     if _direction(case, "self_ns") is Direction.UP:
-        return "slower, but too little of a run to matter" if info.change.is_suspect else _unexplained(case)
+        return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     return f"its cost at equal inputs differs by less than {units.significant(100 * case.config.min_effect)} %, or no more than by chance"
+
+
+def _moved_inputs(own: Comparison, config: CompareConfig) -> str:
+    """Say how the inputs moved, or return "" where they did not grow."""
+    names = ", ".join(feature.name for feature in own.grown) or "its inputs"
+    if own.disjoint:
+        return f"called with other inputs than in base ({names}): their cost cannot be compared"
+    largest = max(own.mix.values(), default=1.0)
+    if largest > 1 + config.min_effect:
+        return f"called with larger inputs ({names}; expected cost {units.ratio(largest)}); its cost per input did not change"
+    return ""
 
 
 def _unexplained(case: Case) -> str:
@@ -262,6 +269,11 @@ def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> t
     if guilty:
         others = f" ({len(guilty) - 1} more)" if len(guilty) > 1 else ""
         return Verdict.REGRESSION, f"Regression: {guilty[0].headline}{others}"
+    if slower and not any(each.info.change.is_suspect for each in functions):
+        return (
+            Verdict.INCONCLUSIVE,
+            f"Inconclusive: whole runs at {slower[0].point.label} take {_times(slower[0])}, and no function that ran has changed",
+        )
     if slower:
         worst = max(slower, key=lambda each: each.ratio.low if each.ratio else 0.0)
         return (
@@ -292,3 +304,8 @@ def clearly_slower(end: EndToEnd, config: CompareConfig, floor: float) -> bool:
     """Return whether plain runs alone prove a regression: beyond what the layout of another binary does by itself."""
     least = 1 + max(config.min_effect, LAYOUT_SHIFT)
     return end.ratio is not None and end.ratio.low > least and math.log(end.ratio.value) > floor
+
+
+def grown_workload(end: EndToEnd, attribution: Attribution) -> bool:
+    """Return whether most of what whole runs take longer is work that the workload itself asks for."""
+    return bool(attribution.workload[attribution.points.index(end.point.id)] > (end.head_ns - end.base_ns) / 2)
