@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from perfdiff import __version__, analysis
+from perfdiff import __version__, analysis, storage
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.build.builder import Built
+from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import machine, schedule, survey, workloads
+from perfdiff.build.variants import build_environment, keyed
+from perfdiff.collect import caveats, machine, reach, schedule, survey, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor, ProcessExecutor
@@ -26,10 +26,10 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import Config
-from perfdiff.errors import RecordingError
+from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language, Program
-from perfdiff.progress import Progress
+from perfdiff.progress import Progress, Silent
 from perfdiff.records import codec, plan, store
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, SampleTable, Side, Skipped
 from perfdiff.revisions.overlay import overlay_digest
@@ -74,25 +74,35 @@ class Measurement:
 
 def compare(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Outcome:
     """Compare two revisions and return what was found; raise PerfdiffError where that cannot be done."""
-    request.cache.mkdir(parents=True, exist_ok=True)
+    cache = request.cache
     progress.stage("resolving revisions", None)
-    pins = resolve(find_repository(request.repository), request.revisions, snapshots=request.cache / "snapshots")
-    folder = request.cache / "experiments" / _experiment_key(request, pins)
-    if not store.exists(folder):
-        with BuildCache(request.cache) as cache, tempfile.TemporaryDirectory(dir=request.cache, prefix=".recordings-") as room:
-            bench = Bench(request, pins, cache, Path(room), language or C(), executor or ProcessExecutor(), progress)
-            bench.measure(bench.prepare(), folder)
-    _last_file(request.repository, request.cache).write_text(folder.name, encoding="utf-8")
-    return _outcome(folder, request.config, progress)
+    repository = find_repository(request.repository)
+    with storage.in_use(cache):
+        pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
+        asked = storage.Asked(_experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
+        outcome = _kept(asked, request, progress)
+        if outcome is None:
+            with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+                outcome = _kept(asked, request, Silent())  # whoever was waited for may have asked the same
+                if outcome is None:
+                    bench = Bench(request, pins, builds, room, language or C(cache / "units"), executor or ProcessExecutor(), progress)
+                    bench.measure(storage.experiment(cache, asked))
+            outcome = outcome or _outcome(asked, cache, request.config, progress)
+        try:
+            storage.remember(cache, repository.name, asked)
+        except OSError as error:
+            progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
+    return outcome
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
     """Return the outcome of the last comparison of a repository, analysed anew; raise RecordingError where there is none."""
-    try:
-        name = _last_file(repository, cache).read_text(encoding="utf-8")
-    except OSError as error:
-        raise RecordingError("this repository was not compared yet; run `perfdiff BASE HEAD` first", slug="no-comparison") from error
-    return _outcome(cache / "experiments" / name, config, progress)
+    name = find_repository(repository).name
+    with storage.in_use(cache):
+        asked = storage.last(cache, name)
+        if asked is None or not store.exists(storage.experiment(cache, asked)):
+            raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
+        return _outcome(asked, cache, config, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +117,15 @@ class Bench:
     executor: Executor
     progress: Progress
 
-    def prepare(self) -> Measurement:
+    def measure(self, folder: Path) -> None:
+        """Carry out the comparison and leave the experiment in `folder`."""
+        try:
+            self._run(self._prepare(), folder)
+        except DiskFilledError:
+            self.cache.discard()
+            raise
+
+    def _prepare(self) -> Measurement:
         """Build plainly, find what changed, survey, choose probes within the budget, build with them."""
         config = self.request.config
         workshop = self._workshop()
@@ -117,10 +135,12 @@ class Bench:
         probeable = subjects.probeable(config.probes.exclude)
 
         survey_probes = {side: subjects.survey_probes(side, probeable) for side in Side}
+        reach.require_probes(survey_probes, subjects)
         surveyed = workshop.probed(Phase.SURVEY, survey_probes, plain)
         modes = {id_: plan.Entry.survey(conditions=bool(pair.change.is_suspect)) for id_, pair in probeable.items()}
         targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, surveyed, modes, survey_probes)
         seen = self._survey(targets, survey_probes)
+        reach.require_calls(seen, survey_probes)
         choices = survey.choose(seen, probeable, subjects.branch_counts(), overhead=config.probes.overhead)
 
         probes = {side: subjects.timed_probes(side, choices) for side in Side}
@@ -137,28 +157,36 @@ class Bench:
                 *subjects.untouched(seen.ran, probeable),
                 *dropped(timed, probes),
             ),
-            notes=tuple(dict.fromkeys((*self.pins.notes, *(note for built in plain.values() for note in built.notes)))),
+            notes=(*dict.fromkeys(note for built in plain.values() for note in built.notes), *caveats.changes_not_run(subjects, seen.ran)),
         )
 
-    def measure(self, measurement: Measurement, folder: Path) -> None:
-        """Run interleaved blocks until the findings are settled or the configured number is reached; leave the experiment in `folder`."""
+    def _run(self, measurement: Measurement, folder: Path) -> None:
+        """Run interleaved blocks until the findings are settled or the configured number is reached; keep the experiment."""
         config = self.request.config
         assembly = Assembly(measurement.probes, {point.id: point for point in self._points})
         collector = self._collector(measurement.targets)
         runs: list[Run] = []
+        incomplete: list[Run] = []
         blocks = max(workload.runs for workload in config.workloads)
         self.progress.stage("measuring", None)
         for block in range(blocks):
             slots = schedule.timed_block(self._points_of(block), block, config.compare.seed)
             for run, recordings in collector.collect(slots, self.progress.advance):
                 runs.append(run)
+                incomplete += [run] * (not all(recording.complete for recording in recordings))
                 assembly.add(run, recordings)
-            if block + 1 in (FIRST_LOOK, blocks):
-                store.save(folder, self._experiment(measurement, runs, assembly), assembly.tables())
-                if block + 1 < blocks and settled(_outcome(folder, config, self.progress).findings, config):
-                    break
+            if block + 1 == FIRST_LOOK < blocks and self._is_settled(measurement, runs, assembly):
+                break
+        notes = (*caveats.outputs_differ(runs, self._points), *caveats.recordings_incomplete(incomplete, self._points))
+        store.save(folder, self._experiment(measurement, runs, assembly, notes), assembly.tables())
 
-    def _experiment(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> Experiment:
+    def _is_settled(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> bool:
+        """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
+        tables = {(table.function, table.side): table for table in assembly.tables()}
+        experiment = self._experiment(measurement, runs, assembly, ())
+        return settled(analysis.analyse(experiment, lambda *key: tables.get(key), self.request.config.compare), self.request.config)
+
+    def _experiment(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly, notes: tuple[Note, ...]) -> Experiment:
         return Experiment(
             base=self.pins.base.revision,
             head=self.pins.head.revision,
@@ -170,7 +198,7 @@ class Bench:
             runs=tuple(runs),
             totals=assembly.totals(),
             edges=assembly.edges(),
-            notes=(*measurement.notes, *_differing_outputs(runs, self._points)),
+            notes=(*measurement.notes, *notes),
         )
 
     def _workshop(self) -> Workshop:
@@ -251,10 +279,23 @@ def settled(findings: Findings, config: Config) -> bool:
     return findings.verdict is not Verdict.INCONCLUSIVE
 
 
-def _outcome(folder: Path, config: Config, progress: Progress) -> Outcome:
-    """Analyse a stored experiment."""
+def _kept(asked: storage.Asked, request: Request, progress: Progress) -> Outcome | None:
+    """Return the outcome of an experiment that was made before, None where there is none or it is damaged."""
+    if not store.exists(storage.experiment(request.cache, asked)):
+        return None
+    try:
+        return _outcome(asked, request.cache, request.config, progress)
+    except RecordingError as error:
+        progress.note(f"{error}; measuring again")
+        return None
+
+
+def _outcome(asked: storage.Asked, cache: Path, config: Config, progress: Progress) -> Outcome:
+    """Analyse a stored experiment, with its revisions under the names by which they were asked for."""
     progress.stage("analysing", None)
-    experiment = store.load(folder)
+    folder = storage.experiment(cache, asked)
+    stored = store.load(folder)
+    experiment = replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes))
 
     def samples(function: int, side: Side) -> SampleTable | None:
         return store.samples(folder, function, side)
@@ -262,38 +303,18 @@ def _outcome(folder: Path, config: Config, progress: Progress) -> Outcome:
     return Outcome(analysis.analyse(experiment, samples, config.compare), samples)
 
 
-def _differing_outputs(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
-    """Tell where base and head printed different things: they may not do the same work."""
-    printed: dict[tuple[int, Side], set[str]] = {}
-    for run in runs:
-        printed.setdefault((run.point, run.side), set()).add(run.output)
-    differing = [
-        point.label
-        for point in points
-        if len(printed.get((point.id, Side.BASE), ())) == len(printed.get((point.id, Side.HEAD), ())) == 1
-        and printed[point.id, Side.BASE] != printed[point.id, Side.HEAD]
-    ]
-    if not differing:
-        return ()
-    shown = ", ".join(differing[:3]) + (f" and {len(differing) - 3} more" if len(differing) > 3 else "")
-    return (Note("outputs-differ", f"base and head print different output for {shown}; make sure that they do the same work"),)
-
-
 def _experiment_key(request: Request, pins: PinnedPair) -> str:
-    """Return what a comparison depends on, digested: the same question is measured once."""
+    """Return what measuring depends on, digested: the same question is measured once, however it is put and judged."""
+    config = request.config
+    environment = build_environment(request.environment)
     parts = [
         __version__,
         pins.base.tree,
         pins.head.tree,
-        pins.base.revision.rev,
-        pins.head.revision.rev,
-        overlay_digest(pins.head.repository, request.config.build.overlay),
-        codec.encode(request.config),
-        {name: request.environment.get(name) for name in ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")},
+        pins.head.repository.folder.as_posix(),
+        overlay_digest(pins.head.repository, config.build.overlay),
+        codec.encode((config.build, config.workloads, config.probes, config.compare.seed)),
+        compiler_identity(environment),
+        keyed(environment),
     ]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _last_file(repository: Path, cache: Path) -> Path:
-    digest = hashlib.blake2b(str(find_repository(repository).common_dir).encode(), digest_size=16).hexdigest()
-    return cache / f"last-{digest}"

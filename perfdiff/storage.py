@@ -1,24 +1,47 @@
-"""What the cache folder holds, and clearing away what has not been used for long."""
+"""The cache folder: who is at work with it, what it holds, and clearing away what has not been used for long."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import json
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build.cache import BuildCache
-from perfdiff.errors import StoreError
+from perfdiff.errors import RecordingError, store_errors
+from perfdiff.progress import Progress
+from perfdiff.records import codec
+from perfdiff.records.schema import Note, Revision
 
 _SAYS: Mapping[str, str] = {
     "trees": "builds",
     "experiments": "recordings of comparisons",
-    "index": "parsed sources",
+    "units": "parsed sources",
     "snapshots": "copies of working trees",
     "runtime": "runtime libraries",
     "logs": "build logs",
 }
+# What goes by its age, which is the time since it was used; builds have a time of their own.
+_AGEING: Mapping[str, str] = {"experiments": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*"}
+_LAST = "last-"
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A comparison as it was asked for: `key` names its experiment, which other names of the same revisions share."""
+
+    key: str
+    base: Revision
+    head: Revision
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +50,76 @@ class Part:
 
     says: str
     size_bytes: int
+
+
+@contextmanager
+def in_use(cache: Path) -> Iterator[None]:
+    """Keep `prune` away from what lies in the cache; failures of the file system are told as the cache's.
+
+    A cache that cannot be written can still be read, and nobody can clear it either.
+    """
+    with store_errors(cache), contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context(_lock_file(cache, "in-use"))
+        except OSError as error:
+            if error.errno not in _READ_ONLY:
+                raise
+        else:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def at_work(cache: Path, progress: Progress) -> Iterator[Path]:
+    """Be the only one that builds and runs with this cache, and yield an empty folder, which is removed afterwards.
+
+    Another comparison is waited for: its builds and runs would show in the times, and its workloads may write to the same trees.
+    """
+    with store_errors(cache), _lock_file(cache, "at-work") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.note(f"another perfdiff is at work with {cache}; waiting until it is done")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        room = cache / "room"
+        try:
+            for left in (room, *(cache / "experiments").glob(".writing-*")):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            room.mkdir()
+            yield room
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+@contextmanager
+def _lock_file(cache: Path, name: str) -> Iterator[int]:
+    (cache / "locks").mkdir(parents=True, exist_ok=True)
+    lock = os.open(cache / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def experiment(cache: Path, asked: Asked) -> Path:
+    """Return the folder of a comparison's experiment, and let it count as used now."""
+    folder = cache / "experiments" / asked.key
+    with contextlib.suppress(OSError):  # only `prune` asks
+        os.utime(folder)
+    return folder
+
+
+def remember(cache: Path, repository: str, asked: Asked) -> None:
+    """Keep what was asked last of the repository of this name; raise OSError."""
+    (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(asked)), encoding="utf-8")
+
+
+def last(cache: Path, repository: str) -> Asked | None:
+    """Return what was asked last of the repository of this name, None where that is not known."""
+    try:
+        return codec.decode(Asked, json.loads((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecordingError):
+        return None
 
 
 def contents(cache: Path) -> tuple[Part, ...]:
@@ -41,27 +134,33 @@ def contents(cache: Path) -> tuple[Part, ...]:
 
 
 def prune(cache: Path, *, max_age_s: float) -> int:
-    """Remove builds, recordings and parsed sources not used for `max_age_s`; return the bytes freed. What is in use stays."""
+    """Remove what was not used for `max_age_s`; return the bytes freed.
+
+    While another perfdiff is at work, only builds go that it does not use.
+    """
     if not cache.is_dir():
         return 0
-    with BuildCache(cache) as builds:
+    with store_errors(cache), BuildCache(cache) as builds, _lock_file(cache, "in-use") as lock:
         freed = sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
-    oldest = time.time() - max_age_s
-    try:
-        return freed + sum(_remove(entry) for entry in _disused(cache, oldest))
-    except OSError as error:
-        raise StoreError(f"{cache} cannot be cleared: {error}", slug="cache-unwritable") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return freed
+        return freed + sum(_remove(entry) for entry in _disused(cache, time.time() - max_age_s))
 
 
 def _disused(cache: Path, oldest: float) -> Iterator[Path]:
-    for folder in ("experiments", "index"):
-        if (cache / folder).is_dir():
-            yield from (entry for entry in (cache / folder).iterdir() if not entry.name.startswith(".") and entry.stat().st_mtime < oldest)
+    for folder, pattern in _AGEING.items():
+        entries = [entry for entry in (cache / folder).glob(pattern) if entry.lstat().st_mtime < oldest]
+        yield from entries
+        for above in {entry.parent for entry in entries} - {cache / folder}:
+            with contextlib.suppress(OSError):  # not empty
+                above.rmdir()
 
 
 def _remove(entry: Path) -> int:
     size = _size_bytes(entry)
-    if entry.is_dir():
+    if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
         entry.unlink()
@@ -69,5 +168,11 @@ def _remove(entry: Path) -> int:
 
 
 def _size_bytes(entry: Path) -> int:
-    files = entry.rglob("*") if entry.is_dir() and not entry.is_symlink() else iter((entry,))
-    return sum(file.lstat().st_size for file in files if not file.is_dir() or file.is_symlink())
+    if not entry.is_dir() or entry.is_symlink():
+        return entry.lstat().st_size
+    size = 0
+    for place, _, names in os.walk(entry):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # a perfdiff at work removes files
+                size += Path(place, name).lstat().st_size
+    return size

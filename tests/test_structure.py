@@ -34,7 +34,7 @@ ALLOWED = {
     "analysis": _GROUND | {"records", "models"},
     "report": _GROUND | {"records", "models", "analysis"},
     "storage": _GROUND | {"records", "build"},
-    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "models", "analysis"},
+    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 

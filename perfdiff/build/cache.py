@@ -69,6 +69,13 @@ class BuildCache:
         while self._held:
             os.close(self._held.popitem()[1])
 
+    def discard(self) -> None:
+        """Remove the folders that were obtained, but for those that others use as well."""
+        keys = tuple(self._held)
+        self.close()
+        for key in keys:
+            self._remove_unlocked(key)
+
     def obtain(self, key: str, make: Callable[[Path], None]) -> Path:
         """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet.
 

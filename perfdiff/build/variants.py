@@ -65,6 +65,11 @@ def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
 
 
+def keyed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of a build's environment that its result depends on, besides the compilers."""
+    return {name: environment[name] for name in _KEYED if name in environment}
+
+
 def build_key(request: BuildRequest, compilers: str) -> str:
     """Return 32 hexadecimal digits for everything that the result depends on; `compilers` says which compilers are used."""
     pin, instrumentation = request.pin, request.instrumentation
@@ -77,7 +82,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
-        *(f"{name}={request.environment[name]}" for name in _KEYED if name in request.environment),
+        *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()
     for part in parts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,13 +18,17 @@ from perfdiff.cli.exits import ExitCode
 COMMANDS = ("init", "doctor", "explain", "cache")
 COMPARISON = "comparison"
 
+_STDERR = 2
+_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
-    signal.signal(signal.SIGTERM, _terminate)
-    signal.signal(signal.SIGHUP, _terminate)
+    for number in _CODES:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _leave)
     # What follows the first `--` belongs to the workload's program, options and all.
     end = given.index("--") if "--" in given else len(given)
     own, command = given[:end], given[end + 1 :]
@@ -34,9 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     get_command(app)(args=own, prog_name=program, obj=command)
 
 
-def _terminate(_signal: int, _frame: object) -> None:
-    """Leave as from any other exit, so that worktrees and child processes are cleared away."""
-    sys.exit(ExitCode.TERMINATED)
+def _leave(number: int, _frame: object) -> None:
+    """Leave as from any other exit, so that folders and child processes are cleared away; no further signal disturbs that."""
+    for each in _CODES:
+        signal.signal(each, signal.SIG_IGN)
+    code = _CODES[signal.Signals(number)]
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, f"perfdiff: {code.name.lower()}\n".encode())  # not by the stream, which may be in use just now
+    sys.exit(code)
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

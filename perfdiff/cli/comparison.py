@@ -14,6 +14,7 @@ from perfdiff import __version__, configuration
 from perfdiff.cli import exits, options, output, waiting
 from perfdiff.config import Config
 from perfdiff.configuration import Overrides
+from perfdiff.errors import ConfigError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
@@ -107,7 +108,13 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
     """Read the configuration that holds in `directory` and compare."""
-    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
+    from perfdiff.revisions.repository import find_repository
+
+    try:
+        config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
+    except ConfigError:
+        find_repository(directory)  # outside of any repository nothing else is worth mending
+        raise
     if config.build_guessed_from:
         progress.note(_guess(config))
     from perfdiff import pipeline

@@ -47,7 +47,7 @@ class Collector:
                 execution = self.executor.execute(self._command(slot, target, folder, number))
                 recordings = [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
             except OSError as error:
-                raise StoreError(f"cannot record into {folder}: {error}; free space or choose another --cache", slug="cache") from error
+                raise StoreError.about(folder, error) from error
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
             advance(f"{slot.point.label} on {slot.side}")
@@ -62,7 +62,7 @@ class Collector:
             environment=dict(self.environment) | (steering if target.plan else {}),
             timeout_s=workload.timeout_s,
             exit_codes=workload.exit_codes,
-            where=f"{slot.side}, {slot.point.label}",
+            where=f"{slot.side}{' with probes' if target.plan else ''}, {slot.point.label}",
         )
 
 

@@ -6,10 +6,12 @@ The layout and its version history stand in `docs/formats.md`:
     totals.parquet             exact sums per run and function
     edges.parquet              calls between probed functions per run
     samples/<id>-<side>.parquet   single calls of one function on one side
+    digests.json               of all these files, so that damage is told and not analysed
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -26,6 +28,7 @@ from perfdiff.records.schema import METRICS, Branch, Edges, Experiment, Feature,
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
+_DIGESTS = "digests.json"
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 
 
@@ -38,7 +41,8 @@ def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable]) ->
             (draft / "samples").mkdir(parents=True)
             _write_experiment(draft, experiment)
             for table in tables:
-                _write_samples(draft / "samples" / f"{table.function}-{table.side}.parquet", table)
+                _write_samples(draft / _samples_name(table.function, table.side), table)
+            _write_digests(draft)
             if folder.exists():
                 shutil.rmtree(folder)
             draft.rename(folder)
@@ -60,7 +64,8 @@ def load(folder: Path) -> Experiment:
     found = document.get("schema") if isinstance(document, dict) else None
     if found != EXPERIMENT_SCHEMA:
         raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA}", slug="format-version")
-    totals, edges = _read_columns(folder / "totals.parquet"), _read_columns(folder / "edges.parquet")
+    _content(folder, "experiment.json")
+    totals, edges = _read_columns(folder, "totals.parquet"), _read_columns(folder, "edges.parquet")
     try:
         bulk = {
             "totals": Totals(**{name: totals.pop(name) for name in _TOTALS}, other=totals),
@@ -73,14 +78,14 @@ def load(folder: Path) -> Experiment:
 
 def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
     """Return the recorded calls of a function on one side, or None where none were recorded."""
-    path = folder / "samples" / f"{function}-{side}.parquet"
-    if not path.exists():
+    name = _samples_name(function, side)
+    if name not in _digests(folder):
         return None
+    path = folder / name
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = _read_table(folder, name)
         header = json.loads(table.schema.metadata[b"perfdiff"])
         if header["schema"] != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
@@ -137,12 +142,49 @@ def _write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, 
     pq.write_table(table, path, compression="zstd")
 
 
-def _read_columns(path: Path) -> dict[str, Any]:
+def _read_columns(folder: Path, name: str) -> dict[str, Any]:
+    import pyarrow as pa
+
+    try:
+        table = _read_table(folder, name)
+    except (pa.ArrowException, OSError) as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+    return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def _read_table(folder: Path, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    return pq.read_table(pa.BufferReader(_content(folder, name)))
+
+
+def _content(folder: Path, name: str) -> bytes:
+    """Return a file as it was written; raise RecordingError where it is not that any more."""
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
-    return {name: table.column(name).to_numpy() for name in table.column_names}
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{folder / name} is damaged: {error.strerror}", slug="damaged-recording") from error
+    if _digest(content) != _digests(folder).get(name):
+        raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
+    return content
+
+
+def _samples_name(function: int, side: Side) -> str:
+    return f"samples/{function}-{side}.parquet"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _write_digests(folder: Path) -> None:
+    digests = {path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+    (folder / _DIGESTS).write_text(json.dumps(digests, indent=1), encoding="utf-8")
+
+
+def _digests(folder: Path) -> Mapping[str, str]:
+    try:
+        return codec.decode(dict[str, str], json.loads((folder / _DIGESTS).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +52,11 @@ class Repository:
     def objects(self) -> Path:
         """Return the folder of its objects."""
         return self.common_dir / "objects"
+
+    @property
+    def name(self) -> str:
+        """Return a name for files that belong to this repository alone; all its worktrees share it."""
+        return hashlib.blake2b(os.fsencode(self.common_dir), digest_size=16).hexdigest()
 
     @property
     def is_shallow(self) -> bool:

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,10 +102,19 @@ def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -
     return facts | {unit: _index_alone(tree, unit, depth) for unit in broken}
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     # Not forked: the caller may have threads, and libclang starts some of its own. Ctrl-C ends a worker at once and without a word.
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
+    try:
+        yield pool
+    except BaseException:  # nobody waits for what they parse any more
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:

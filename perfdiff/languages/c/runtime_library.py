@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -42,6 +44,8 @@ def build(compiler: str, cache: Path) -> Path:
     driver = _c_driver(compiler)
     folder = cache / f"runtime-{_fingerprint(driver)}"
     if folder.is_dir():
+        with contextlib.suppress(OSError):  # its age is the time since it was used
+            os.utime(folder)
         return folder
     try:
         cache.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,50 @@
+"""What the reader must know of the runs before believing their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from perfdiff.collect.subjects import Subjects
+from perfdiff.records.schema import Note, Point, Run, Side
+
+_SHOWN = 3  # names that a sentence lists before it only counts
+
+
+def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...]:
+    """Say so where no changed function was called: the comparison then tells nothing of the changes."""
+    changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
+    if not changed or not changed.keys().isdisjoint(ran):
+        return ()
+    names = [definition.name for pair in changed.values() if (definition := pair.head or pair.base)]
+    shown = _listed([f"`{name}`" for name in names])
+    return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
+
+
+def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
+    """Tell where base and head printed different things: they may not do the same work."""
+    printed: dict[tuple[int, Side], set[str]] = {}
+    for run in runs:
+        printed.setdefault((run.point, run.side), set()).add(run.output)
+    differing = [
+        point.label
+        for point in points
+        if len(printed.get((point.id, Side.BASE), ())) == len(printed.get((point.id, Side.HEAD), ())) == 1
+        and printed[point.id, Side.BASE] != printed[point.id, Side.HEAD]
+    ]
+    if not differing:
+        return ()
+    return (Note("outputs-differ", f"base and head print different output for {_listed(differing)}; make sure that they do the same work"),)
+
+
+def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:
+    """Tell where a process did not record to its end although its workload succeeded."""
+    if not runs:
+        return ()
+    cut_short = {run.point for run in runs}
+    where = _listed([point.label for point in points if point.id in cut_short])
+    text = f"in {len(runs)} runs ({where}) a process was killed or could not write on, so that its last calls are missing from the figures"
+    return (Note("recording-incomplete", text),)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

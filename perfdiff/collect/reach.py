@@ -1,0 +1,36 @@
+"""Whether the workloads reach what was probed: a comparison of functions that never ran must not read as "no regression"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.survey import Survey
+from perfdiff.collect.workshop import Probes
+from perfdiff.errors import MeasurementError, WorkloadError
+from perfdiff.records.schema import Side
+
+
+def require_probes(probes: Probes, subjects: Subjects) -> None:
+    """Raise MeasurementError where a side has no function that can be measured."""
+    for side in Side:
+        if not probes[side]:
+            reasons = sorted({f"{skip.name}: {skip.reason}" for skip in subjects.obstacles(())})
+            raise MeasurementError(
+                f"no function of {side} can be measured: none was found, or none can carry a probe; "
+                "check that the build compiles the program from C or C++ sources in the repository",
+                slug="nothing-to-probe",
+                detail="\n".join(reasons),
+            )
+
+
+def require_calls(seen: Survey, probes: Probes) -> None:
+    """Raise WorkloadError where the survey saw no call at all on a side."""
+    for side in Side:
+        cells = [i for i, (_, at) in enumerate(seen.cells) if at is side]
+        if not any(np.any(calls[cells] > 0) for calls in seen.calls.values()):
+            raise WorkloadError(
+                f"no workload called any of the {len(probes[side])} functions probed in {side}: nothing is measured; workloads run in the "
+                "built tree, so name the program by its path there, such as ./build/program",
+                slug="nothing-called",
+            )
