@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Compare base with itself, over all fixtures and the real input, and count what is reported: every regression is a false alarm.
+
+Builds are shared between the comparisons of a program; everything is run anew, in another order, under a seed of its own. With
+`--room`, what was measured is kept there, and the same command goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import figures
+import inputs
+from scipy.stats import beta
+
+from perfdiff import pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.progress import Silent
+from perfdiff.report import document, terminal
+
+REPEAT = 20
+FIRST_SEED = 1000
+CONFIDENCE = 0.95
+
+
+def compared(name: str, seed: int, room: Path) -> Findings:
+    """Compare base with base."""
+    asked = inputs.request(name, room, "base", "base")
+    config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
+    return pipeline.compare(replace(asked, config=config), Silent()).findings
+
+
+def told(name: str, seed: int, findings: Findings, seconds: float) -> None:
+    """Print one comparison in a line, with the functions that are not unchanged, and a false alarm in full."""
+    print(f"{name:<20} seed {seed}: {findings.verdict}, {len(findings.functions)} functions, {seconds:.1f} s", flush=True)
+    for function in findings.functions:
+        if function.verdict is not Verdict.UNCHANGED:
+            ratios = {metric: found.ratio for metric, found in function.metrics.items() if metric in ("wall_ns", "self_ns")}
+            print(f"    {function.info.name}: {function.verdict}: {function.reason or function.headline} {ratios}")
+    if findings.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        print(terminal.render(document.build(findings)), flush=True)
+
+
+def interval(seen: int, n: int) -> str:
+    """Return the exact interval of a share (Clopper and Pearson 1934): quantiles of beta(k, n - k + 1) and beta(k + 1, n - k)."""
+    tail = (1 - CONFIDENCE) / 2
+    low = beta.ppf(tail, seen, n - seen + 1) if seen else 0.0
+    high = beta.ppf(1 - tail, seen + 1, n - seen) if seen < n else 1.0
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def main() -> None:
+    """Print a line per comparison, then the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=REPEAT, help=f"comparisons of each program (default: {REPEAT})")
+    parser.add_argument("--case", nargs="+", choices=inputs.names(), default=inputs.names(), metavar="NAME", help="programs (default: all)")
+    parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
+    options = parser.parse_args()
+    counts: dict[str, Counter[Verdict]] = {name: Counter() for name in options.case}
+    functions: Counter[Verdict] = Counter()
+    with tempfile.TemporaryDirectory() as passing, figures.printed("Base against base", "program", *Verdict) as table:
+        for seed in range(FIRST_SEED, FIRST_SEED + options.repeat):
+            for name in options.case:
+                start = time.perf_counter()
+                findings = compared(name, seed, options.room or Path(passing))
+                told(name, seed, findings, time.perf_counter() - start)
+                counts[name][findings.verdict] += 1
+                functions.update(function.verdict for function in findings.functions)
+        for name, count in counts.items():
+            table.add(name, *(count[verdict] for verdict in Verdict))
+        total = sum(counts.values(), Counter[Verdict]())
+        table.add("all programs", *(total[verdict] for verdict in Verdict))
+        table.add("all functions", *(functions[verdict] for verdict in Verdict))
+        for what, count in (("comparisons", total), ("functions", functions)):
+            n, alarms = count.total(), count[Verdict.REGRESSION]
+            table.remarks.append(
+                f"Regressions reported: {alarms} of {n} {what}, {100 * alarms / n:.1f} % "
+                f"({100 * CONFIDENCE:.0f} % interval {interval(alarms, n)}); bar: none, {figures.against(alarms, 0)}."
+            )
+
+
+if __name__ == "__main__":
+    main()
