@@ -43,7 +43,7 @@ class PairingExecutor:
 
     def execute(self, command: Command) -> Execution:
         """Run `command` once, or in pairs where it is the first timed one of its side."""
-        side = Side(command.where.partition(",")[0])
+        side = Side(command.where.split()[0].rstrip(","))
         steering = command.environment.get("PERFDIFF_PLAN")
         if steering is None:
             self._plain[side] = command
