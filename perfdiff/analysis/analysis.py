@@ -12,7 +12,7 @@ from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, tested
 from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
-from perfdiff.analysis.judgement import MIN_FREEDOM, Direction, Judgement, judge
+from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_ledger
 from perfdiff.analysis.mix import columns
 from perfdiff.analysis.shift import Shift, describe
@@ -236,7 +236,7 @@ def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[End
             overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
         )
         ends.append(end)
-        if seen is not None and seen.freedom >= MIN_FREEDOM and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
+        if seen is not None and enough_runs(seen) and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
             slower.append(end)
     return ends, slower
 

@@ -20,7 +20,7 @@ RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the 
 # False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
 # not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
 EVIDENCE = 0.001
-MIN_FREEDOM = 6.0  # of Student's t: four runs a side at one point; below, no interval deserves trust
+MIN_RUNS = 8  # of both sides together, four a side; with fewer, no interval deserves trust
 
 
 class Direction(Enum):
@@ -44,7 +44,7 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
     worst, overall = comparison.worst, comparison.overall
     if worst is None or overall is None:
         return Judgement(Direction.NONE, "its inputs in head have no equals in base" if comparison.disjoint else "too few runs: add runs")
-    if worst.contrast.freedom < MIN_FREEDOM:
+    if not enough_runs(worst.contrast):
         return Judgement(Direction.NONE, f"only {worst.contrast.runs_base} and {worst.contrast.runs_head} runs: add runs")
     least = math.log1p(config.min_effect if suspect else max(config.min_effect, LAYOUT_SHIFT))
     low, high = worst.contrast.interval(config.confidence, tested(comparison))
@@ -61,6 +61,11 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
             return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
         return Judgement(Direction.NONE, "the runs disagree: add runs, or run on a quieter machine")
     return Judgement(Direction.NONE, _open(comparison, overall, config))
+
+
+def enough_runs(seen: Contrast) -> bool:
+    """Return whether a contrast rests on enough runs to conclude anything."""
+    return seen.runs_base + seen.runs_head >= MIN_RUNS
 
 
 def _agree(seen: Contrast) -> bool:

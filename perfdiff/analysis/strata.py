@@ -42,7 +42,7 @@ def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats],
     if len(both) > 1:
         found += [Stratum(point.label, base.point == point.id, head.point == point.id) for point in points if point.id in both]
     found += _by_size(base, head, sizes)
-    found += _by_switch(base, head)
+    found += _by_switch(base, head, _largest_point(points, base.point, sizes[0], both))
     return [stratum for stratum in found if stratum.base.any() and stratum.head.any()]
 
 
@@ -63,8 +63,18 @@ def _spread_within_points(points: Ints, sizes: Floats) -> float:
     return max((float(high / low) for low, high in spreads if low > 0), default=1.0)
 
 
-def _by_switch(base: SampleTable, head: SampleTable) -> Iterator[Stratum]:
-    """Yield a stratum per value of each feature that takes few values and varies within points."""
+def _largest_point(points: Sequence[Point], of: Ints, sizes: Floats, both: Ints) -> Point | None:
+    """Return the point with the largest inputs, where there are several."""
+    if len(both) < 2:
+        return None
+    return max((point for point in points if point.id in both), key=lambda point: float(sizes[of == point.id].mean()))
+
+
+def _by_switch(base: SampleTable, head: SampleTable, largest: Point | None) -> Iterator[Stratum]:
+    """Yield a stratum per value of each feature that takes few values and varies within points; another at the largest inputs alone.
+
+    There, a mode that grew by another class shows, whose effects at all points differ too much to be one.
+    """
     switches = 0
     for column, feature in enumerate(base.features):
         if switches == MAX_SWITCHES or feature not in head.features:
@@ -78,7 +88,11 @@ def _by_switch(base: SampleTable, head: SampleTable) -> Iterator[Stratum]:
             continue
         switches += 1
         for mode in modes:
-            yield Stratum(f"{feature.name} = {mode_name(feature, mode)}", values[0] == mode, values[1] == mode, narrows=True)
+            name = f"{feature.name} = {mode_name(feature, mode)}"
+            yield Stratum(name, values[0] == mode, values[1] == mode, narrows=True)
+            if largest is not None:
+                here = (base.point == largest.id, head.point == largest.id)
+                yield Stratum(name, (values[0] == mode) & here[0], (values[1] == mode) & here[1], narrows=True)
 
 
 def _follows_points(points: Ints, values: Floats) -> bool:

@@ -13,7 +13,7 @@ from perfdiff.analysis.attribution import Attribution, Blame, Guilt
 from perfdiff.analysis.comparison import MEAN, Comparison
 from perfdiff.analysis.diagnosis import calls_per_call, times
 from perfdiff.analysis.findings import Cause, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement
+from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.shift import dominant
@@ -81,11 +81,14 @@ def _direction(case: Case, metric: str) -> Direction:
 
 
 def _matters(case: Case) -> bool:
-    """Return whether a change of interest of this function could be material for a run at all."""
+    """Return whether what the comparison cannot exclude would be material for a run."""
     place = case.ledger.place[case.info.id]
     cost = np.array([max(part.base[place], part.head[place]) for part in case.attribution.parts])
-    # Doubling is what an unclear comparison may hide.
-    return bool(case.attribution.is_material(cost, 0.0, np.zeros_like(cost)))
+    own = case.study.comparisons.get("self_ns")
+    hidden = 1.0
+    if own is not None and own.overall is not None and enough_runs(own.overall):
+        hidden = math.expm1(min(max(own.floor, own.overall.interval(case.config.confidence)[1]), 50.0))
+    return case.attribution.is_material(cost * hidden, 0.0, np.zeros_like(cost))
 
 
 def _missing(case: Case) -> str:
