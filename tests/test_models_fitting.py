@@ -280,3 +280,10 @@ def test_predictions_need_no_feature() -> None:
 def test_a_term_that_does_not_vary_over_the_rows_is_constant() -> None:
     terms = (Term(15.0), Term(0.5, (("kind", "x"),)))
     assert dominant_class(terms, {"kind": np.full(4, 32769.0)}, 4) is CostClass.CONSTANT
+
+
+def test_what_grows_a_little_faster_than_a_square_is_quadratic_and_a_cube_is_cubic() -> None:
+    x = {"n": np.array([1000.0, 3000.0, 10000.0, 30000.0])}
+    swollen = (Term(0.0), Term(20000.0, (("n", "x"),)), Term(1e-4, (("n", "x3"),)))
+    assert dominant_class(swollen, x, 4) is CostClass.QUADRATIC
+    assert dominant_class((Term(5.0), Term(1e-4, (("n", "x3"),))), x, 4) is CostClass.CUBIC

@@ -17,6 +17,7 @@ from perfdiff.analysis.ledger import open_ledger
 from perfdiff.analysis.mix import columns
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study
+from perfdiff.analysis.trend import RUN, over_runs
 from perfdiff.analysis.verdict import (
     ALLOCATION,
     Case,
@@ -52,7 +53,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> 
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
     )
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config) for each in studies]
-    functions = _functions(cases, q_values, samples)
+    functions = _functions(cases, q_values, samples, experiment.points)
     ends, proven = _end_to_end(experiment, config)
     slower = [end for end in proven if not grown_workload(end, attribution)]
     verdict, sentence = whole(functions, slower)
@@ -89,7 +90,9 @@ def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: Comp
     }
 
 
-def _functions(cases: Sequence[Case], q_values: Mapping[tuple[int, str], float], samples: Samples) -> list[FunctionFinding]:
+def _functions(
+    cases: Sequence[Case], q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
+) -> list[FunctionFinding]:
     """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
     decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
     attribution = cases[0].attribution if cases else None
@@ -105,7 +108,7 @@ def _functions(cases: Sequence[Case], q_values: Mapping[tuple[int, str], float],
     metrics = {}
     spots = {}
     for case in cases:
-        metrics[case.info.id], spots[case.info.id] = _metrics(case, decisions[case.info.id], q_values, samples)
+        metrics[case.info.id], spots[case.info.id] = _metrics(case, decisions[case.info.id], q_values, samples, points)
     found = []
     for case in cases:
         function, decision = case.info.id, decisions[case.info.id]
@@ -149,7 +152,7 @@ def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
 
 
 def _metrics(
-    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples
+    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
 ) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function, with annotations of both sides where they were learnt or matter."""
     tables = both_tables(case.info.id, samples)
@@ -174,6 +177,9 @@ def _metrics(
         spot = _spot(comparison, finding, tables[0])
         if spot is not None:
             spots[metric] = spot
+    runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
+    if runs is not None:
+        found[RUN] = runs
     return found, spots
 
 

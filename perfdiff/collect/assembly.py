@@ -101,7 +101,11 @@ class Assembly:
         return SampleTable(
             function=probe.id,
             side=side,
-            metrics={name: np.concatenate([getattr(samples, name) for _, _, samples in parts]) for name in METRICS},
+            metrics={
+                name: np.concatenate([getattr(samples, name) for _, _, samples in parts])
+                for name, metric in METRICS.items()
+                if metric.per_call
+            },
             features=tuple(feature for feature, _ in columns),
             values=np.column_stack([values for _, values in columns]) if columns else np.empty((len(points), 0)),
             branches=tuple(Branch(plan.text, plan.line) for plan in branches),

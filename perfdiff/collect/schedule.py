@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.records.schema import Phase, Point, Side
 
-PLAIN_EVERY = 3  # every third block also runs the builds without probes: end-to-end times, and what the probes cost
+PLAIN_EVERY = 2  # every second block also runs the builds without probes: end-to-end times, and what the probes cost
 
 
 @dataclass(frozen=True, slots=True)

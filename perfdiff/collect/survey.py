@@ -16,7 +16,7 @@ from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
 
 PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
-COUNTED_NS = 4.0  # a call that is only counted
+COUNTED_NS = 10.0  # a call that is only counted (same script)
 BRANCH_NS = 1.0  # one outcome of one condition
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
 PERIODS = (4, 16, 64, 256)  # sampling of hot functions: one timed call in so many

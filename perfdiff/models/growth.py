@@ -28,6 +28,10 @@ SHAPES: tuple[Shape, ...] = (
 # beside a linear one raises the local exponent at the top of the range to 1.33; below that the cost still looks linear.
 DOMINANT_SHARE = 1 / 3
 
+# A line and a cube together also fit what grows like x^2.4, as a square does that outgrows the caches; the class is the nearer one.
+NEARER_TO_CUBE = 2.5
+EXPONENT_SPAN = 3.0  # the exponent is taken between the largest input and this fraction of it
+
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
 
 
@@ -81,4 +85,19 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
         return CostClass.CONSTANT
     shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
     ranked = sorted(zip(growing, shares, strict=True), key=lambda pair: order(pair[0].factors), reverse=True)
-    return growth_class(next((term for term, share in ranked if share >= DOMINANT_SHARE), ranked[0][0]).factors)
+    found = growth_class(next((term for term, share in ranked if share >= DOMINANT_SHARE), ranked[0][0]).factors)
+    if found is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
+        return CostClass.QUADRATIC
+    return found
+
+
+def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:
+    """Return the exponent of the terms' sum over the top of the range of their feature; infinity where they have several."""
+    features = {feature for term in terms for feature, _ in term.factors}
+    if len(features) != 1:
+        return np.inf
+    (feature,) = features
+    most = float(np.nanmax(values[feature]))
+    ends = {feature: np.array([most / EXPONENT_SPAN, most])}
+    low, high = np.sum([term.coefficient * product(term.factors, ends, 2) for term in terms], axis=0)
+    return float(np.log(high / low) / np.log(EXPONENT_SPAN)) if 0 < low < high else np.inf

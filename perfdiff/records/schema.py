@@ -61,12 +61,13 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One measured cost of a call. `noisy` metrics (times) differ from run to run; the others are counts."""
+    """One measured cost of a call, or of all calls of a run. `noisy` metrics (times) differ from run to run; the others are counts."""
 
     name: str
     unit: str  # "ns", "bytes" or "count"
     noisy: bool
     says: str
+    per_call: bool = True
 
 
 METRICS: Mapping[str, Metric] = {
@@ -82,6 +83,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("lock_hold_ns", "ns", True, "time holding locks"),
         Metric("page_faults", "count", True, "page faults"),
         Metric("switches", "count", True, "context switches"),
+        Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
     )
 }
 

@@ -83,9 +83,10 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         yield Fact("ratio", f"{wording.certainty(metric.ratio, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None:
             yield Fact("overall", f"{wording.interval(metric.overall)} over all calls")
-    growth = wording.classes(metric)
-    if growth != wording.ABSENT:
-        yield Fact("growth", f"{growth}{_measured_range(metric)}")
+    for label, grown in (("growth", metric), ("of a run", finding.metrics.get("run_ns"))):
+        growth = wording.classes(grown) if grown is not None else wording.ABSENT
+        if grown is not None and growth != wording.ABSENT:
+            yield Fact(label, f"{growth}{_measured_range(grown)}")
     if metric.crosses is not None and metric.feature:
         yield Fact("doubled", f"from {metric.feature} = {units.count(metric.crosses)} on, head costs twice what base costs")
 
