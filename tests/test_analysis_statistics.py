@@ -156,10 +156,12 @@ def test_too_few_runs_are_inconclusive_with_the_remedy() -> None:
     assert all("add runs" in each.reason for each in open_ends)
 
 
-def test_noise_above_the_smallest_effect_is_inconclusive() -> None:
-    found = compared(program(), runs=5, noise=WILD["30 % between functions and runs"], seed=3)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert "base against base differs by up to" in found.sentence
+def test_noise_above_the_smallest_effect_is_inconclusive_with_the_remedy() -> None:
+    noise = Noise(call=0.1, run=0.1, function=0.25)
+    results = [compared(program(), runs=5, noise=noise, seed=seed) for seed in range(8)]
+    open_ends = [found for found in results if found.verdict is Verdict.INCONCLUSIVE]
+    assert len(open_ends) >= 5  # the rest exclude a slow-down by luck: their interval lies below
+    assert all("base against base differs by up to" in found.sentence and "add runs" in found.sentence for found in open_ends)
 
 
 def test_slower_plain_runs_without_a_slower_function_are_a_regression_not_attributed() -> None:
