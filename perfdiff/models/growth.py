@@ -30,7 +30,6 @@ DOMINANT_SHARE = 1 / 3
 
 # A line and a cube together also fit what grows like x^2.4, as a square does that outgrows the caches; the class is the nearer one.
 NEARER_TO_CUBE = 2.5
-EXPONENT_SPAN = 3.0  # the exponent is taken between the largest input and this fraction of it
 
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
 
@@ -92,12 +91,12 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
 
 
 def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:
-    """Return the exponent of the terms' sum over the top of the range of their feature; infinity where they have several."""
+    """Return b of the power law a·x^b through the terms' sum at both ends of their feature's range (trend-prof §2.3); else infinity."""
     features = {feature for term in terms for feature, _ in term.factors}
     if len(features) != 1:
         return np.inf
     (feature,) = features
-    most = float(np.nanmax(values[feature]))
-    ends = {feature: np.array([most / EXPONENT_SPAN, most])}
-    low, high = np.sum([term.coefficient * product(term.factors, ends, 2) for term in terms], axis=0)
-    return float(np.log(high / low) / np.log(EXPONENT_SPAN)) if 0 < low < high else np.inf
+    known = values[feature][values[feature] > 0]
+    ends = np.array([known.min(), known.max()])
+    low, high = np.sum([term.coefficient * product(term.factors, {feature: ends}, 2) for term in terms], axis=0)
+    return float(np.log(high / low) / np.log(ends[1] / ends[0])) if 0 < low < high else np.inf
