@@ -8,9 +8,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-from programs import git
-
 from perfdiff.config import BuildConfig, WorkloadConfig
+from programs import git
 
 RELEASES = {"base": "2022.10.27", "head": "0.8.0"}
 MAKEFILE = """\

@@ -55,13 +55,17 @@ class Made:
 
 @dataclass(frozen=True)
 class Noise:
-    """Multiplicative noise: of calls, of whole runs (all functions together), of each function in a run, outliers, drift over blocks."""
+    """Multiplicative noise: of calls, of whole runs (all functions together), of each function in a run, outliers, drift over blocks.
+
+    `step_ns` is that of the clock whose readings times are differences of.
+    """
 
     call: float = 0.05
     run: float = 0.02
     function: float = 0.02
     outliers: float = 0.0
     drift: float = 0.0
+    step_ns: float = 0.0
 
 
 def same(value: float | Callable[[Columns], np.ndarray]) -> Callable[[Side, Columns], np.ndarray | float]:
@@ -131,7 +135,9 @@ class World:
     def _noisy(self, cost: np.ndarray, common: float) -> np.ndarray:
         noise = np.exp(self.rng.normal(0, self.noise.call, len(cost))) * np.exp(self.rng.normal(0, self.noise.function)) * common
         struck = self.rng.random(len(cost)) < self.noise.outliers
-        return cost * noise * np.where(struck, self.rng.uniform(2, 10, len(cost)), 1.0)
+        noisy = cost * noise * np.where(struck, self.rng.uniform(2, 10, len(cost)), 1.0)
+        step = self.noise.step_ns
+        return np.floor(noisy / step + self.rng.random(len(cost))) * step if step else noisy
 
     def _walls(self, side: Side, n: float, totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         """Return inclusive times; a caller has its callees' time by its share of their calls."""

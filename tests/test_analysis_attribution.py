@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import BASE, HEAD, Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import Change, Origin
-from tests.experiments import BASE, HEAD, Made, World, same
 
 CONFIG = CompareConfig()
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase
-from tests.experiments import BASE, HEAD, Made, Noise, World, same
 
 BLOCKS = np.arange(100)
 FIVE_PERCENT = Noise(call=0.05, run=0.04, function=0.03)
@@ -198,3 +198,15 @@ def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> N
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.end_to_end[0].ratio.low > 1.5
     assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(("head_ns", "verdict"), [(15.5, Verdict.UNCHANGED), (30.0, Verdict.REGRESSION)])
+def test_calls_near_the_clocks_step_are_compared_by_their_mean(head_ns: float, verdict: Verdict) -> None:
+    def tiny(side: str, inputs: object) -> float:
+        return 15.0 if side == BASE else head_ns
+
+    clock = replace(FIVE_PERCENT, step_ns=10.0, run=0.01, function=0.01)
+    made = Made("tiny", tiny, Change.CHANGED, calls=lambda side, n: {"": 100_000})
+    world = World((made,), runs=10, noise=clock, kept=1000)
+    (found,) = analyse(world.experiment(), world.samples, CompareConfig()).functions
+    assert found.verdict is verdict, (found.reason, found.metrics["self_ns"].ratio)

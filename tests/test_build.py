@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from programs import git
 
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
@@ -23,6 +22,7 @@ from perfdiff.errors import BuildError, StoreError
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
+from programs import git
 
 pytestmark = pytest.mark.integration
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import function, program
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import BranchPlan
-from tests.c_programs import function, program
-from tests.probed_trees import probed
+from probed_trees import probed
 
 
 def branches(

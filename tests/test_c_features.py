@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import function
+from c_programs import program as indexed
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.features import MAX_FEATURES
 from perfdiff.languages.c.ranges import ranges, words
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
-from tests.c_programs import function
-from tests.c_programs import program as indexed
-from tests.probed_trees import probed
+from probed_trees import probed
 
 STRUCTURES = """
 struct name { char *text; int length; };

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import callees, command, function, program, uses
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.index import index
 from perfdiff.languages.protocol import Program
-from tests.c_programs import callees, command, function, program, uses
 
 
 def cut(tree: Path, name: str, text: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import program
 from perfdiff.languages.c.matching import match
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.schema import Change
-from tests.c_programs import program
 
 Compare = Callable[..., dict[str, Counterpart]]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import function, program
 from perfdiff.build.wrapper import guilty_probes
 from perfdiff.errors import StoreError
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import FunctionDefinition, Probe
-from tests.c_programs import function, program
-from tests.probed_trees import compiled, probed, ran
+from probed_trees import compiled, probed, ran
 
 PROGRAMS = Path(__file__).parent / "probed"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from findings import findings
 
+from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.cli import comparison, options, waiting

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sampled import noisy, strangers, table
 
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Origin
+from sampled import noisy, strangers, table
 
 TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
     CostClass.CONSTANT: lambda x: np.full(len(x), 1000.0),

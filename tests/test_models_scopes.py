@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sampled import noisy, strangers, table
 
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.fitting import fit
 from perfdiff.records.schema import Floats
+from sampled import noisy, strangers, table
 
 N = 1000
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from perfdiff.records.schema import Change
-from programs import Case, cases, repository
 
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding
 from perfdiff.progress import Silent
+from perfdiff.records.schema import Change
+from programs import Case, cases, repository
 
 pytestmark = pytest.mark.integration
 

@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import cmark
 import pytest
 
+import cmark
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig, Config, WorkloadConfig

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import findings as made
 import pytest
 
+import findings as made
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.report import html
 from perfdiff.report.document import build

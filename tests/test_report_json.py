@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import findings as made
 import numpy as np
 import pytest
 
+import findings as made
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.report import json_report
 from perfdiff.report.document import build

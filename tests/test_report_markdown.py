@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import findings as made
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import findings as made
 from perfdiff.analysis.findings import Verdict
 from perfdiff.records.schema import Skipped
 from perfdiff.report import markdown

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-import findings as made
 import numpy as np
 import pytest
 
+import findings as made
 from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import findings as made
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import findings as made
 from perfdiff.analysis.findings import Verdict
 from perfdiff.records.schema import Source
 from perfdiff.report.printable import printable, printable_lines, printable_values, shortened

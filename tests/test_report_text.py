@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import findings as made
 import numpy as np
 import pytest
 
+import findings as made
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import terminal, wording

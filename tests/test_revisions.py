@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from programs import git
 
 from perfdiff.errors import RevisionError
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
 from perfdiff.revisions.trees import lay_out
+from programs import git
 
 ALLOW_FILE = ("-c", "protocol.file.allow=always")
 

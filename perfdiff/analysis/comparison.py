@@ -31,6 +31,10 @@ from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, Sampl
 # Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
 # to a few ns) and within what a shift of the code by some bytes makes.
 RESOLUTION_NS = 2.0
+# Time stamps of some processors advance in steps of 10 ns (seen on a virtual EPYC). Below twenty of them the median of equal calls is a
+# multiple of the step, and may jump by one between two builds of the same code; the mean does not, as calls begin anywhere in a step.
+FINE_NS = 200.0
+TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
 # A difference counts where it is at least this share of what a whole run costs at some workload point.
 MATERIAL = 0.01
 MEAN = "mean of all calls"
@@ -96,11 +100,8 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
     unseen = unseen_inputs(question)
     strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points)
-    found = (
-        _at_equal_inputs(question, Calls(ratios, expected), strata, ledger)
-        if moved
-        else _within_points(question, Calls(ratios, expected), strata, ledger)
-    )
+    calls = Calls(ratios, expected, _is_fine(question))
+    found = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
     worst = _worst(found, config)
     return Comparison(
         function=question.base.function,
@@ -120,16 +121,17 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Per call of both sides: log(cost / expected cost), and base's expected cost."""
+    """Per call of both sides: log(cost / expected cost), and base's expected cost. `fine` calls are near the clock's own step."""
 
     ratios: Sides
     expected: Sides
+    fine: bool
 
 
 def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[StratumContrast]:
     """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
     labels = (question.base.point, question.head.point)
-    found = [_contrast(stratum, question, _pairs(stratum, question, calls.ratios, labels, ledger), ledger) for stratum in strata]
+    found = [_contrast(stratum, question, _pairs(stratum, question, calls, labels, ledger), ledger) for stratum in strata]
     shown = [each for each in found if each is not None]
     return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
 
@@ -143,7 +145,7 @@ def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum]
     misfit = _misfit(octaves[0], calls.ratios[0])
     found = []
     for stratum in strata:
-        pairs = _pairs(stratum, question, calls.ratios, octaves, ledger)
+        pairs = _pairs(stratum, question, calls, octaves, ledger)
         seen = _contrast(stratum, question, pairs, ledger)
         if seen is not None:
             found.append(replace(seen, contrast=replace(seen.contrast, error=math.hypot(seen.contrast.error, misfit))))
@@ -230,21 +232,35 @@ def _misfit(octaves: Ints, ratios: Floats) -> float:
     return math.sqrt(float(np.mean(np.square(middles)))) if middles else 0.0
 
 
-def _pairs(stratum: Stratum, question: Question, ratios: Sides, labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
+def _is_fine(question: Question) -> bool:
+    """Return whether a typical call, on either side, lasts so few steps of the clock that a median would only name a step."""
+    if METRICS[question.metric].unit != "ns":
+        return False
+    return min(float(np.nanmedian(table.metrics[question.metric])) for table in (question.base, question.head)) < FINE_NS
+
+
+def _pairs(stratum: Stratum, question: Question, calls: Calls, labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
     """Return the stratum's runs as pairs, one per label (workload point, or octave of cost)."""
-    base = _run_medians(question.base.run[stratum.base], labels[0][stratum.base], ratios[0][stratum.base])
-    head = _run_medians(question.head.run[stratum.head], labels[1][stratum.head], ratios[1][stratum.head])
+    base = _run_levels(question.base.run[stratum.base], labels[0][stratum.base], calls.ratios[0][stratum.base], fine=calls.fine)
+    head = _run_levels(question.head.run[stratum.head], labels[1][stratum.head], calls.ratios[1][stratum.head], fine=calls.fine)
     return _paired_groups(base, head, ledger)
 
 
-def _run_medians(runs: Ints, labels: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
-    """Return (run, label, median of `values`) per combination that occurs; absent values are left out."""
+def _run_levels(runs: Ints, labels: Ints, values: Floats, *, fine: bool) -> tuple[Ints, Ints, Floats]:
+    """Return (run, label, level of `values`) per combination that occurs; absent values are left out.
+
+    The level is the median; of `fine` calls it is the logarithm of the mean ratio without the largest `TRIMMED` share.
+    """
     present = np.isfinite(values)
     runs, labels, values = runs[present], labels[present], values[present]
     order = np.lexsort((values, labels, runs))
     runs, labels, values = runs[order], labels[order], values[order]
     first = np.flatnonzero(np.r_[True, (np.diff(runs) != 0) | (np.diff(labels) != 0)]) if len(runs) else np.empty(0, np.int64)
     counts = np.diff(np.r_[first, len(runs)])
+    if fine:
+        kept = counts - np.floor(counts * TRIMMED).astype(np.int64)
+        sums = np.r_[0.0, np.cumsum(np.exp(values))]
+        return runs[first], labels[first], np.log((sums[first + kept] - sums[first]) / kept)
     medians = 0.5 * (values[first + (counts - 1) // 2] + values[first + counts // 2])
     return runs[first], labels[first], medians
 
