@@ -266,7 +266,7 @@ def test_uses_reach_nested_macros_globals_and_enumerations(tmp_path: Path) -> No
     }
     """
     indexed = program(tmp_path, {"a.c": text})
-    assert uses(indexed, "f") == {"macro MASK", "macro HASH", "enum mode", "global table", "global shared"}
+    assert uses(indexed, "f") == {"macro MASK", "macro HASH", "enumerator FAST", "global table", "global shared"}
     assert uses(indexed, "g") == {"macro UNUSED"}
 
 
@@ -447,6 +447,20 @@ def test_only_flags_that_matter_to_code_are_fingerprinted(tmp_path: Path) -> Non
         command(tmp_path / "a.c", ["-O2", "-Wextra", "-g3", f'-DDIR="{tmp_path}"', "-fPIC", "-DPIC", "-std=c99"]), tmp_path
     )
     assert one == ('-DDIR="."', "-O2", "-std=c99")
+
+
+def test_enumerators_are_named_as_code_names_them(tmp_path: Path) -> None:
+    text = """
+    namespace n {
+    enum class speed : char { SLOW = 1 };
+    enum { LIMIT = 7 };
+    struct s { enum { WIDTH = 3 }; };
+    int f() { return int(speed::SLOW) + LIMIT + s::WIDTH; }
+    }
+    """
+    declarations = program(tmp_path, {"a.cc": text}).declarations.values()
+    values = {one.says: one.summary for one in declarations if one.says.startswith("enumerator ")}
+    assert values == {"enumerator n::speed::SLOW": "1", "enumerator n::LIMIT": "7", "enumerator n::s::WIDTH": "3"}
 
 
 def test_parallel_and_sequential_indexing_agree(tmp_path: Path) -> None:

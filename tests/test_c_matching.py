@@ -236,6 +236,25 @@ def test_globals_and_enumerators_affect_their_readers(compare: Compare) -> None:
     assert found["f"].reasons == ("reads global batch, whose definition changed from 64 to 1 (a.c:2)",)
 
 
+def test_a_new_enumerator_affects_only_those_whose_value_it_moves(compare: Compare) -> None:
+    text = """
+    enum flags {{ OPEN = 1, {} BLANK, CHECKED = 9 }};
+    enum flags set(enum flags all) {{ return all | OPEN; }}
+    int test(enum flags all) {{ return (all & CHECKED) != 0; }}
+    int blank(enum flags all) {{ return all == BLANK; }}
+    """
+    found = compare({"a.c": text.format("")}, {"a.c": text.format("CLOSED,")})
+    assert changes(found) == {"set": Change.UNCHANGED, "test": Change.UNCHANGED, "blank": Change.AFFECTED}
+    assert found["blank"].reasons == ("uses enumerator BLANK, whose definition changed from 2 to 3 (a.c:2)",)
+
+
+def test_the_type_behind_an_enumeration_affects_those_that_have_values_of_it(compare: Compare) -> None:
+    text = "enum mode : {} {{ SLOW }};\nint f(mode m) {{ return int(m); }}\nint g(mode *m) {{ return m != nullptr; }}\n"
+    found = compare({"a.cc": text.format("char")}, {"a.cc": text.format("long")})
+    assert changes(found) == {"f": Change.AFFECTED, "g": Change.UNCHANGED}
+    assert found["f"].reasons == ("uses enum mode, whose definition changed from char to long (a.cc:1)",)
+
+
 def test_flags_affect_all_functions_of_their_unit(compare: Compare) -> None:
     text = {"a.c": "int f(int a) { return a; }\n"}
     found = compare(text, text, ["-O2", "-DX=1"], ["-O0", "-DX=1"])

@@ -12,7 +12,7 @@ from clang.cindex import CursorKind
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
 from perfdiff.languages.c.cursors import RECORD, Cursor, Place, Places, bound, children, is_null, native
-from perfdiff.languages.c.references import ALIASES, References, qualified_name, stable_spelling
+from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
 from perfdiff.languages.protocol import Declaration
 
 _ENUM = CursorKind.ENUM_DECL.value
@@ -44,15 +44,19 @@ class Types:
         self._unit, self._places, self._references = unit, places, references
 
     def describe(self, key: str, cursor: Cursor) -> Dependency:
-        """Return size, alignment and fields of a record, or the enumerators of an enum, as a declaration."""
+        """Return as a declaration: size, alignment and fields of a record, the type behind an enum or alias, an enumerator's value."""
         place = self._places.of(cursor) or Place("", 0, 0)
         uses: set[str] = set()
         if cursor._kind_id in ALIASES:
             summary = stable_spelling(bound(cursor, self._unit).underlying_typedef_type.get_canonical().spelling)
             shape = [summary]
         elif cursor._kind_id == _ENUM:
-            constants = [f"{bound(one, self._unit).spelling}={one.enum_value}" for one in children(cursor)]
-            shape, summary = constants, f"{len(constants)} enumerators"
+            # Not its enumerators: code depends on those that it names, and one more changes nothing for the others.
+            summary = _underlying_type(cursor)
+            shape = [summary]
+        elif cursor._kind_id == ENUMERATOR:
+            summary = str(bound(cursor, self._unit).enum_value)
+            shape = [summary, _underlying_type(bound(native.clang_getCursorSemanticParent(cursor), self._unit))]
         else:
             shape, size = self._layout(cursor, uses)
             summary = f"{size} bytes" if size >= 0 else "a template"
@@ -85,6 +89,10 @@ class Types:
         if any(child._kind_id not in _REFERENCES for child in children(member)):
             shape.extend(lexer.tokens(_text_from_name(member, self._places)))  # default initialiser
         return shape
+
+
+def _underlying_type(enum: Cursor) -> str:
+    return stable_spelling(enum.enum_type.get_canonical().spelling)
 
 
 def _text_from_name(cursor: Cursor, places: Places) -> bytes:

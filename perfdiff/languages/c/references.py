@@ -18,7 +18,7 @@ _VARIABLE = CursorKind.VAR_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
 _ENUM = CursorKind.ENUM_DECL.value
 ALIAS_KEY = "type:alias:"
-_ENUM_CONSTANT = CursorKind.ENUM_CONSTANT_DECL.value
+ENUMERATOR = CursorKind.ENUM_CONSTANT_DECL.value
 ALIASES = frozenset(kind.value for kind in (CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL))
 _OVERLOADS = CursorKind.OVERLOADED_DECL_REF.value
 _NAMESPACE = CursorKind.NAMESPACE.value
@@ -32,6 +32,7 @@ _KEYWORD = {
     CursorKind.UNION_DECL.value: "union",
     CursorKind.CLASS_DECL.value: "class",
     CursorKind.ENUM_DECL.value: "enum",
+    CursorKind.ENUM_CONSTANT_DECL.value: "enumerator",
 }
 
 
@@ -66,15 +67,19 @@ def qualified_name(cursor: Cursor, unit: Any) -> str:
     parts = [bound(cursor, unit).spelling]
     parent = native.clang_getCursorSemanticParent(cursor)
     while parent._kind_id in _SCOPES:
-        if parent._kind_id == _ENUM:
-            break
         name = bound(parent, unit).spelling
         if parent._kind_id == _NAMESPACE and not name:
             name = "(anonymous namespace)"
-        if not _UNNAMED.search(name) or parent._kind_id == _NAMESPACE:
+        if _is_part_of_names(parent, name):
             parts.append(name)
         parent = native.clang_getCursorSemanticParent(parent)
     return "::".join(reversed(parts))
+
+
+def _is_part_of_names(scope: Cursor, name: str) -> bool:
+    if scope._kind_id == _ENUM:
+        return bool(scope.is_scoped_enum())
+    return scope._kind_id == _NAMESPACE or not _UNNAMED.search(name)
 
 
 class References:
@@ -119,8 +124,8 @@ class References:
             target = self._field(declaration)
         elif kind == _VARIABLE:
             target = self._variable(declaration)
-        elif kind == _ENUM_CONSTANT:
-            target = Target(Kind.TYPE, self._type_keys(native.clang_getCursorSemanticParent(declaration)))
+        elif kind == ENUMERATOR:
+            target = Target(Kind.TYPE, self._enumerator_keys(declaration))
         elif kind in RECORD or kind == _ENUM:
             target = Target(Kind.TYPE, self._type_keys(declaration))
         elif kind in ALIASES:
@@ -176,8 +181,15 @@ class References:
         self.types.setdefault(key, definition)
         return (key,)
 
+    def _enumerator_keys(self, enumerator: Cursor) -> tuple[str, ...]:
+        keys = self._type_keys(native.clang_getCursorSemanticParent(enumerator))
+        named = tuple(f"{key}:{bound(enumerator, self._unit).spelling}" for key in keys)
+        for key in named:
+            self.types.setdefault(key, enumerator)
+        return named
+
     def says(self, record: Cursor) -> str:
-        """Return what a type is called in words: `struct list`, `class db::Table`."""
+        """Return what a type or enumerator is called in words: `struct list`, `class db::Table`."""
         kind = native.clang_getTemplateCursorKind(record) if record._kind_id in _TEMPLATE_KINDS else record._kind_id
         keyword = "type" if kind in ALIASES else _KEYWORD.get(kind, "class")
         return f"{keyword} {stable_spelling(qualified_name(record, self._unit))}"
