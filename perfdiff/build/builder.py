@@ -17,7 +17,7 @@ from perfdiff.build.failures import TAIL_LINES, read_failure
 from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.config import BuildConfig
-from perfdiff.errors import BuildError
+from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions.trees import lay_out, settle
@@ -49,17 +49,25 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     environment = build_environment(request.environment)
     key = build_key(request, compiler_identity(environment))
     entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
-    outcome = json.loads((entry / _OUTCOME).read_text())
     tree = (entry / _SOURCE).resolve()
-    log = read_compile_log(entry / _BUILD / "calls", tree)
+    try:
+        outcome = json.loads((entry / _OUTCOME).read_text())
+        log = read_compile_log(entry / _BUILD / "calls", tree)
+        notes = tuple(Note(**note) for note in outcome["notes"])
+        duration_s = float(outcome["duration_s"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"the build kept in {entry} is damaged: {error}; clear the cache with `perfdiff cache prune --days 0` and compare again",
+            slug="damaged-build",
+        ) from error
     return Built(
         variant=request.variant,
         tree=tree,
         folder=tree / request.pin.repository.folder,
         commands=log.commands,
         dropped=log.dropped,
-        notes=tuple(Note(**note) for note in outcome["notes"]),
-        duration_s=outcome["duration_s"],
+        notes=notes,
+        duration_s=duration_s,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import marshal
 import os
-import py_compile
 import re
 import shlex
 import shutil
@@ -46,7 +47,7 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
     stand_ins.mkdir(parents=True)
     (folder / "calls").mkdir()
     compiled = folder / "wrapper.pyc"
-    py_compile.compile(wrapper.__file__, cfile=str(compiled), doraise=True)
+    compiled.write_bytes(_compiled_wrapper())
     for name in compilers_on_path(environment):
         words = [sys.executable, "-I", "-S", compiled, name, folder, tree.resolve()]
         words += [probes.header, probes.runtime] if probes else ["", ""]
@@ -56,6 +57,13 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in _CHOICES if environment.get(name)}
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
+
+
+def _compiled_wrapper() -> bytes:
+    """Return the wrapper as a `.pyc` file (PEP 552) that is never checked against its source; `py_compile` writes a part to a full disk."""
+    code = compile(Path(wrapper.__file__).read_bytes(), wrapper.__file__, "exec", dont_inherit=True)
+    unchecked_digest = (0b01).to_bytes(4, "little") + bytes(8)
+    return importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code)
 
 
 def compilers_on_path(environment: Mapping[str, str]) -> tuple[str, ...]:

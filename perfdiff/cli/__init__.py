@@ -43,11 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _leave(number: int, _frame: object) -> None:
     """Leave as from any other exit, so that folders and child processes are cleared away; no further signal disturbs that."""
     for each in _CODES:
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, _stay)
     code = _CODES[signal.Signals(number)]
     with contextlib.suppress(OSError):
         os.write(_STDERR, f"perfdiff: {code.name.lower()}\n".encode())  # not by the stream, which may be in use just now
     sys.exit(code)
+
+
+def _stay(_number: int, _frame: object) -> None:
+    """Do nothing. Python complains of a signal that comes while it is being set to be ignored."""
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

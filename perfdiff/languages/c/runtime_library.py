@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -118,6 +119,8 @@ def _run(command: Sequence[str]) -> bytes:
         raise BuildError(f"'{command[0]}' cannot be run: {error.strerror}", slug="compiler-not-found") from error
     except subprocess.TimeoutExpired as error:
         raise BuildError(f"'{command[0]}' did not end within {_TIMEOUT_S:.0f} s", slug="runtime-build-failed") from error
+    if b"No space left on device" in ended.stderr:
+        raise OSError(errno.ENOSPC, "No space left on device")
     if ended.returncode != 0:
         raise BuildError(
             f"'{command[0]}' exited {ended.returncode} while compiling perfdiff's runtime library",
