@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, tested
+from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, tested, typical
 from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
@@ -222,7 +222,7 @@ def _spot(comparison: Comparison, finding: MetricFinding, base: SampleTable) -> 
     cost = base.metrics[comparison.metric][rows]
     column = columns(base).get(finding.feature) if finding.feature else None
     x = float(np.nanmedian(column[rows])) if column is not None and np.isfinite(column[rows]).any() else None
-    return Spot(float(np.nanmedian(cost)), name, finding.feature, x) if np.isfinite(cost).any() else None
+    return Spot(typical(cost, comparison.metric), name, finding.feature, x) if np.isfinite(cost).any() else None
 
 
 def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[EndToEnd], list[EndToEnd]]:

@@ -334,6 +334,15 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumCo
     return best if beyond(best) > 0 else found[0]
 
 
+def typical(cost: Floats, metric: str) -> float:
+    """Return the cost of a typical call: the median, or the trimmed mean of times near the clock's step."""
+    known = np.sort(cost[np.isfinite(cost)])
+    middle = float(np.median(known))
+    if METRICS[metric].unit != "ns" or middle >= FINE_NS:
+        return middle
+    return float(known[: len(known) - int(len(known) * TRIMMED)].mean())
+
+
 def resolved(comparison: Comparison, base: SampleTable) -> bool:
     """Return whether the difference of a typical call's time is large enough for the clock."""
     if METRICS[comparison.metric].unit != "ns" or comparison.worst is None:

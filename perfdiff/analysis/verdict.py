@@ -110,6 +110,8 @@ def _why_unchanged(case: Case) -> str:
         return "it was removed" if case.info.change is Change.REMOVED else "it was not called on both sides"
     if _direction(case, "self_ns") is Direction.UP:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
+    if _direction(case, "wall_ns") is Direction.UP:
+        return "its own cost did not grow; what it calls became slower"
     return f"its cost at equal inputs differs by less than {units.significant(100 * case.config.min_effect)} %, or no more than by chance"
 
 
