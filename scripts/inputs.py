@@ -7,7 +7,6 @@ from pathlib import Path
 
 import cmark
 import programs
-
 from perfdiff import configuration, pipeline
 from perfdiff.config import Config
 
