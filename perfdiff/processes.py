@@ -27,7 +27,7 @@ def running(
     """
     with _adopting_orphans():
         mine = _children()
-        with _signals_held():
+        with signals_held():
             process = subprocess.Popen(
                 ["/bin/sh", "-c", command],
                 cwd=folder,
@@ -81,8 +81,11 @@ def _adopting_orphans() -> Iterator[None]:
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Put off what a signal's handler would raise until the block is left: a process that is being started is not known yet."""
+def signals_held() -> Iterator[None]:
+    """Put off what a signal's handler would raise until the block is left.
+
+    For moments in which an exception gets lost, or loses something: while a process is started and not known yet, or in callbacks of C.
+    """
     if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread alone
         yield
         return

@@ -139,7 +139,7 @@ def make_place(tmp_path: Path, runtime: Path) -> Iterator[Callable[..., Place]]:
     made: list[tuple[Place, object]] = []
 
     def make(base: str, head: str, files: Mapping[str, str] | None = None) -> Place:
-        place = make_place(base, head, files)
+        place = Place(repository(tmp_path / "project", base, head, files), tmp_path / "cache")
         place.cache.mkdir()
         (place.cache / "runtime").symlink_to(runtime)
         made.append((place, fingerprint(place.repository)))
@@ -200,9 +200,9 @@ def test_shallow_clone_says_how_to_deepen_it(place: Place, perfdiff: Run, tmp_pa
     perfdiff(clone, "base", "HEAD", *QUICK, *WORKLOAD).refuses(2, "shallow-clone", "git fetch --unshallow")
 
 
-def test_dirty_submodule_is_a_note_in_the_report(make_place: Make, tmp_path: Path, perfdiff: Run) -> None:
+def test_dirty_submodule_is_a_note_in_the_report(tmp_path: Path, perfdiff: Run) -> None:
     repository(tmp_path / "library", "int one;\n", "int two;\n")
-    made = make_place(program(), program("n += 1;"))
+    made = Place(repository(tmp_path / "project", program(), program("n += 1;")), tmp_path / "cache")
     git(made.repository, *ALLOW_FILE, "submodule", "--quiet", "add", str(tmp_path / "library"), "lib")
     git(made.repository, "commit", "-q", "-m", "with a submodule")
     (made.repository / "lib" / "main.c").write_text("int edited;\n")

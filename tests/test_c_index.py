@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from c_programs import callees, command, function, program, uses
-from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c import cursors, front, lexer
 from perfdiff.languages.c.index import index
 from perfdiff.languages.protocol import Program
 
@@ -514,3 +516,25 @@ def test_a_damaged_entry_and_an_unwritable_cache_are_survived(tmp_path: Path) ->
     assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "units") == plain
     (tmp_path / "file").write_text("")
     assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "file") == plain
+
+
+class SignalError(Exception):
+    """What a signal raises."""
+
+
+def test_signal_within_a_callback_of_libclang_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor = cursors._VISITOR
+
+    def signalled(visit: Callable[..., int]) -> object:
+        return visitor(lambda *given: [signal.raise_signal(signal.SIGTERM), visit(*given)][1])
+
+    def interrupt(*_: object) -> None:
+        raise SignalError
+
+    monkeypatch.setattr(cursors, "_VISITOR", signalled)
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with pytest.raises(SignalError):
+            program(tmp_path, {"a.c": "int a(int n) { return n; }\n"})
+    finally:
+        signal.signal(signal.SIGTERM, before)

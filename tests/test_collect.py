@@ -109,8 +109,9 @@ def test_a_hanging_workload_is_ended_with_all_its_children(command: Callable[...
     assert time.monotonic() - started < 20
 
 
-def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command], tmp_path: Path) -> None:
-    ProcessExecutor().execute(command("sleep 60 & echo $! > pid"))
+@pytest.mark.parametrize("left", ["sleep 60 & echo $! > pid", "setsid sh -c 'echo $$ > pid; exec sleep 60' & until [ -s pid ]; do :; done"])
+def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command], tmp_path: Path, left: str) -> None:
+    ProcessExecutor().execute(command(left))
     pid = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and Path(f"/proc/{pid}").exists():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from types import TracebackType
@@ -19,6 +21,7 @@ COMMANDS = ("init", "doctor", "explain", "cache")
 COMPARISON = "comparison"
 
 _STDERR = 2
+_CLEARING_S = 5.0  # clearing away takes less, but for huge trees; whoever asks again later than this is not kept
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
 
 
@@ -26,9 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
+    leave = _Leave()
     for number in _CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _leave)
+            signal.signal(number, leave)
     # What follows the first `--` belongs to the workload's program, options and all.
     end = given.index("--") if "--" in given else len(given)
     own, command = given[:end], given[end + 1 :]
@@ -40,18 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     get_command(app)(args=own, prog_name=program, obj=command)
 
 
-def _leave(number: int, _frame: object) -> None:
-    """Leave as from any other exit, so that folders and child processes are cleared away; no further signal disturbs that."""
-    for each in _CODES:
-        signal.signal(each, _stay)
-    code = _CODES[signal.Signals(number)]
-    with contextlib.suppress(OSError):
-        os.write(_STDERR, f"perfdiff: {code.name.lower()}\n".encode())  # not by the stream, which may be in use just now
-    sys.exit(code)
+class _Leave:
+    """Leaves as from any other exit, so that folders and child processes are cleared away; impatient signals do not disturb that."""
 
+    def __init__(self) -> None:
+        self._since = -math.inf
 
-def _stay(_number: int, _frame: object) -> None:
-    """Do nothing. Python complains of a signal that comes while it is being set to be ignored."""
+    def __call__(self, number: int, _frame: object) -> None:
+        """Exit with the signal's code."""
+        if time.monotonic() - self._since < _CLEARING_S:
+            return
+        self._since = time.monotonic()
+        code = _CODES[signal.Signals(number)]
+        with contextlib.suppress(OSError):
+            os.write(_STDERR, f"perfdiff: {code.name.lower()}\n".encode())  # not by the stream, which may be in use just now
+        sys.exit(code)
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -50,6 +50,7 @@ Exit codes:
   3    could not measure: a build or a workload failed
   4    inconclusive, under --strict
   130  interrupted
+  143  terminated
 """
 
 

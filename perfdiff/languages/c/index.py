@@ -20,6 +20,7 @@ from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.protocol import CompileCommand, Declaration, FunctionDefinition, Program
+from perfdiff.processes import signals_held
 from perfdiff.records.schema import Skipped
 
 _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
@@ -133,7 +134,8 @@ def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int) -> list[Un
     facts = []
     for unit in units:
         try:
-            facts.append(index_unit(unit, tree, depth=depth, memory=memory))
+            with signals_held():  # libclang calls back, and no exception comes through it
+                facts.append(index_unit(unit, tree, depth=depth, memory=memory))
         except TranslationUnitLoadError:
             facts.append(_nothing(tree, unit, "libclang cannot parse it"))
     return facts
