@@ -25,23 +25,25 @@ def running(
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
     this process's children when their parents ended. Pipes stay open, for what is still in them.
     """
+    process = None
     with _adopting_orphans():
         mine = _children()
-        with signals_held():
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                cwd=folder,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
         try:
+            with signals_held():  # what came meanwhile is raised when this block is left, with the process known
+                process = subprocess.Popen(
+                    ["/bin/sh", "-c", command],
+                    cwd=folder,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
             yield process
         finally:
-            kill_group(process.pid)
-            process.wait()
+            if process is not None:
+                kill_group(process.pid)
+                process.wait()
             while orphans := _children() - mine:
                 for orphan in orphans:
                     _kill(orphan)
