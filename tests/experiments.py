@@ -83,7 +83,8 @@ class World:
     noise: Noise = Noise()
     seed: int = 1
     kept: int = 200
-    rest_ns: float = 1e5  # what a run costs outside all probed functions
+    rest_ns: float = 1e5  # what a run costs outside all probed functions …
+    rest_head: float = 1.0  # … and this times as much in head
     plain: Callable[[Side], float] | None = None
 
     def __post_init__(self) -> None:
@@ -130,7 +131,8 @@ class World:
             self.totals.append((number, self.ids[name], sums["calls"], walls[name], sums["self"], alloc, alloc / 64))
             below = (walls[name] - sums["self"]) / sums["calls"]
             self.tables[self.ids[name], side][-1]["below"] = np.full(int(sums["kept"]), below)
-        self._record(Phase.TIMED, point, side, block, sum(sums["self"] for sums in totals.values()) + self.rest_ns * common)
+        rest = self.rest_ns * (self.rest_head if side is HEAD else 1.0)
+        self._record(Phase.TIMED, point, side, block, sum(sums["self"] for sums in totals.values()) + rest * common)
 
     def _noisy(self, cost: np.ndarray, common: float) -> np.ndarray:
         noise = np.exp(self.rng.normal(0, self.noise.call, len(cost))) * np.exp(self.rng.normal(0, self.noise.function)) * common

@@ -164,8 +164,21 @@ def test_noise_above_the_smallest_effect_is_inconclusive_with_the_remedy() -> No
     assert all("base against base differs by up to" in found.sentence and "add runs" in found.sentence for found in open_ends)
 
 
-def test_slower_plain_runs_without_a_slower_function_are_a_regression_not_attributed() -> None:
-    world = World(program(), runs=8, noise=FIVE_PERCENT, kept=20, plain=lambda side: 1e6 if side == BASE else 1.6e6)
+def slower_outside(rest_head: float) -> World:
+    """Return a world whose plain runs take 1.6 times as long in head, by the clock, and no function longer."""
+    plain = {BASE: 1e6, HEAD: 1.6e6}
+    return World(program(), runs=8, noise=FIVE_PERCENT, kept=20, rest_ns=1e8, rest_head=rest_head, plain=lambda side: plain[side])
+
+
+def test_slower_plain_runs_that_the_probed_runs_do_not_confirm_are_no_regression() -> None:
+    world = slower_outside(1.0)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.verdict is not Verdict.REGRESSION
+    assert found.end_to_end[0].ratio.low > 1.3
+
+
+def test_slower_whole_runs_without_a_slower_function_are_a_regression_not_attributed() -> None:
+    world = slower_outside(1.6)
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is Verdict.REGRESSION
     assert "not attributed" in found.sentence

@@ -271,7 +271,9 @@ def test_period_scales_times_and_keeps_counts_exact(build: Build) -> None:
     assert f["calls"] == 1000
     assert f["timed"] in (128, 129)  # the first 32, then one in ten
     assert f["wall_ns"] >= 1000 * 20000
-    assert main["wall_ns"] - main["self_ns"] == pytest.approx(f["wall_ns"], rel=0.1)  # one call stands for ten
+    assert main["wall_ns"] - main["self_ns"] == pytest.approx(
+        f["wall_ns"], rel=0.25
+    )  # one call stands for ten, and any of them may be interrupted
     assert record.edges.wall_ns[record.edges.callee == 1].sum() == pytest.approx(f["wall_ns"])
 
 

@@ -231,7 +231,7 @@ def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[End
     points = [point for point in experiment.points if all(_runs(experiment, Phase.PLAIN, point, side) for side in Side)]
     for point in points:
         base, head = (_runs(experiment, Phase.PLAIN, point, side) for side in Side)
-        pair = Pair(_group(base), _group(head))
+        pair = Pair(_group(base, "wall_ns"), _group(head, "wall_ns"))
         seen = contrast([pair])
         timed = _runs(experiment, Phase.TIMED, point, Side.BASE)
         end = EndToEnd(
@@ -242,17 +242,28 @@ def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[End
             overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
         )
         ends.append(end)
-        if seen is not None and enough_runs(seen) and clearly_slower(end, config, noise_floor([pair], seed=config.seed)):
+        proven = seen is not None and enough_runs(seen) and clearly_slower(end.ratio, config, noise_floor([pair], seed=config.seed))
+        if proven and _worked_more(experiment, point, config):
             slower.append(end)
     return ends, slower
+
+
+def _worked_more(experiment: Experiment, point: Point, config: CompareConfig) -> bool:
+    """Return whether the probed runs of a point also took clearly more CPU time.
+
+    Plain runs are few, and their time by the clock is that of the machine's other work as well: alone they prove nothing.
+    """
+    pair = Pair(*(_group(_runs(experiment, Phase.TIMED, point, side), "cpu_ns") for side in Side))
+    seen = contrast([pair])
+    return seen is not None and clearly_slower(as_ratio(seen, config.confidence), config, noise_floor([pair], seed=config.seed))
 
 
 def _runs(experiment: Experiment, phase: Phase, point: Point, side: Side) -> list[Run]:
     return [run for run in experiment.runs if run.phase is phase and run.point == point.id and run.side is side]
 
 
-def _group(runs: Sequence[Run]) -> Group:
-    return Group(np.log([run.wall_ns for run in runs]), np.array([run.block for run in runs], dtype=np.int64))
+def _group(runs: Sequence[Run], cost: str) -> Group:
+    return Group(np.log([getattr(run, cost) for run in runs]), np.array([run.block for run in runs], dtype=np.int64))
 
 
 def _median_cpu(runs: Sequence[Run]) -> float:

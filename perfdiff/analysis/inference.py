@@ -172,10 +172,11 @@ def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
     The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
     scaled from halves to whole sides. Without any pairs nothing could have been seen: infinity.
     """
-    if not pairs:
+    usable = [pair for pair in pairs if min(len(pair.base.values), len(pair.head.values)) >= 2]
+    if not usable:
         return math.inf
+    usable = _pull_in(usable)
     rng = np.random.default_rng(seed)
-    usable = [pair for pair in _pull_in(list(pairs)) if min(len(pair.base.values), len(pair.head.values)) >= 2]
     differences = [
         np.mean([_split_differences(side, rng) for side in sides], axis=0)
         for sides in ([pair.base.values for pair in usable], [pair.head.values for pair in usable])

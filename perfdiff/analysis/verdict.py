@@ -305,10 +305,10 @@ def _looked_at(functions: Sequence[FunctionFinding]) -> str:
     return f"{ran} compared, none makes the program slower"
 
 
-def clearly_slower(end: EndToEnd, config: CompareConfig, floor: float) -> bool:
-    """Return whether plain runs alone prove a regression: beyond what the layout of another binary does by itself."""
+def clearly_slower(ratio: Ratio | None, config: CompareConfig, floor: float) -> bool:
+    """Return whether whole runs are slower beyond what the layout of another binary does by itself."""
     least = 1 + max(config.min_effect, LAYOUT_SHIFT)
-    return end.ratio is not None and end.ratio.low > least and math.log(end.ratio.value) > floor
+    return ratio is not None and ratio.low > least and math.log(ratio.value) > floor
 
 
 def grown_workload(end: EndToEnd, attribution: Attribution) -> bool:
