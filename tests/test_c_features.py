@@ -10,13 +10,13 @@ from c_programs import function
 from c_programs import program as indexed
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.features import MAX_FEATURES
-from perfdiff.languages.c.ranges import ranges, words
+from perfdiff.languages.c.ranges import measured, ranges, words
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 from probed_trees import probed
 
 STRUCTURES = """
-struct name { char *text; int length; };
+struct name { char *text; int uses; };
 struct list { struct list *next, *first, *last; long size; struct name *name; struct { short low, high; }; union { int i; float f; } number;
     unsigned flags : 3; volatile int beat; };
 """
@@ -58,9 +58,9 @@ def test_strings_give_their_length_and_names_of_files_their_file(tmp_path: Path)
 
 def test_fields_behind_pointers_are_read_by_offset(tmp_path: Path) -> None:
     plans = features(tmp_path, STRUCTURES + "int f(struct list *l) { return 0; }")
-    assert set(plans) == {"l->size", "l->low", "l->high", "strlen(l->name->text)", "l->name->length"}
+    assert set(plans) == {"l->size", "l->low", "l->high", "strlen(l->name->text)", "l->name->uses"}
     assert plans["l->size"].expression == "pd_field(&pd_frame_, {cell}, (const void *)(l), PD_I64, 1, 24UL)"
-    assert plans["l->name->length"].expression == "pd_field(&pd_frame_, {cell}, (const void *)(l), PD_I32, 2, 32UL, 8UL)"
+    assert plans["l->name->uses"].expression == "pd_field(&pd_frame_, {cell}, (const void *)(l), PD_I32, 2, 32UL, 8UL)"
     assert plans["strlen(l->name->text)"].expression == "pd_field_text(&pd_frame_, {cell}, (const void *)(l), 2, 32UL, 0UL)"
     assert plans["l->size"].origin is Origin.FIELD
 
@@ -88,10 +88,27 @@ def test_ranges_are_derived(tmp_path: Path) -> None:
         "struct span { const char *begin, *end; }; struct node { struct node *next; };"
         "struct list { struct node *first, *last; long lo, hi; };"
         "int f(int lo, int hi, int *first, int *last, char *start, char *stop, struct span *s, struct list *l, struct node *begin,"
-        " struct node *end) { return 0; }"
+        " struct node *end, unsigned char *line_ptr, unsigned char *line_end, int out, int out_end) { return 0; }"
     )
     derived = {name for name, plan in features(tmp_path, source).items() if " - " in name}
-    assert derived == {"hi - lo", "last - first", "stop - start", "s->end - s->begin", "l->hi - l->lo"}
+    assert derived == {"hi - lo", "last - first", "stop - start", "s->end - s->begin", "l->hi - l->lo", "line_end - line_ptr"}
+
+
+def test_texts_are_not_read_for_their_end_where_it_is_told(tmp_path: Path) -> None:
+    source = (
+        "struct buffer { char *mem; int allocated; unsigned size; }; struct entry { const char *name; long size; };"
+        "struct reader { char *bufferPtr; const char *bufferEnd; const char *title; int titleShown; };"
+        "int f(const char *s, const char *end, const char *key, const char *value, int key_len, struct buffer *b, struct entry *e,"
+        " struct reader *r, const char *text, double text_size) { return 0; }"
+    )
+    plans = features(tmp_path, source)
+    assert {name for name, plan in plans.items() if plan.load is Load.TEXT} == {
+        "strlen(value)",
+        "strlen(text)",
+        "strlen(e->name)",
+        "strlen(r->title)",
+    }
+    assert {"end - s", "key_len", "b->size", "r->bufferEnd - r->bufferPtr"} <= set(plans)
 
 
 def test_globals_are_read_where_the_body_names_them_and_can(tmp_path: Path) -> None:
@@ -169,7 +186,18 @@ def test_names_are_split_into_words(name: str, expected: tuple[str, ...]) -> Non
 
 def test_pairs_bound_a_range_only_if_the_rest_of_their_names_agrees() -> None:
     names = ["out_begin", "out_end", "in_begin", "end", "left", "right"]
-    assert list(ranges(names)) == [(0, 1, True), (4, 5, False)]
+    assert list(ranges(names)) == [(0, 1, True, True), (4, 5, True, False)]
+
+
+def test_a_place_bounds_a_range_of_pointers_with_the_next_end() -> None:
+    names = ["text", "start", "ptr", "end", "data", "line_buf", "line_end"]
+    assert set(ranges(names)) == {(1, 3, True, True), (2, 3, False, True), (5, 6, False, True)}
+
+
+def test_a_length_belongs_to_the_text_of_its_name_or_the_nearest_place() -> None:
+    names = ["key", "text", "data", "size", "key_len", "name", "len", "str"]
+    assert measured(names, {0, 1, 2, 5, 7}, {3, 4, 6}) == {0, 2}
+    assert measured(["len", "str", "text"], {1, 2}, {0}) == {1}
 
 
 VALUES = """
@@ -192,11 +220,11 @@ class Holder : public Base, public Other {
     std::list<int> list_{1, 2, 3, 4};
     std::unordered_map<int, int> table_{{1, 1}};
     std::unique_ptr<Plain> owned_{new Plain{-7, 2.5}};
-    const char *text_ = "seven..";
+    const char *label_ = "seven..";
     bool ready_ = true;
     float ratio_ = 0.5f;
     struct { int x, y; } at_{3, -4};
-    const char *begin_ = text_ + 1, *end_ = text_ + 6;
+    const char *begin_ = label_ + 1, *end_ = label_ + 6;
   public:
     int f() { return ready_; }
 };
@@ -233,12 +261,10 @@ def test_running_programs_read_the_values_that_are_there(tmp_path: Path) -> None
         "this->set_.size()": 3,
         "this->list_.size()": 4,
         "this->table_.size()": 1,
-        "strlen(this->text_)": 7,
+        "strlen(this->label_)": 7,
         "this->ratio_": 0.5,
         "this->at_.x": 3,
         "this->at_.y": -4,
-        "strlen(this->begin_)": 6,
-        "strlen(this->end_)": 1,
         "this->end_ - this->begin_": 5,
         "this->owned_->tag": -7,
         "this->owned_->weight": 2.5,

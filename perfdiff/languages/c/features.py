@@ -23,10 +23,11 @@ from perfdiff.languages.c.layouts import (
     Pointer,
     Record,
     Scalar,
-    Shape,
     Span,
     Text,
+    is_integer,
     layouts,
+    measured_texts,
     standard_name,
 )
 from perfdiff.languages.c.ranges import ranges, words
@@ -118,16 +119,18 @@ class _Planner:
 
     def _arguments(self) -> Iterator[FeaturePlan]:
         """Yield what the parameters themselves tell: numbers, lengths, sizes, and ranges between two of them."""
-        for parameter in self._parameters:
-            name, kind = parameter.spelling, _value_type(parameter.type)
-            shape = self._layouts.shape(kind)
+        kinds = [_value_type(parameter.type) for parameter in self._parameters]
+        shapes = [self._layouts.shape(kind) for kind in kinds]
+        measured = measured_texts([(parameter.spelling, shape) for parameter, shape in zip(self._parameters, shapes, strict=True)])
+        for parameter, kind, shape in zip(self._parameters, kinds, shapes, strict=True):
+            name = parameter.spelling
             if kind.is_volatile_qualified():
                 continue
             if standard_name(kind) in SIZED:
                 yield from _container(name, kind)
             elif isinstance(shape, Scalar):
                 yield _number(name, Origin.ARGUMENT, shape, readers.value(shape.load, name))
-            elif isinstance(shape, Text) and not shape.inline:
+            elif isinstance(shape, Text) and not shape.inline and name not in measured:
                 yield from _text(name)
             elif isinstance(shape, Pointer):
                 inner = self._layouts.shape(shape.pointee)
@@ -139,11 +142,11 @@ class _Planner:
     def _argument_ranges(self) -> Iterator[FeaturePlan]:
         names = [parameter.spelling for parameter in self._parameters]
         shapes = [self._layouts.shape(_value_type(parameter.type)) for parameter in self._parameters]
-        for first, last, may_be_pointers in ranges(names):
+        for first, last, numbers, pointers in ranges(names):
             shape, low, high = shapes[first], names[first], names[last]
-            if _is_integer(shape) and _is_integer(shapes[last]):
+            if numbers and is_integer(shape) and is_integer(shapes[last]):
                 difference = f"(pd_signed_t)({high}) - (pd_signed_t)({low})"
-            elif may_be_pointers and (element := self._layouts.element_size(shape, shapes[last])) is not None:
+            elif pointers and (element := self._layouts.element_size(shape, shapes[last])) is not None:
                 difference = f"((pd_signed_t)(unsigned long)({high}) - (pd_signed_t)(unsigned long)({low})) / {element}"
             else:
                 continue
@@ -248,7 +251,10 @@ class _Planner:
         if target.record.polymorphic and not target.offsets:
             name = f"typeid(*{target.name[:-2]})" if target.name.endswith("->") else f"typeid({target.name[:-1]})"
             yield target.distance, FeaturePlan(name, Origin.DERIVED, Load.TYPE, readers.dynamic_type(target.base), True)
+        measured = self._layouts.measured(target.record)
         for member in target.record.members:
+            if member.name in measured:
+                continue
             distance = target.distance + (member.identity not in self._touched.fields)
             for plan in _read(target.name, member, target.base, (*target.offsets, member.offset)):
                 yield distance, plan
@@ -315,10 +321,6 @@ def _start(name: str, kind: Any) -> _Start:
     plain_c = kind.get_canonical().kind not in _REFERENCES and value.is_pod()  # without an overloaded `&`
     address = f"(const void *)&({name})" if plain_c else f"(const void *)__builtin_addressof({name})"
     return _Start(address, () if standard_name(value) is None else (0,))  # an owner holds its pointer at its own start
-
-
-def _is_integer(shape: Shape | None) -> bool:
-    return isinstance(shape, Scalar) and shape.labels is None and shape.load is not Load.FLOATING
 
 
 def _number(name: str, origin: Origin, shape: Scalar, expression: str) -> FeaturePlan:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from clang.cindex import CursorKind, TypeKind, conf
 
 from perfdiff.languages.c.cursors import Cursor, bound, children, template_of
-from perfdiff.languages.c.ranges import ranges
+from perfdiff.languages.c.ranges import measured, ranges
 from perfdiff.languages.protocol import Load
 
 _SIGNED = frozenset((TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.WCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG))
@@ -154,6 +154,7 @@ class Layouts:
         self._shapes: dict[int, Shape | None] = {}
         self._records: dict[int, Record | None] = {}
         self._bounds: dict[int, tuple[Bounds, ...]] = {}
+        self._measured: dict[int, frozenset[str]] = {}
         self._polymorphic: dict[int, bool] = {}
 
     def shape(self, kind: Any) -> Shape | None:
@@ -208,12 +209,18 @@ class Layouts:
             self._bounds[record.identity] = tuple(self._find_bounds(record.members))
         return self._bounds[record.identity]
 
+    def measured(self, record: Record) -> frozenset[str]:
+        """Return the names of a record's texts of which other members tell the end or the length."""
+        if record.identity not in self._measured:
+            self._measured[record.identity] = measured_texts([(member.name, member.shape) for member in record.members])
+        return self._measured[record.identity]
+
     def _find_bounds(self, members: Sequence[Member]) -> Iterator[Bounds]:
-        for low, high, may_be_pointers in ranges([member.name for member in members]):
+        for low, high, numbers, pointers in ranges([member.name for member in members]):
             first, last = members[low], members[high]
-            if _is_long(first.shape) and _is_long(last.shape):
+            if numbers and _is_long(first.shape) and _is_long(last.shape):
                 yield Bounds(first, last, 1)
-            elif may_be_pointers and (element := self.element_size(first.shape, last.shape)) is not None:
+            elif pointers and (element := self.element_size(first.shape, last.shape)) is not None:
                 yield Bounds(first, last, element)
 
     def _members(self, kind: Any, declaration: Cursor) -> Iterator[Member]:
@@ -262,6 +269,23 @@ class Layouts:
                 return
             yield kind, offset
             least, most = (offset + end for end in _data_end(kind))
+
+
+def measured_texts(variables: Sequence[tuple[str, Shape | None]]) -> frozenset[str]:
+    """Return the names of the texts among `variables` of which others tell the end or the length.
+
+    They need no zero at their end, and may be long: a parser's place in its input, a buffer. The others are the features.
+    """
+    names = [name for name, _ in variables]
+    texts = [index for index, (_, shape) in enumerate(variables) if isinstance(shape, Text)]
+    numbers = [index for index, (_, shape) in enumerate(variables) if is_integer(shape)]
+    bounded = {index for first, last, _, pointers in ranges(names) if pointers and {first, last} <= {*texts} for index in (first, last)}
+    return frozenset(names[index] for index in bounded | measured(names, texts, numbers))
+
+
+def is_integer(shape: Shape | None) -> bool:
+    """Return whether values of a shape are whole numbers that count something."""
+    return isinstance(shape, Scalar) and shape.labels is None and shape.load is not Load.FLOATING
 
 
 def _is_long(shape: Shape) -> bool:
