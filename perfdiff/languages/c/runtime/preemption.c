@@ -67,8 +67,9 @@ __attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread)
 }
 
 /*
- * After a long call: what was lost since the last look is put down to it, unless it is longer than the call itself. Then it was
- * lost before, in a caller. Returns the ticks this took.
+ * After a long call: what was lost since the last look is put down to it. If that is more than the call itself, some of it was lost
+ * before, in code that is not looked at; how long the call took then cannot be told, and it counts as not timed. Returns the ticks
+ * this took.
  */
 __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry)
 {
@@ -78,7 +79,7 @@ __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thr
 
 	thread->preempted += lost << PD_TIME_FRACTION;
 	if (lost > began - entry->start)
-		entry->preempted += lost << PD_TIME_FRACTION;
+		entry->weight = 0;
 	errno = error;
 	return pd_ticks() - began;
 }
