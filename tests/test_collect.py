@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import schedule, survey, workloads
+from perfdiff.collect import assembly, schedule, survey, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.survey import Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
+from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Phase, Point, Side
 
 
@@ -121,6 +122,19 @@ def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command]
         time.sleep(0.01)
     else:
         assert not Path(f"/proc/{pid}").exists()
+
+
+def test_calls_that_stand_for_many_outweigh_the_first_ones() -> None:
+    n = 132
+    weight = np.r_[np.ones(100), np.full(32, 200.0)]
+    zeros = dict.fromkeys(RecordedSamples.__slots__, np.zeros(n))
+    samples = RecordedSamples(**zeros | {"weight": weight, "call": np.arange(n), "cells": np.zeros((n, 2)), "read": np.ones((n, 2))})
+    evened = assembly._evened(samples, 1)
+    assert set(range(100, 132)) <= set(evened.call.tolist())
+    assert len(evened) <= 36
+    assert evened.weight.sum() == pytest.approx(weight.sum())
+    assert len(set(evened.weight.tolist())) == 1
+    assert assembly._evened(RecordedSamples(**zeros | {"weight": np.ones(n), "call": np.arange(n)}), 1).call.tolist() == list(range(n))
 
 
 class CountingExecutor:

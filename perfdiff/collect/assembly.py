@@ -54,7 +54,7 @@ class Assembly:
                 edges[pair] = edges.get(pair, 0.0) + np.array([calls, wall_ns])
             for probe, samples in recording.samples.items():
                 if probe in self.probes[run.side]:
-                    self._calls.setdefault((probe, run.side), []).append((run, recording.types, samples))
+                    self._calls.setdefault((probe, run.side), []).append((run, recording.types, _evened(samples, run.id)))
         self._totals += [(run.id, probe, tuple(row)) for probe, row in sorted(totals.items())]
         self._edges += [(run.id, *pair, *row) for pair, row in sorted(edges.items())]
 
@@ -131,6 +131,19 @@ class Assembly:
                 feature = Feature(name, Origin.WORKLOAD, True, {_code(str(value)): str(value) for value in values})
                 column = [float(_code(str(value))) for value in values]
             yield feature, np.array(keys), np.array(column)
+
+
+def _evened(samples: RecordedSamples, seed: int) -> RecordedSamples:
+    """Return a choice of the rows that all stand for equally many calls, as models and medians take rows as they come.
+
+    The first calls of a function are all recorded, later ones perhaps one in many: as they are, they would speak for the rest.
+    """
+    heaviest = float(samples.weight.max(initial=0.0))
+    kept = np.random.default_rng(seed).random(len(samples)) * heaviest < samples.weight
+    if kept.all():
+        return samples
+    columns = {name: getattr(samples, name)[kept] for name in samples.__slots__}
+    return RecordedSamples(**columns | {"weight": np.full(int(kept.sum()), samples.weight.sum() / kept.sum())})
 
 
 def _column(
