@@ -324,6 +324,9 @@ def test_submodule_that_the_user_did_not_initialise_stays_empty_with_a_note(with
     (note,) = lay_out(pinned(tmp_path / "clone", "HEAD", "HEAD").base, tmp_path / "tree")
     assert note.slug == "submodule-missing"
     assert "git submodule update --init lib/sub" in note.text
+    commit(tmp_path / "clone", "another", {"a.txt": "more\n"})
+    before = lay_out(pinned(tmp_path / "clone", "HEAD~1", "HEAD").base, tmp_path / "before")
+    assert before == (note,), "both sides tell it in the same words"
 
 
 def test_uncommitted_changes_in_a_submodule_are_noted(with_submodule: Path) -> None:

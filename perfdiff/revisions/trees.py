@@ -90,7 +90,8 @@ def _lay_out_submodules(pin: Pin, source: Repository, tree: Repository) -> tuple
                 slug="submodule-missing",
             )
         elif path in names:
-            text = f"submodule {path} is empty in {pin.revision.rev}: it is not initialised; run 'git submodule update --init {path}'"
+            # The same words for both revisions: it is one state of one checkout, and is told once.
+            text = f"submodule {path} is empty: it is not initialised; run 'git submodule update --init {path}' if the build needs it"
             notes.append(Note(slug="submodule-missing", text=text))
     return tuple(notes)
 
