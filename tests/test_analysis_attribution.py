@@ -341,3 +341,14 @@ def test_two_regressions_are_ranked_by_what_they_cost() -> None:
     )
     assert ranks(found) == ["large", "small"]
     assert named(found, "large").share == pytest.approx(100 / 120, abs=0.03)
+
+
+def test_a_function_that_only_head_has_shows_what_it_costs() -> None:
+    found = findings(
+        Made("outer", same(1e4), Change.CHANGED, once),
+        Made("helper", same(lambda x: 260 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+    )
+    cost = named(found, "helper").metrics["self_ns"]
+    assert (cost.base, cost.ratio) == (None, None)
+    assert cost.head is not None
+    assert cost.head.cost_class is CostClass.LINEAR

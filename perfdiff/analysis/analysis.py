@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -160,7 +161,7 @@ def _metrics(
     spots: dict[str, Spot] = {}
     shifts: dict[str, Shift] = {}
     if tables is None:
-        return found, spots
+        return _of_one_side(case, samples), spots
     for metric, comparison in case.study.comparisons.items():
         differs = case.judgements[metric].direction is not Direction.NONE and decision.verdict is not Verdict.UNCHANGED
         finding = _finding(case, comparison, q_values[case.info.id, metric])
@@ -181,6 +182,32 @@ def _metrics(
     if runs is not None:
         found[RUN] = runs
     return found, spots
+
+
+def _of_one_side(case: Case, samples: Samples) -> dict[str, MetricFinding]:
+    """Return the times of a function that only one side has, learnt there; there is nothing to compare them with."""
+    sides = {side: table for side in Side if (table := samples(case.info.id, side)) is not None and len(table)}
+    if len(sides) != 1:
+        return {}
+    ((side, table),) = sides.items()
+    found = {}
+    for metric in LEARNT:
+        annotation = learn(table, metric, case.info.name, case.config)
+        found[metric] = MetricFinding(
+            metric=metric,
+            base=annotation if side is Side.BASE else None,
+            head=annotation if side is Side.HEAD else None,
+            feature=annotation.features[0] if annotation.features else None,
+            ratio=None,
+            stratum="",
+            overall=None,
+            q=math.nan,
+            mix=None,
+            calls=None,
+            total=None,
+            floor=math.nan,
+        )
+    return found
 
 
 def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:

@@ -107,7 +107,8 @@ def _why_unchanged(case: Case) -> str:
     if calls is not None and calls.low > 1 + case.config.min_effect:
         return f"called {units.ratio(calls.value)} as often; its cost per call did not change"
     if own is None or own.overall is None:
-        return "it was removed" if case.info.change is Change.REMOVED else "it was not called on both sides"
+        one_sided = {Change.REMOVED: "it was removed", Change.ADDED: "it is new, and nothing became slower through it"}
+        return one_sided.get(case.info.change, "it was not called on both sides")
     if _direction(case, "self_ns") is Direction.UP:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
