@@ -1,28 +1,12 @@
 /* Entering and leaving a probed call: the hot path. No allocation, no lock, no stdio, no system call but for flagged calls. */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "runtime.h"
 
 PD_API unsigned int pd_probes;
 PD_API unsigned char *pd_modes;
 PD_TLS struct pd_local_state pd_self;
-
-static __attribute__((noinline, cold)) void usage_read(uint64_t usage[PD_USAGES])
-{
-	int error = errno;
-	struct rusage now;
-
-	if (getrusage(RUSAGE_THREAD, &now)) {
-		memset(usage, 0xff, sizeof(uint64_t) * PD_USAGES);
-	} else {
-		usage[PD_PAGE_FAULTS] = (uint64_t)now.ru_minflt + (uint64_t)now.ru_majflt;
-		usage[PD_SWITCHES] = (uint64_t)now.ru_nvcsw + (uint64_t)now.ru_nivcsw;
-		usage[PD_CPU_NS] = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	}
-	errno = error;
-}
 
 static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
 {
@@ -130,7 +114,7 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	frame->cells = (uintptr_t)entry->cells;
 	entry->guard = PD_GUARD_UNKNOWN;
 	if (local->flags & PD_FLAG_USAGE)
-		usage_read(entry->usage);
+		pd_process.counters->read(entry->usage);
 	return 1;
 }
 
@@ -195,7 +179,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 		if (entry->record)
 			return sampled_begin(thread, entry, frame);
 	} else if (pd_unlikely(local->flags & PD_FLAG_USAGE)) {
-		usage_read(entry->usage);
+		pd_process.counters->read(entry->usage);
 	}
 	entry->start = pd_unlikely(local->is_long || local->flags & PD_FLAG_USAGE) ? pd_ticks() : entry->entered;
 	return 0;
@@ -247,7 +231,7 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	uint64_t cost = 0;
 
 	if (entry->local->flags & PD_FLAG_USAGE && thread == pd_self.thread) {
-		usage_read(usage);
+		pd_process.counters->read(usage);
 		totals->flagged++;
 		for (int i = 0; i < PD_USAGES; i++) {
 			usage[i] -= entry->usage[i];

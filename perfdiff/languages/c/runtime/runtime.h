@@ -143,9 +143,17 @@ struct pd_local_state {
 
 extern PD_TLS struct pd_local_state pd_self;
 
+/* Where the counters of flagged calls come from: all are read together, for the calling thread, at a call's start and end. */
+struct pd_counter_source {
+	void (*read)(uint64_t counters[PD_USAGES]); /* all ones where one cannot be had */
+};
+
+extern const struct pd_counter_source pd_system_counters;
+
 struct pd_process {
 	struct pd_header *header; /* NULL: no recording yet */
 	const struct pd_plan_entry *plan;
+	const struct pd_counter_source *counters;
 	uint32_t probes;
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
