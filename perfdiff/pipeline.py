@@ -5,6 +5,7 @@ revisions → plain builds → changed functions → survey → probes within th
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ from perfdiff.revisions.repository import find_repository
 SURVEY_ROUNDS = 2
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 RECORDS = 10_000  # single calls kept per function and side; the models gain nothing from more
+TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +299,7 @@ def _outcome(asked: storage.Asked, cache: Path, config: Config, progress: Progre
     stored = store.load(folder)
     experiment = replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes))
 
+    @functools.lru_cache(maxsize=TABLES)
     def samples(function: int, side: Side) -> SampleTable | None:
         return store.samples(folder, function, side)
 

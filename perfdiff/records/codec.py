@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -61,9 +62,14 @@ def _decode(kind: Any, data: Any) -> Any:  # noqa: PLR0911 - one return a kind o
 
 
 def _decode_fields(kind: Any, data: Any, given: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
+    hints = _types_of_fields(kind)
     stored = {name: value for name, value in _expect(dict, data).items() if name in hints and name not in given}
     return kind(**{name: _decode(hints[name], value) for name, value in stored.items()}, **given)
+
+
+@functools.cache
+def _types_of_fields(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)  # evaluates the annotations' text each time, which takes longer than all the rest
 
 
 def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
