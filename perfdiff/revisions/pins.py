@@ -143,7 +143,8 @@ def _snapshot(repository: Repository, snapshots: Path) -> str:
     with tempfile.TemporaryDirectory(dir=snapshots) as scratch:
         index = Path(scratch) / "index"
         if (repository.git_dir / "index").exists():
-            shutil.copyfile(repository.git_dir / "index", index)  # with its time stamps: only changed files are read
+            # With the files' times in it only changed files are read, and by its own time git knows which ones to doubt all the same.
+            shutil.copy2(repository.git_dir / "index", index)
         # The user's objects stay out of sight: git would give those that it meets again a new time of change.
         environment = {"GIT_INDEX_FILE": str(index), "GIT_OBJECT_DIRECTORY": str(snapshots / "objects")}
         repository.tell("add", "--all", environment=environment)
