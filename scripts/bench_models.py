@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import figures
 import numpy as np
 
 from perfdiff.models.annotation import Annotation
@@ -75,20 +75,19 @@ def timed(table: SampleTable) -> tuple[Annotation, float]:
 
 
 def main() -> int:
+    """Print the table; return 1 where a class is wrong."""
     fit(next(cases(100))[1], "wall_ns", seed=1)
     wrong = 0
-    print(f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} CPUs; CPU time, median of {REPEATS}")
-    print(f"{'records':>8}  {'truth':<28}{'class':<14}{'right':<7}{'seconds':>8}  {'R2':>6}  {'cv R2':>6}")
-    for n in (1_000, 10_000):
-        for name, table, right in cases(n):
-            annotation, seconds = timed(table)
-            same = fit(table, "wall_ns", seed=1, function="f") == annotation
-            correct = annotation.cost_class.value == right and same
-            wrong += not correct
-            print(
-                f"{n:>8}  {name:<28}{annotation.cost_class.value:<14}{'yes' if correct else 'NO':<7}"
-                f"{seconds:>8.3f}  {annotation.r2:>6.3f}  {annotation.cv_r2:>6.3f}"
-            )
+    with figures.printed("Annotations", "records", "truth", "class", "right", "seconds", "R²", "cross-validated R²") as table:
+        for n in (1_000, 10_000):
+            for name, calls_of, right in cases(n):
+                annotation, seconds = timed(calls_of)
+                same = fit(calls_of, "wall_ns", seed=1, function="f") == annotation
+                correct = annotation.cost_class.value == right and same
+                wrong += not correct
+                said = (annotation.cost_class.value, "yes" if correct else "**no**")
+                table.add(f"{n:,}", name, *said, f"{seconds:.3f}", f"{annotation.r2:.3f}", f"{annotation.cv_r2:.3f}")
+        table.remarks.append(f"CPU time, median of {REPEATS}, one core.")
     return 1 if wrong else 0
 
 

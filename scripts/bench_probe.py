@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import figures
+
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
@@ -102,13 +104,12 @@ def measure(folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as folder:
+    with figures.printed("A probed call", "recording", "ns a call") as table, tempfile.TemporaryDirectory() as folder:
         costs = measure(Path(folder))
-    print(f"{'':<40}{'ns a call':>10}")
-    for kind, cost in costs.items():
-        print(f"{kind:<40}{cost:>10.1f}")
-    full = costs["time + 3 features, reservoir of 1000"]
-    print(f"budget of {BUDGET_NS:.0f} ns: {'kept' if full <= BUDGET_NS else 'exceeded'}")
+        for kind, cost in costs.items():
+            table.add(kind, f"{cost:.1f}")
+        full = costs["time + 3 features, reservoir of 1000"]
+        table.remarks.append(f"Bar: {BUDGET_NS:.0f} ns with time and three features, {figures.against(full, BUDGET_NS)}.")
 
 
 if __name__ == "__main__":
