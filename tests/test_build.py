@@ -270,6 +270,13 @@ def test_failed_build_names_side_command_and_status_and_shows_the_end_of_the_log
     assert error.detail.splitlines() == [str(n) for n in range(81, 101)]
 
 
+@pytest.mark.parametrize("error", ["bad.c:1:9: error: 'y' undeclared", "main.c:1:10: fatal error: no/such.h: No such file or directory"])
+def test_failed_build_shows_the_log_where_the_error_stands(project: Project, cache: BuildCache, error: str) -> None:
+    shown = failure(project({"log.txt": f"In file included from x.h\n{error}\n"}), cache, "seq 50; cat log.txt; seq 100; exit 1").detail
+    assert shown.splitlines()[:5] == ["49", "50", "In file included from x.h", error, "1"]
+    assert len(shown.splitlines()) == 20
+
+
 def test_error_in_the_code_is_told_with_its_place_in_the_tree(project: Project, cache: BuildCache) -> None:
     error = failure(project({"Makefile": "all:\n\t$(CC) $(CURDIR)/bad.c\n", "bad.c": "int x = y;\n"}), cache, "make")
     assert "in head (HEAD, " in str(error)

@@ -13,7 +13,7 @@ from pathlib import Path
 from perfdiff import processes
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, read_compile_log
-from perfdiff.build.failures import TAIL_LINES, read_failure
+from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.config import BuildConfig
@@ -43,7 +43,7 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     """Return the build that `request` asks for, from the cache where it was made before.
 
     Lays out the tree, inserts the probes, runs the command. BuildError (`build-failed`, `build-timeout`, `no-compiler`,
-    `compiler-not-found`) names the side, the command and what is missing; its detail is the end of the log. `no-compile-commands`: the
+    `compiler-not-found`) names the side, the command and what is missing; its detail is what the log says there. `no-compile-commands`: the
     build ended well, but no compiler was seen at work.
     """
     environment = build_environment(request.environment)
@@ -126,9 +126,9 @@ def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Pat
     # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
     hints = "".join(f"; {text}" for text in [failure.remedy, *(note.text for note in notes if failure.remedy or not failure.cause)] if text)
     return BuildError(
-        f"'{command}' {ended} in {where}{why}{hints} (last {TAIL_LINES} lines below, whole log: {log})",
+        f"'{command}' {ended} in {where}{why}{hints} (excerpt below, whole log: {log})",
         slug="build-failed",
-        detail=failure.tail,
+        detail=failure.excerpt,
     )
 
 

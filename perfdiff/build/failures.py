@@ -1,12 +1,14 @@
-"""Why a build failed, read off the end of its log."""
+"""Why a build failed, read off its log."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-TAIL_LINES = 20
+_LINES = 20
+_AHEAD = 3  # compilers say in which file they are ahead of an error
 _READ_BYTES = 1_000_000  # from the end of the log; a build that prints more after its first error is rare
 
 _FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$", re.MULTILINE)
@@ -34,22 +36,32 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The end of a build's log, and its cause in words with a remedy, "" where the log does not say."""
+    """The end of a build's log, and its cause in words with a remedy, "" where the log does not say; `excerpt` has the cause's lines."""
 
     tail: str
     cause: str
-    remedy: str = ""
+    remedy: str
+    excerpt: str
 
 
 def read_failure(log: Path, tree: Path) -> Failure:
-    """Read the end of a failed build's log, with paths relative to `tree`."""
+    """Read the log of a failed build, with paths relative to `tree`."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _READ_BYTES))
         text = file.read().decode(errors="replace").replace(f"{tree.resolve()}/", "")
-    tail = "\n".join(text.splitlines()[-TAIL_LINES:])
+    lines = text.rstrip("\n").split("\n")
+    tail = "\n".join(lines[-_LINES:])
     for pattern, says, remedy in _CAUSES:
         found = re.search(pattern, text, re.MULTILINE)
         if found:
-            return Failure(tail, says.format(found[1]), remedy)
+            return Failure(tail, says.format(found[1]), remedy, _excerpt(lines, text[: found.start()].count("\n")))
     error = _FIRST_ERROR.search(text)
-    return Failure(tail, error[0] if error else "")
+    if error is None:
+        return Failure(tail, "", "", tail)
+    return Failure(tail, error[0], "", _excerpt(lines, text[: error.start()].count("\n")))
+
+
+def _excerpt(lines: Sequence[str], at: int) -> str:
+    """Return the lines from shortly before line `at` on: parallel builds go on and warn, so the end may not tell."""
+    first = max(0, min(at - _AHEAD, len(lines) - _LINES))
+    return "\n".join(lines[first : first + _LINES])
