@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from perfdiff.models import modes
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
@@ -287,3 +288,7 @@ def test_what_grows_a_little_faster_than_a_square_is_quadratic_and_a_cube_is_cub
     swollen = (Term(0.0), Term(20000.0, (("n", "x"),)), Term(1e-4, (("n", "x3"),)))
     assert dominant_class(swollen, x, 4) is CostClass.QUADRATIC
     assert dominant_class((Term(5.0), Term(1e-4, (("n", "x3"),))), x, 4) is CostClass.CUBIC
+
+
+def test_one_value_with_a_rare_outlier_has_no_modes() -> None:
+    assert modes._valley(np.r_[np.full(999, 5.0), 900.0], 50) is None

@@ -70,11 +70,15 @@ def _borders(values: Floats, run: Ints) -> list[float]:
     return sorted(borders)
 
 
+_BULK = (0.005, 0.995)  # quantiles: what lies beyond would only stretch the grid
+
+
 def _valley(values: Floats, smallest: float) -> float | None:
     """Return the deepest valley of the density that leaves `smallest` values on both sides, or None."""
-    if len(values) < 2 * smallest or np.ptp(values) == 0:
+    low, high = np.quantile(values, _BULK) if len(values) >= 2 * smallest and len(values) else (0.0, 0.0)
+    if low == high:  # too few, or all one value but for outliers
         return None
-    grid, density = _density(values)
+    grid, density = _density(values[(values >= low) & (values <= high)])
     below = np.searchsorted(np.sort(values), grid)
     left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
     depth = density / np.minimum(left, right)
@@ -90,10 +94,9 @@ def _density(values: Floats) -> tuple[Floats, Floats]:
     """
     from scipy.ndimage import gaussian_filter1d
 
-    low, high = np.quantile(values, [0.005, 0.995])
-    inside = values[(values >= low) & (values <= high)]
-    bandwidth = 0.9 * float(inside.std()) * min(len(inside), 1000) ** -0.2
-    counts, edges = np.histogram(inside, bins=_GRID, range=(low - 3 * bandwidth, high + 3 * bandwidth))
+    bandwidth = 0.9 * float(values.std()) * min(len(values), 1000) ** -0.2
+    ends = (float(values.min()) - 3 * bandwidth, float(values.max()) + 3 * bandwidth)
+    counts, edges = np.histogram(values, bins=_GRID, range=ends)
     density = gaussian_filter1d(counts.astype(np.float64), bandwidth / (edges[1] - edges[0]), mode="constant")
     return (edges[1:] + edges[:-1]) / 2, density + 1e-12
 
