@@ -30,7 +30,7 @@ ROUNDS = 41
 BAR = 0.02
 LEAST_MS = 100.0  # shorter runs show the start of the runtime, not the cost of probes
 CONFIDENCE = 0.95
-SIZES = {"recursion": 1_000_000, "allocation": 2_000_000, "coefficient": 400_000, "cmark links": 30_000, "cmark paragraphs": 64_000}
+SIZES = {"recursion": 3_000_000, "allocation": 2_000_000, "coefficient": 400_000, "cmark links": 30_000, "cmark paragraphs": 128_000}
 
 Floats = npt.NDArray[np.float64]
 
