@@ -90,6 +90,21 @@ def test_class_is_recovered_from_four_points_of_five_runs_of_one_call(kind: Cost
 
 
 @pytest.mark.statistical
+def test_class_of_a_scan_is_recovered_though_half_of_the_calls_end_early() -> None:
+    found = Counter()
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        point = np.repeat(np.arange(4), 80)
+        n = np.array([1000.0, 2000.0, 4000.0, 8000.0])[point]
+        ends = np.where(rng.random(320) < 0.5, n, rng.uniform(0, n))  # misses read everything, hits stop where they hit
+        calls = table(
+            {"n": n}, noisy(rng, 20 + 0.5 * ends, 0.03, 0.03), run=np.arange(320) // 16, point=point, origins={"n": Origin.WORKLOAD}
+        )
+        found[fit(calls, "wall_ns", seed=1).cost_class] += 1
+    assert found[CostClass.LINEAR] >= 97, found
+
+
+@pytest.mark.statistical
 def test_slow_runs_do_not_make_a_constant_grow() -> None:
     found = Counter()
     for seed in range(40):

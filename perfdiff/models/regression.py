@@ -20,6 +20,7 @@ MATERIAL_EXACT = 0.001
 # Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time.
 FLOOR_NOISY = 0.02
 FLOOR_EXACT = 0.001
+_PILOTS = 2
 _ROUNDS = 8  # of reweighting at most
 _SETTLED = 1e-4  # relative change of every cost below which reweighting ends
 
@@ -65,15 +66,21 @@ class Fit:
 
 
 def survey(rows: Observations, tolerance: Tolerance) -> Setting:
-    """Learn the noise of some rows from a pilot: the richest model that BIC allows, weighted by the costs themselves."""
-    ones = np.ones(len(rows))
-    guess = Setting(noise.observed_deviation(rows.cost), ones, tolerance.floor**2, 1.0)
-    pilot = _chosen(rows, guess, margin=0.0)
-    columns = matrix(pilot, rows.columns, len(rows))
-    expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
-    deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
-    standardised = (rows.cost - expected) / deviation
-    weights = noise.huber_weights(standardised) if tolerance.robust else ones
+    """Learn the noise of some rows from a pilot: the richest model that BIC allows.
+
+    The first pilot weighs rows by their own costs, which favours the cheap among calls of one input; the second by the noise that the
+    first one left.
+    """
+    weights = np.ones(len(rows))
+    deviation = noise.observed_deviation(rows.cost)
+    for _ in range(_PILOTS):
+        pilot = _chosen(rows, Setting(deviation, weights, tolerance.floor**2, 1.0), margin=0.0)
+        columns = matrix(pilot, rows.columns, len(rows))
+        expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
+        deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
+        standardised = (rows.cost - expected) / deviation
+        if tolerance.robust:
+            weights = noise.huber_weights(standardised)
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(rows)))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
