@@ -147,7 +147,12 @@ class Bench:
 
         probes = {side: subjects.timed_probes(side, choices) for side in Side}
         timed = workshop.probed(Phase.TIMED, probes, plain)
-        modes = {choice.id: plan.Entry.timed(period=choice.period, detail=choice.detail, reservoir=self._reservoir) for choice in choices}
+        modes = {
+            choice.id: plan.Entry.timed(
+                period=choice.rate.period, passing=choice.rate.passing, detail=choice.detail, reservoir=self._reservoir
+            )
+            for choice in choices
+        }
         return Measurement(
             subjects=subjects,
             choices=choices,

@@ -170,22 +170,26 @@ def test_suspects_are_probed_first_and_always() -> None:
     chosen = survey.choose(surveyed({1: 1e8, 2: 10.0, 3: 5.0}, {1: (5e8, 5e8)}), pairs, {}, overhead=0.02)
     by_id = {choice.id: choice for choice in chosen}
     assert by_id[1].priority is Priority.SUSPECT
-    assert by_id[1].period == survey.PERIODS[-1]
+    assert by_id[1].rate == survey.PASSING_RATES[-1]
     assert 3 not in by_id
 
 
 def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
     pairs = {i: pair(f"f{i}", Change.CALLER) for i in range(1, 6)}
     seen = surveyed({1: 1e3, 2: 3e5, 3: 4e5, 4: 1e7, 5: 1e9}, {})
-    chosen = {choice.id: choice.period for choice in survey.choose(seen, pairs, {}, overhead=0.02)}
-    cost = sum(
-        seen.calls[i][0] * (survey.PROBE_NS if period == 1 else survey.COUNTED_NS + survey.PROBE_NS / period)
-        for i, period in chosen.items()
-    )
-    assert cost <= 0.02 * 1e9
-    assert chosen[1] == 1
-    assert chosen[3] > 1
+    chosen = {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, overhead=0.02)}
+    assert sum(seen.calls[i][0] * rate.ns for i, rate in chosen.items()) <= 0.02 * 1e9
+    assert chosen[1].period == 1
+    assert chosen[3].period > 1
+    assert not chosen[3].passing
     assert 5 not in chosen
+
+
+def test_calls_pass_only_in_functions_that_call_no_candidate() -> None:
+    pairs = {1: pair("leaf", Change.CHANGED), 2: pair("walk", Change.CHANGED), 3: pair("other", Change.UNCHANGED)}
+    seen = surveyed({1: 4e6, 2: 4e6, 3: 1.0}, {}, {(0, 2), (2, 1), (1, 3)})
+    chosen = {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, overhead=0.02)}
+    assert chosen == {1: survey.PASSING_RATES[0], 2: survey.COUNTED_RATES[-1]}
 
 
 def test_an_unchanged_function_is_probed_when_its_time_moved_and_so_is_who_calls_it() -> None:

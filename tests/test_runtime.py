@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -275,6 +275,47 @@ def test_period_scales_times_and_keeps_counts_exact(build: Build) -> None:
         f["wall_ns"], rel=0.25
     )  # one call stands for ten, and any of them may be interrupted
     assert record.edges.wall_ns[record.edges.callee == 1].sum() == pytest.approx(f["wall_ns"])
+
+
+def test_passing_calls_are_all_counted_and_stood_for(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void f(int n) {PD_1 busy(n); }
+    __attribute__((noinline)) void g(void) {PD_2 for (int i = 0; i < 9000; i++) f(i); }
+    int main(void) {PD_3 g(); for (int i = 0; i < 1003; i++) f(0); return 0; }
+    """
+    )
+    passing = replace(sample(1, period=16), passing=True)
+    plan = {1: passing, 2: TIME, 3: TIME}
+    [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (pd_signed_t)(n))"), probe(2), probe(3)).run(plan)
+    f = row(record, 1)
+    assert (f["calls"], f["unfinished"]) == (10003, 0)
+    assert f["timed"] in (32 + 623, 32 + 624)
+    calls = edges(record)
+    assert calls[2, 1] + calls[3, 1] == 10003
+    assert calls[2, 1] == pytest.approx(9000, abs=32)  # one change of the caller: off by the calls of two periods at most
+    assert record.samples[1].weight.sum() == pytest.approx(10003, abs=16)
+    # Calls with n from 0 to 8999 and 1003 with 0; the timed ones are spread evenly over them.
+    assert np.average(record.samples[1].cells[:, 0], weights=record.samples[1].weight) == pytest.approx(9000 / 10003 * 4500, rel=0.02)
+    assert f["wall_ns"] >= 0.98 * 9000 * 4500
+    assert row(record, 2)["self_ns"] < 0.2 * row(record, 2)["wall_ns"]
+
+
+def test_calls_that_passed_before_a_thread_ended_are_counted(build: Build) -> None:
+    source = """
+    #include <pthread.h>
+    __attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+    static void *work(void *n) { for (int i = 0; i < 333; i++) f(); return n; }
+    int main(void) {
+        pthread_t thread;
+        for (int i = 0; i < 100; i++) { pthread_create(&thread, 0, work, 0); pthread_join(thread, 0); }
+        for (int i = 0; i < 77; i++) f();
+        return 0;
+    }
+    """
+    [record] = build(source, probe(1)).run({1: replace(sample(period=64), passing=True)})
+    assert row(record, 1)["calls"] == 33377
 
 
 def test_time_without_a_cpu_is_taken_off_and_time_asleep_is_not(build: Build) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the b
 COUNTED_NS = 10.0  # a call that is only counted (same script)
 BRANCH_NS = 1.0  # one outcome of one condition
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
-PERIODS = (4, 16, 64, 256)  # sampling of hot functions: one timed call in so many
+PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
 DETAIL_NS = 50_000.0  # from this mean length on, reading CPU time, faults and switches of a call (about 1 µs) stays below 2 %
@@ -34,13 +35,32 @@ class Priority(IntEnum):
     ANCESTOR = 3
 
 
+class Rate(NamedTuple):
+    """One call in `period` is timed. The others are counted, by their callers, or are `passing`: only their sum is known."""
+
+    period: int
+    passing: bool
+
+    @property
+    def ns(self) -> float:
+        """Return what the probe costs a call, on average."""
+        if self.period == 1:
+            return PROBE_NS
+        return PROBE_NS / self.period + (PASSED_NS if self.passing else COUNTED_NS)
+
+
+# What hot functions may come down to, in this order: fewer timed calls, then estimated callers.
+COUNTED_RATES = (Rate(1, passing=False), *(Rate(period, passing=False) for period in (4, 16, 64, 256)))
+PASSING_RATES = tuple(Rate(period, passing=True) for period in (16, 64, 256))
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one function is measured. `period` k: one call in k is timed; `detail`: CPU time, faults and switches as well."""
+    """How one function is measured; `detail`: CPU time, faults and switches as well."""
 
     id: int
     priority: Priority
-    period: int
+    rate: Rate
     detail: bool
     branches: Mapping[Side, tuple[int, ...]]
 
@@ -103,38 +123,40 @@ def choose(
 ) -> tuple[Choice, ...]:
     """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
 
-    Suspects are measured whatever they cost, at worst at the longest period: leaving out the guilty one is worse than a slower run.
+    Suspects are measured whatever they cost, at worst at the slowest rate: leaving out the guilty one is worse than a slower run. Only
+    functions that call no other candidate may be passing: a callee must find its caller on the stack.
     `branches[side, id]` is the number of conditions that can be watched.
     """
     priorities = _priorities(survey, pairs)
-    costs = {function: np.stack([_cost(survey, function, period) for period in (1, *PERIODS)]) for function in priorities}
+    callers = {caller for caller, callee in survey.edges if callee in priorities}
+    rates = {function: COUNTED_RATES if function in callers else COUNTED_RATES + PASSING_RATES for function in priorities}
+    costs = {function: np.stack([_cost(survey, function, rate) for rate in rates[function]]) for function in priorities}
     spent = np.zeros(len(survey.cells))
-    choices: list[tuple[int, int]] = []
+    choices: list[tuple[int, Rate]] = []
     # The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
     for function in sorted(priorities, key=lambda each: (priorities[each], float(costs[each][0].max()), each)):
         fits = np.all(spent + costs[function] <= overhead * (1 - BRANCH_SHARE), axis=1)
         if fits.any():
             spent += costs[function][fits.argmax()]
-            choices.append((function, (1, *PERIODS)[fits.argmax()]))
+            choices.append((function, rates[function][fits.argmax()]))
         elif priorities[function] is Priority.SUSPECT:
-            choices.append((function, PERIODS[-1]))
+            choices.append((function, rates[function][-1]))
     watched = _watched(survey, [function for function, _ in choices], branches, overhead * BRANCH_SHARE)
     return tuple(
         Choice(
             id=function,
             priority=priorities[function],
-            period=period,
+            rate=rate,
             detail=_mean_ns(survey, function) >= DETAIL_NS,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
-        for function, period in choices
+        for function, rate in choices
     )
 
 
-def _cost(survey: Survey, function: int, period: int) -> Floats:
+def _cost(survey: Survey, function: int, rate: Rate) -> Floats:
     """Return what probing a function costs at each cell, as a share of the plain build's CPU time."""
-    per_call = PROBE_NS if period == 1 else COUNTED_NS + PROBE_NS / period
-    return survey.calls[function] * per_call / survey.cpu_ns
+    return survey.calls[function] * rate.ns / survey.cpu_ns
 
 
 def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:

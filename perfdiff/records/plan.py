@@ -24,12 +24,17 @@ class Mode(IntEnum):
     SAMPLE = 3
 
 
-_DETAIL = 1  # flag: CPU time, page faults and context switches of sampled calls
+# Flags.
+_DETAIL = 1  # CPU time, page faults and context switches of sampled calls
+_PASSING = 2  # calls between two timed ones pass without a look
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k."""
+    """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
+
+    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones.
+    """
 
     mode: Mode
     period: int = 1
@@ -37,6 +42,7 @@ class Entry:
     reservoir: int = 0
     features: int = 0
     branches: int = 0
+    passing: bool = False
 
     @classmethod
     def survey(cls, *, conditions: bool) -> Entry:
@@ -44,9 +50,9 @@ class Entry:
         return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES) if conditions else cls(Mode.TIME)
 
     @classmethod
-    def timed(cls, *, period: int, detail: bool, reservoir: int) -> Entry:
+    def timed(cls, *, period: int, passing: bool, detail: bool, reservoir: int) -> Entry:
         """Count, time one call in `period`, and keep up to `reservoir` of them."""
-        return cls(Mode.SAMPLE, period, detail, reservoir)
+        return cls(Mode.SAMPLE, period, detail, reservoir, passing=passing)
 
     def sized(self, *, features: int, branches: int) -> Entry:
         """Return the entry for a probe with so many features and conditions."""
@@ -59,6 +65,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
-        flags = _DETAIL if entry.detail else 0
+        flags = _DETAIL * entry.detail | _PASSING * entry.passing
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
     path.write_bytes(rows)

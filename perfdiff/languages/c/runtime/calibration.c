@@ -65,6 +65,19 @@ static void measure(struct pd_thread *thread, enum pd_mode mode, uint64_t *outsi
 		*inside = inner / CALLS;
 }
 
+/* A call that passes the gate. */
+static uint64_t measure_passing(struct pd_thread *thread)
+{
+	uint64_t without = UINT64_MAX, with = UINT64_MAX;
+
+	for (int i = 0; i < BATCHES; i++) {
+		thread->gates[0] = CALLS;
+		without = lesser(without, batch(bare));
+		with = lesser(with, batch(probed));
+	}
+	return (with - lesser(with, without)) / CALLS;
+}
+
 /* Probe 0's totals, edge and records are in no file. */
 void pd_calibrate(struct pd_thread *thread)
 {
@@ -86,6 +99,7 @@ void pd_calibrate(struct pd_thread *thread)
 	measure(thread, PD_TIME, &costs[PD_COST_TIMED], &costs[PD_COST_TIMED_INNER]);
 	measure(thread, PD_SAMPLE, &costs[PD_COST_SAMPLED], &costs[PD_COST_SAMPLED_INNER]);
 	memcpy(pd_process.costs, costs, sizeof(costs));
+	pd_process.pass_cost = measure_passing(thread);
 	memset(local, 0, sizeof(*local));
 	pd_modes[0] = PD_OFF;
 	thread->root.callee_time = 0;

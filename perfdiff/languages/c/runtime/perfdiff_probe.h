@@ -31,8 +31,9 @@ enum pd_kind {
 	PD_I8, PD_I16, PD_I32, PD_I64, PD_U8, PD_U16, PD_U32, PD_U64, PD_F32, PD_F64, PD_BOOL, PD_PTR
 };
 
-extern unsigned int pd_probes;   /* probes of the plan, 0 while nothing is recorded */
-extern unsigned char *pd_modes;  /* one mode a probe */
+extern unsigned int pd_probes; /* probes of the plan, 0 while nothing is recorded */
+/* One a probe: so many of the thread's next calls pass without a look. NULL before the thread's first call. */
+extern __thread unsigned int *pd_gates __attribute__((tls_model("initial-exec")));
 
 int pd_enter_call(struct pd_frame *);
 int pd_start(struct pd_frame *);
@@ -49,8 +50,15 @@ void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned lo
 
 PD_INLINE int pd_enter(struct pd_frame *frame)
 {
-	if (__builtin_expect(frame->probe >= pd_probes, 1) || !pd_modes[frame->probe])
+	unsigned int *gates;
+
+	if (__builtin_expect(frame->probe >= pd_probes, 0))
 		return 0;
+	gates = pd_gates;
+	if (__builtin_expect(gates != 0, 1) && gates[frame->probe]) {
+		gates[frame->probe]--;
+		return 0;
+	}
 	return pd_enter_call(frame);
 }
 

@@ -5,7 +5,8 @@
 #include "runtime.h"
 
 PD_API unsigned int pd_probes;
-PD_API unsigned char *pd_modes;
+PD_API PD_TLS unsigned int *pd_gates;
+unsigned char *pd_modes;
 PD_TLS struct pd_local_state pd_self;
 
 static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
@@ -47,14 +48,34 @@ static inline uint32_t weigh(struct pd_thread *thread, struct pd_local *local)
 {
 	uint32_t position;
 
+	uint32_t weight = 0;
+
 	if (pd_likely(local->period == 1) || local->totals->calls <= PD_FIRST_CALLS)
 		return 1;
-	if (pd_likely(--local->countdown))
-		return 0;
-	position = (uint32_t)pd_random_below(&thread->random, local->period);
-	local->countdown = local->period - local->position + position;
-	local->position = position;
-	return local->period;
+	if (!--local->countdown) {
+		position = (uint32_t)pd_random_below(&thread->random, local->period);
+		local->countdown = local->period - local->position + position;
+		local->position = position;
+		weight = local->period;
+	}
+	if (local->flags & PD_FLAG_PASSING) {
+		thread->gates[local->probe] = local->granted = local->countdown - 1;
+		local->countdown = 1;
+	}
+	return weight;
+}
+
+/* Counts the calls that have passed the gate, as made by the caller of the call that did not: each caller's number becomes an estimate. */
+static inline uint64_t count_passed(struct pd_thread *thread, struct pd_local *local)
+{
+	uint64_t passed = local->granted - thread->gates[local->probe];
+
+	local->granted = 0;
+	local->totals->calls += passed;
+	local->totals->finished += passed;
+	local->totals->outer_finished += passed;
+	local->edge->calls += passed;
+	return passed;
 }
 
 /* Algorithm R (Vitter 1985): 1 + the record this call goes to, or 0. */
@@ -131,6 +152,10 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 		if (!thread)
 			return 0;
 	}
+	if (pd_unlikely(pd_modes[frame->probe] == PD_OFF)) {
+		thread->gates[frame->probe] = PD_GATE_SHUT;
+		return 0;
+	}
 	local = &thread->locals[frame->probe];
 	if (pd_unlikely(!local->totals) && !pd_local_open(thread, local, frame->probe))
 		return 0;
@@ -149,6 +174,8 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	if (pd_unlikely(edge->caller != parent->local->probe))
 		local->edge = edge = pd_edge_find(thread, parent->local->probe, local->probe);
 	edge->calls++;
+	if (local->granted)
+		parent->debt += count_passed(thread, local) * pd_process.pass_cost;
 	entry->parent = parent;
 	entry->frame = frame;
 	entry->stack = stack;
@@ -161,7 +188,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	entry->record = 0;
 	entry->cells = NULL;
 	entry->call = ++local->totals->calls;
-	parent->callee_calls++;
+	parent->callee_calls += !(local->flags & PD_FLAG_PASSING);
 	local->active++;
 	frame->entry = (uintptr_t)entry;
 	pd_order();
@@ -328,6 +355,16 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
 	}
 	close_call(thread, entry, now, pd_self.resources);
+}
+
+/* Counts what has passed the gates of a thread that ends. */
+void pd_thread_count_passed(struct pd_thread *thread)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++) {
+		if (thread->locals[probe].granted)
+			count_passed(thread, &thread->locals[probe]);
+		thread->gates[probe] = 0;
+	}
 }
 
 /* Closes what is open when a thread or the process ends: the calls lasted until now. `resources` are the thread's counters. */

@@ -130,6 +130,7 @@ static void end(void)
 	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread) {
 		uint64_t resources[PD_RESOURCES];
 
+		pd_thread_count_passed(thread);
 		if (!thread->top->parent)
 			continue;
 		resources_of(thread, resources);

@@ -24,7 +24,7 @@
 #define pd_order() atomic_signal_fence(memory_order_seq_cst)
 
 enum pd_mode { PD_OFF, PD_COUNT, PD_TIME, PD_SAMPLE };
-enum pd_flag { PD_FLAG_USAGE = 1 };
+enum pd_flag { PD_FLAG_USAGE = 1, PD_FLAG_PASSING = 2 };
 
 /* A probe's line of the plan file. */
 struct pd_plan_entry {
@@ -42,6 +42,7 @@ _Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
 #define PD_LONG_NS 100000u
 /* So many first calls of a probe are timed in each thread, whatever its period: few calls must not mean none. */
 #define PD_FIRST_CALLS 32u
+#define PD_GATE_SHUT UINT32_MAX /* of a probe that is off */
 
 #define PD_SEGMENTS 20
 #define PD_SEGMENT_FIRST 16u /* records of a reservoir's first segment; each next one is twice as large */
@@ -61,6 +62,7 @@ struct pd_local {
 	uint32_t reservoir;
 	uint32_t position;  /* of the timed call within its period */
 	uint32_t countdown; /* calls until the next timed one */
+	uint32_t granted;   /* calls that may pass the gate, or have passed it, since the last one that was counted */
 	uint64_t considered; /* timed calls that the reservoir has seen */
 	struct pd_samples *segments[PD_SEGMENTS];
 };
@@ -116,6 +118,7 @@ struct pd_thread {
 	uint64_t *values; /* free part of the value stack */
 	uint64_t *values_limit;
 	struct pd_local *locals;
+	uint32_t *gates; /* what pd_gates points to while the thread runs */
 	uint64_t random;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
 	struct pd_presence presence;
@@ -142,6 +145,7 @@ struct pd_local_state {
 };
 
 extern PD_TLS struct pd_local_state pd_self;
+extern unsigned char *pd_modes; /* one mode a probe */
 
 /* Where the counters of flagged calls come from: all are read together, for the calling thread, at a call's start and end. */
 struct pd_counter_source {
@@ -157,6 +161,7 @@ struct pd_process {
 	uint32_t probes;
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
+	uint64_t pass_cost; /* of a call that passes the gate, as its caller sees it */
 	struct pd_arena arena;
 	struct pd_thread *threads;
 	struct pd_thread *free_threads;
@@ -225,6 +230,7 @@ void pd_presence_mark(struct pd_thread *thread);
 uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry);
 
 /* probe.c */
+void pd_thread_count_passed(struct pd_thread *thread);
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);
 
 /* calibration.c */

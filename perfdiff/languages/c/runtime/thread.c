@@ -23,8 +23,10 @@ static void thread_end(void *data)
 
 	pd_presence_mark(thread);
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
+	pd_thread_count_passed(thread);
 	thread->held_count = 0;
 	pd_self.thread = NULL;
+	pd_gates = NULL;
 	pd_slow_begin(&slow);
 	thread->next_free = pd_process.free_threads;
 	pd_process.free_threads = thread;
@@ -41,6 +43,7 @@ void pd_threads_forget(void)
 {
 	pthread_setspecific(key, NULL);
 	pd_self.thread = NULL;
+	pd_gates = NULL;
 	pd_process.threads = NULL;
 	pd_process.free_threads = NULL;
 	pd_process.thread_count = 0;
@@ -49,7 +52,8 @@ void pd_threads_forget(void)
 static struct pd_thread *thread_new(void)
 {
 	size_t locals = (sizeof(struct pd_thread) + 63 + (pd_process.probes + (size_t)1) * sizeof(struct pd_local)) & ~(size_t)63;
-	size_t fixed = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
+	size_t gates = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
+	size_t fixed = (gates + pd_process.probes * sizeof(uint32_t) + 63) & ~(size_t)63;
 	size_t stack = STACK_BYTES;
 	char *memory = pd_memory(fixed + stack);
 	struct pd_thread *thread;
@@ -67,6 +71,7 @@ static struct pd_thread *thread_new(void)
 	thread->values_limit = thread->values + VALUE_BYTES / 8 - VALUE_SLACK;
 	thread->edges = (struct pd_edge **)(memory + locals + VALUE_BYTES);
 	thread->edges_mask = EDGES_FIRST - 1;
+	thread->gates = (uint32_t *)(memory + gates);
 	thread->next = memory + fixed;
 	thread->limit = memory + fixed + stack;
 	thread->top = &thread->root;
@@ -105,6 +110,7 @@ struct pd_thread *pd_thread_open(void)
 	if (thread)
 		pd_presence_begin(thread);
 	pd_self.thread = thread;
+	pd_gates = thread ? thread->gates : NULL;
 	pd_clock_refresh();
 end:
 	pd_slow_end(&slow);
