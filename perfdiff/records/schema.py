@@ -205,7 +205,8 @@ class SampleTable:
 
     `metrics[name]` (n,) float64, NaN where absent; `values` (n, p) float64, one column a feature, NaN where a load failed;
     `executed` and `taken` (n, b) counts per branch; `run` (n,) ids of runs, the statistical unit; `point` (n,); `thread` and `call`
-    (n,) tell which call of its run a row is; `weight` (n,): how many calls a sampled row stands for.
+    (n,) tell which call of its run a row is; `weight` (n,): how many calls a sampled row stands for. `resolution_ns` is the step in
+    which times advance where it is coarser than a clock's.
     """
 
     function: int
@@ -221,6 +222,7 @@ class SampleTable:
     thread: Ints
     call: Ints
     weight: Floats
+    resolution_ns: float = 0.0
 
     def __len__(self) -> int:
         return len(self.run)
