@@ -69,11 +69,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the n samples of a block stand: their starts, their branches (m,) with the row of each, their counts of children."""
+    """Where the n samples of a block stand: their starts, their branches (m,) with row and taken outcomes, their counts of children."""
 
     starts: Ints
     branches: Ints
     rows: Ints
+    taken: Ints
     tails: Ints
 
 
@@ -110,7 +111,7 @@ def _block(data: bytes, at: int) -> tuple[Block, int]:
         fit = (len(data) - at - 4) // _LEAST_SAMPLE
         raise LogDamageError(at, f"expected the number of samples, at most {fit:,} of which fit into the rest of the file, found {count:,}")
     layout, end = _layout(data, at + 4, count, len(names))
-    heads = _gathered(data, _SAMPLE, layout.starts)
+    heads = _gathered(data, _SAMPLE, layout.starts)[:, 0]
     metrics = heads["metrics"]
     wrong = np.argwhere(metrics >= LARGEST)
     if len(wrong):
@@ -158,7 +159,7 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
 
     Each sample's length follows from four or more counts in it, so this loop is what reading costs: about 1 µs a sample.
     """
-    starts, branches, numbers, tails = array("q"), array("q"), array("q"), array("q")
+    starts, branches, numbers, taken, tails = (array("q") for _ in range(5))
     number = _U32.unpack_from
     try:
         for _ in range(count):
@@ -167,12 +168,14 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
             if features > most_features:
                 _broken(data, at, len(starts), most_features)
             at += 56 + 24 * features
-            (outcomes,) = number(data, at)
-            numbers.append(outcomes)
+            (several,) = number(data, at)
+            numbers.append(several)
             at += 4
-            for _ in range(outcomes):
+            for _ in range(several):
                 branches.append(at)
-                at += 6 + number(data, at + 2)[0]
+                (outcomes,) = number(data, at + 2)
+                at += 6 + outcomes
+                taken.append(outcomes - data.count(0, at - outcomes, at))
             tails.append(at)
             at += 4 + 4 * number(data, at)[0]
     except struct.error:
@@ -180,7 +183,7 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
     if at > len(data):
         _broken(data, starts[-1], len(starts), most_features)
     rows = np.repeat(np.arange(count), np.array(numbers, np.int64))
-    return _Layout(np.array(starts, np.int64), np.array(branches, np.int64), rows, np.array(tails, np.int64)), at
+    return _Layout(np.array(starts), np.array(branches), rows, np.array(taken), np.array(tails)), at
 
 
 def _broken(data: bytes, at: int, sample: int, most_features: int) -> NoReturn:
@@ -206,11 +209,10 @@ def _check_count(data: bytes, at: int, found: int, says: str, most: int) -> None
         raise LogDamageError(at, f"expected {says}, {max(most, 0):,} at most, found {found:,} with {len(data) - at - 4:,} bytes to come")
 
 
-def _gathered(data: bytes, kind: np.dtype[np.void] | np.dtype[np.uint32], offsets: Ints) -> npt.NDArray[np.void]:
-    """Return the records that stand at `offsets` (n,), none of which need be aligned."""
-    if not len(offsets):
-        return np.empty(0, kind)
-    everywhere: npt.NDArray[np.void] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, strides=(1,))
+def _gathered(data: bytes, kind: np.dtype[np.void] | np.dtype[np.uint32], offsets: Ints, width: int = 1) -> npt.NDArray[np.void]:
+    """Return the `width` records that stand one after the other at each of `offsets` (n,), as (n, width)."""
+    shape = (len(data) - kind.itemsize * width + 1, width)
+    everywhere: npt.NDArray[np.void] = np.ndarray(shape, kind, data, strides=(1, kind.itemsize)) if len(offsets) else np.empty((0, 1), kind)
     return everywhere[offsets]
 
 
@@ -227,13 +229,14 @@ def _features(
     category, own, seen = (np.zeros(len(columns), bool) for _ in range(3))
     for width in np.unique(counts[counts > 0]).tolist():
         rows = np.flatnonzero(counts == width)
+        offsets = starts[rows] + _SAMPLE.itemsize
+        records = _gathered(data, _FEATURE, offsets, width)
         # From the last to the first: of a feature that a sample holds twice, the first value counts.
         for place in reversed(range(width)):
-            offsets = starts[rows] + _SAMPLE.itemsize + _FEATURE.itemsize * place
-            records = _gathered(data, _FEATURE, offsets)
-            column = column_of[_found(records["name"], known, offsets, "the offset of a feature's name in this block")]
-            kind = _found(records["type"], typed, offsets + 8, "the offset of a type's name in this block, or 0")
-            values[rows, column] = records["value"]
+            at, record = offsets + _FEATURE.itemsize * place, records[:, place]
+            column = column_of[_found(record["name"], known, at, "the offset of a feature's name in this block")]
+            kind = _found(record["type"], typed, at + 8, "the offset of a type's name in this block, or 0")
+            values[rows, column] = record["value"]
             seen[column] = True
             own[column[kind > 0]] = True
             category[column[enums[kind]]] = True
@@ -253,34 +256,21 @@ def _found(wanted: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64], offset
 def _branches(data: bytes, layout: _Layout) -> tuple[tuple[int, ...], Floats, Floats]:
     """Return the numbers of all branches (b), how often each call executed them and how often they were taken (n, b)."""
     count = len(layout.starts)
-    records = _gathered(data, _BRANCH, layout.branches)
+    records = _gathered(data, _BRANCH, layout.branches)[:, 0]
     ids, column = np.unique(records["id"], return_inverse=True)
     if len(ids) > MOST_COLUMNS:
         first = np.flatnonzero(column == MOST_COLUMNS)[0]
         raise LogDamageError(int(layout.branches[first]), f"expected one of {MOST_COLUMNS} branches at most, found number {len(ids)}")
     cell, cells = layout.rows * len(ids) + column, count * len(ids)
-    outcomes = records["outcomes"].astype(np.int64)
-    executed, taken = (np.bincount(cell, each, cells) for each in (outcomes, _sums(data, layout.branches + 6, outcomes)))
-    shape = (count, len(ids))
-    return tuple(ids.tolist()), executed.astype(np.float64).reshape(shape), taken.astype(np.float64).reshape(shape)
-
-
-def _sums(data: bytes, starts: Ints, lengths: Ints) -> Ints:
-    """Return how many of the bytes in each stretch are not 0; stretches follow on each other and do not overlap."""
-    sums = np.zeros(len(starts), np.int64)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        borders = np.column_stack([starts[filled], starts[filled] + lengths[filled]]).ravel()
-        set_ = np.append(np.frombuffer(data, np.uint8) != 0, False)  # a place to end for the last stretch
-        sums[filled] = np.add.reduceat(set_, borders, dtype=np.int64)[::2]
-    return sums
+    executed, taken = (np.bincount(cell, each, cells).astype(np.float64) for each in (records["outcomes"], layout.taken))
+    return tuple(ids.tolist()), executed.reshape(count, len(ids)), taken.reshape(count, len(ids))
 
 
 def _children(data: bytes, tails: Ints) -> tuple[Ints, Ints]:
     """Return (c,) rows of callers and (c,) uids of what they called."""
-    counts = _gathered(data, _COUNT, tails).astype(np.int64)
+    counts = _gathered(data, _COUNT, tails)[:, 0].astype(np.int64)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    child = _gathered(data, _COUNT, np.repeat(tails + 4, counts) + 4 * within)
+    child = _gathered(data, _COUNT, np.repeat(tails + 4, counts) + 4 * within)[:, 0]
     return np.repeat(np.arange(len(tails)), counts), child.astype(np.int64)
 
 
