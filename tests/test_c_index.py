@@ -317,6 +317,26 @@ def test_reads_and_writes_name_fields_and_globals(tmp_path: Path) -> None:
     assert copy.writes == {"struct item"}
 
 
+def test_constants_and_values_without_parts_are_not_written(tmp_path: Path) -> None:
+    text = """
+    enum mode { SLOW, FAST };
+    struct node { enum mode mode; };
+    static const struct node nothing = {SLOW};
+    static const int sizes[2] = {1, 2};
+    static const char *name = "a";
+    static struct node first;
+    const struct node *f(struct node *n, enum mode m, const int **s, const char ***where) {
+      n->mode = m;
+      *s = &sizes[1];
+      *where = &name;
+      return m == FAST ? &nothing : &first;
+    }
+    """
+    one = function(program(tmp_path, {"a.c": text}), "f")
+    assert one.writes == {"struct node.mode", "name", "first"}
+    assert one.reads >= {"nothing", "sizes"}
+
+
 def test_methods_that_change_an_object_write_to_the_member_that_holds_it(tmp_path: Path) -> None:
     text = """
     struct Bag { int n = 0; void add(int x) { n += x; } int size() const { return n; } int &operator[](int) { return n; } };

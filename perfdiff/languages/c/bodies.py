@@ -119,7 +119,7 @@ class _Walk:
             return
         if read:
             self.found.reads.add(target.name)
-        if written:
+        if written and kind is not Kind.CONSTANT:
             self.found.writes.add(target.name)
             if cursor._kind_id == _MEMBER:
                 self._members.add(cursor.data[1])
@@ -155,7 +155,7 @@ class _Walk:
         self.found.uses.update(references.step_types(operand_type))
 
     def _whole_object(self, kind: object) -> None:
-        names = self._references.value_names(kind)
+        names = self._references.record_names(kind)
         self.found.reads.update(names)
         self.found.writes.update(names)
 

@@ -44,6 +44,7 @@ class Kind(IntEnum):
     GLOBAL = 2
     FIELD = 3
     TYPE = 4
+    CONSTANT = 5  # a global that nobody can write to
 
 
 class Target(NamedTuple):
@@ -159,7 +160,9 @@ class References:
             return NOTHING
         if self._places.of(variable) is None:
             return NOTHING
-        return Target(Kind.GLOBAL, (self.global_key(variable),), qualified_name(variable, self._unit))
+        plain = self._plain(native.clang_getCursorType(variable))
+        kind = Kind.CONSTANT if plain.is_const_qualified() else Kind.GLOBAL
+        return Target(kind, (self.global_key(variable),), qualified_name(variable, self._unit))
 
     def global_key(self, variable: Cursor) -> str:
         """Return the key of a variable outside of functions."""
@@ -194,9 +197,10 @@ class References:
         keyword = "type" if kind in ALIASES else _KEYWORD.get(kind, "class")
         return f"{keyword} {stable_spelling(qualified_name(record, self._unit))}"
 
-    def value_names(self, kind: Any) -> tuple[str, ...]:
-        """Return what the types of `value_types` are called."""
-        return tuple(self.says(self.types[key]) for key in self.value_types(kind))
+    def record_names(self, kind: Any) -> tuple[str, ...]:
+        """Return what the records among `value_types` are called: an enumeration has no parts to share."""
+        types = (self.types[key] for key in self.value_types(kind))
+        return tuple(self.says(each) for each in types if each._kind_id != _ENUM)
 
     def value_types(self, kind: Any) -> tuple[str, ...]:
         """Return the keys of the types whose layout a value of this type has: none for pointers, the elements' for arrays."""
