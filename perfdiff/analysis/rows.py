@@ -20,15 +20,4 @@ def thinned(table: SampleTable, most: int) -> SampleTable:
     if len(table) <= most:
         return table
     rows = np.unique(np.linspace(0, len(table) - 1, most).round().astype(np.int64))
-    return replace(
-        table,
-        metrics={name: values[rows] for name, values in table.metrics.items()},
-        values=table.values[rows],
-        executed=table.executed[rows],
-        taken=table.taken[rows],
-        run=table.run[rows],
-        point=table.point[rows],
-        thread=table.thread[rows],
-        call=table.call[rows],
-        weight=table.weight[rows],
-    )
+    return table.rows(rows)

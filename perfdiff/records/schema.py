@@ -6,7 +6,7 @@ Bulk data is columnar (numpy); everything else is a frozen value. Times are nano
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -226,6 +226,17 @@ class SampleTable:
 
     def __len__(self) -> int:
         return len(self.run)
+
+    def rows(self, index: Ints) -> SampleTable:
+        """Return the rows at `index`, in its order."""
+        return replace(
+            self,
+            metrics={name: values[index] for name, values in self.metrics.items()},
+            **{name: getattr(self, name)[index] for name in _PER_ROW},
+        )
+
+
+_PER_ROW = ("values", "executed", "taken", "run", "point", "thread", "call", "weight")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,184 @@
+"""Two experiments as one: what the first recorded of base against what the second recorded of head."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.errors import UsageError
+from perfdiff.records.recorded import RECORDED_APART, Recorded
+from perfdiff.records.schema import (
+    Change,
+    Edges,
+    Experiment,
+    FunctionInfo,
+    Ints,
+    Note,
+    Point,
+    Run,
+    SampleTable,
+    Side,
+    Skipped,
+    Source,
+    Totals,
+)
+
+Name = tuple[str, str]  # of a function, and of its file where several share the name
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """One side of an experiment on its way to being `side` of another: old numbers to new ones."""
+
+    recorded: Recorded
+    origin: Side
+    side: Side
+    functions: Mapping[Name, FunctionInfo]
+    numbers: Mapping[int, int]
+    points: Mapping[int, int]
+    runs: Mapping[int, int]
+
+
+def paired(base: Recorded, head: Recorded) -> Recorded:
+    """Return base's side of one experiment against head's of the other; an experiment of one side gives that.
+
+    Functions are the same by name, and by file where several share it; points by workload and parameters. UsageError where the two
+    have no function or no point in common.
+    """
+    experiments = (base.experiment, head.experiment)
+    counts = [Counter(info.name for info in experiment.functions) for experiment in experiments]
+    repeated = {name for count in counts for name, times in count.items() if times > 1}
+    functions = [{(info.name, info.file if info.name in repeated else ""): info for info in each.functions} for each in experiments]
+    shared = sorted(functions[0].keys() & functions[1].keys())
+    points = [point for point in base.experiment.points if any(_same(point, other) for other in head.experiment.points)]
+    if not shared or not points:
+        what = "workload point" if shared else "function"
+        raise UsageError(f"the two sets of samples have no {what} in common; record the same workloads on both", slug="samples-apart")
+    halves: list[_Half] = []
+    for recorded, side, infos in zip((base, head), Side, functions, strict=True):
+        origin = side if side in recorded.sides else recorded.sides[0]
+        place = {other.id: at for at, point in enumerate(points) for other in recorded.experiment.points if _same(point, other)}
+        kept = [run.id for run in recorded.experiment.runs if run.side is origin and run.point in place]
+        runs = {run: number for number, run in enumerate(kept, start=sum(len(half.runs) for half in halves))}
+        numbers = {infos[name].id: number for number, name in enumerate(shared, start=1)}
+        halves.append(_Half(recorded, origin, side, infos, numbers, place, runs))
+    experiment = _experiment(halves[0], halves[1], shared, points)
+    by_side = {half.side: half for half in halves}
+    return Recorded(experiment, lambda function, side: _table(by_side[side], function))
+
+
+def _same(point: Point, other: Point) -> bool:
+    return (point.workload, point.parameters) == (other.workload, other.parameters)
+
+
+def _experiment(base: _Half, head: _Half, shared: Sequence[Name], points: Sequence[Point]) -> Experiment:
+    first, second = base.recorded.experiment, head.recorded.experiment
+    numbers = dict(enumerate(shared, start=1))
+    blocks = 1 + max((run.block for run in first.runs), default=0)
+    return Experiment(
+        base=first.base if base.origin is Side.BASE else first.head,
+        head=second.base if head.origin is Side.BASE else second.head,
+        environment=second.environment,
+        workloads=tuple(dict.fromkeys((*first.workloads, *second.workloads))),
+        points=tuple(replace(point, id=at) for at, point in enumerate(points)),
+        functions=tuple(_info(number, base, head, name) for number, name in numbers.items()),
+        skipped=tuple(dict.fromkeys((*first.skipped, *second.skipped, *_one_sided(base, shared), *_one_sided(head, shared)))),
+        # No block is common to both sides: they were not recorded next to each other.
+        runs=(*_runs(base, 0), *_runs(head, blocks)),
+        totals=_totals(base, head),
+        edges=_edges(base, head),
+        notes=(RECORDED_APART, *_machines(first, second), *dict.fromkeys((*first.notes, *second.notes))),
+    )
+
+
+def _machines(base: Experiment, head: Experiment) -> Iterator[Note]:
+    for what in ("cpu", "compiler"):
+        before, after = getattr(base.environment, what), getattr(head.environment, what)
+        if before != after:
+            yield Note("machines-differ", f"base was recorded with another {what} ({before}) than head ({after})")
+
+
+def _info(number: int, base: _Half, head: _Half, name: Name) -> FunctionInfo:
+    """Return what both know of a function. Its text tells whether it changed; whatever it depends on may have."""
+    infos = base.functions[name], head.functions[name]
+    texts = _text(infos[0], base.origin), _text(infos[1], head.origin)
+    differs = texts[0] is None or texts[1] is None or texts[0].text != texts[1].text
+    reason = "its text differs" if differs else "its text is the same; what it depends on was not compared"
+    calls = {half.numbers[each] for half, info in zip((base, head), infos, strict=True) for each in info.calls if each in half.numbers}
+    return replace(
+        infos[1],
+        id=number,
+        change=Change.CHANGED if differs else Change.AFFECTED,
+        reasons=(reason,),
+        culprits=(),
+        base=texts[0],
+        head=texts[1],
+        calls=frozenset(calls),
+        reads=infos[0].reads | infos[1].reads,
+        writes=infos[0].writes | infos[1].writes,
+    )
+
+
+def _text(info: FunctionInfo, side: Side) -> Source | None:
+    return info.base if side is Side.BASE else info.head
+
+
+def _one_sided(half: _Half, shared: Sequence[Name]) -> Iterator[Skipped]:
+    for name, info in half.functions.items():
+        if name not in shared:
+            yield Skipped(info.name, info.file, f"only {half.side} has samples of it")
+
+
+def _runs(half: _Half, first_block: int) -> Iterator[Run]:
+    for run in half.recorded.experiment.runs:
+        if run.id in half.runs:
+            yield replace(run, id=half.runs[run.id], side=half.side, point=half.points[run.point], block=first_block + run.block)
+
+
+def _totals(base: _Half, head: _Half) -> Totals:
+    parts = []
+    for half in (base, head):
+        totals = half.recorded.experiment.totals
+        run, function = _renumbered(totals.run, half.runs), _renumbered(totals.function, half.numbers)
+        kept = (run >= 0) & (function >= 0)
+        sums = {name: getattr(totals, name)[kept] for name in ("calls", "wall_ns", "self_ns")}
+        parts.append((run[kept], function[kept], sums, {name: values[kept] for name, values in totals.other.items()}))
+    (run, function, sums, other), (run_head, function_head, sums_head, other_head) = parts
+    return Totals(
+        np.concatenate([run, run_head]),
+        np.concatenate([function, function_head]),
+        **{name: np.concatenate([sums[name], sums_head[name]]) for name in sums},
+        other={name: np.concatenate([other[name], other_head[name]]) for name in other if name in other_head},
+    )
+
+
+def _edges(base: _Half, head: _Half) -> Edges:
+    columns = []
+    for half in (base, head):
+        edges = half.recorded.experiment.edges
+        numbers = {0: 0, **half.numbers}
+        ends = _renumbered(edges.run, half.runs), _renumbered(edges.caller, numbers), _renumbered(edges.callee, half.numbers)
+        kept = np.all([end >= 0 for end in ends], axis=0)
+        columns.append([column[kept] for column in (*ends, edges.calls, edges.wall_ns)])
+    return Edges(*(np.concatenate(pair) for pair in zip(*columns, strict=True)))
+
+
+def _table(half: _Half, function: int) -> SampleTable | None:
+    old = {new: old for old, new in half.numbers.items()}.get(function)
+    table = half.recorded.samples(old, half.origin) if old is not None else None
+    if table is None:
+        return None
+    run, point = _renumbered(table.run, half.runs), _renumbered(table.point, half.points)
+    kept = np.flatnonzero((run >= 0) & (point >= 0))
+    return replace(table.rows(kept), function=function, side=half.side, run=run[kept], point=point[kept])
+
+
+def _renumbered(column: Ints, numbers: Mapping[int, int]) -> Ints:
+    """Return new numbers for old ones; -1 for those that have none."""
+    old = np.array(sorted(numbers), np.int64)
+    new = np.array([numbers[each] for each in sorted(numbers)], np.int64)
+    place = np.minimum(np.searchsorted(old, column), len(old) - 1)
+    return np.where(old[place] == column, new[place], -1)
