@@ -322,12 +322,12 @@ def test_constants_and_values_without_parts_are_not_written(tmp_path: Path) -> N
     enum mode { SLOW, FAST };
     struct node { enum mode mode; };
     static const struct node nothing = {SLOW};
-    static const int sizes[2] = {1, 2};
+    static const int sizes[2][2] = {{1, 2}, {3, 4}};
     static const char *name = "a";
     static struct node first;
     const struct node *f(struct node *n, enum mode m, const int **s, const char ***where) {
       n->mode = m;
-      *s = &sizes[1];
+      *s = &sizes[1][0];
       *where = &name;
       return m == FAST ? &nothing : &first;
     }

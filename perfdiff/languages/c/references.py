@@ -160,8 +160,9 @@ class References:
             return NOTHING
         if self._places.of(variable) is None:
             return NOTHING
-        plain = self._plain(native.clang_getCursorType(variable))
-        kind = Kind.CONSTANT if plain.is_const_qualified() else Kind.GLOBAL
+        declared = native.clang_getCursorType(variable)
+        declared._tu = self._unit
+        kind = Kind.CONSTANT if declared.get_canonical().is_const_qualified() else Kind.GLOBAL
         return Target(kind, (self.global_key(variable),), qualified_name(variable, self._unit))
 
     def global_key(self, variable: Cursor) -> str:
