@@ -30,6 +30,20 @@ class ConfigError(UsageError):
     """The configuration is wrong; the message names file, line and key (exit code 2)."""
 
 
+class AnnotationSyntaxError(UsageError):
+    """The text of an annotation cannot be read; the message names line and column (1-based) and what was expected (exit code 2)."""
+
+    def __init__(self, line: int, column: int, expected: str, found: str) -> None:
+        super().__init__(
+            f"annotation, line {line}, column {column}: expected {expected}, found {found}; correct it there, or write the annotation anew"
+            " with `perfdiff annotate`",
+            slug="annotation-syntax",
+        )
+        self.line = line
+        self.column = column
+        self.expected = expected
+
+
 class RevisionError(UsageError):
     """A revision, repository or worktree cannot be had (exit code 2)."""
 

@@ -50,8 +50,8 @@ def test_text_gives_conditions_and_probabilities() -> None:
         features=("mode", "n", "list->n"),
     ).text
     assert "[mode == FAST && n <= 100] Norm(1, 12.4);  // 100.0% of calls" in text
-    assert "[mode != FAST] {0.2} Norm(2, 12.4);" in text
-    assert "[mode != FAST] {0.8} Norm(-3*list_n^2*n, 12.4);" in text
+    assert "[mode != FAST] {\n    {0.2} Norm(2, 12.4);" in text
+    assert "\n    {0.8} Norm(-3*list_n^2*n, 12.4);" in text
 
 
 def test_prediction_outside_every_known_condition_weighs_scopes_by_share() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.models.distribution import Distribution, Normal
 from perfdiff.records.schema import Floats
 
 Factors = tuple[tuple[str, str], ...]
@@ -26,6 +26,14 @@ class CostClass(StrEnum):
     CUBIC = "cubic"
     PIECEWISE = "piecewise"
     MIXTURE = "mixture"
+
+
+class Trend(StrEnum):
+    """Which calls a scope's terms describe: all, only the fastest at each input, or only the many that lie close together there."""
+
+    MEAN = "mean"
+    LOWER_BOUND = "lower bound"
+    MAIN_TREND = "main trend"
 
 
 class Operator(StrEnum):
@@ -51,7 +59,10 @@ _NEGATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A test of one feature; `labels` name the values of a category, in the same order."""
+    """A test of one feature; `labels` name the values of a category, in the same order, each by a name of its own.
+
+    A bound has no label, but for that of a branch, which is "true" above 0.
+    """
 
     feature: str
     operator: Operator
@@ -77,18 +88,18 @@ class Condition:
     def text(self, symbol: str) -> str:
         """Return the condition as a C-like expression over `symbol`."""
         match self.operator:
-            case Operator.AT_MOST | Operator.ABOVE if not self.labels:
-                return f"{symbol} {self.operator} {_number(self.values[0])}"
             case Operator.ABSENT:
                 return f"absent({symbol})"
             case Operator.PRESENT:
                 return f"!absent({symbol})"
-        names = self.labels or tuple(_number(value) for value in self.values)
-        if names == ("true",):
+        if self.labels == ("true",):
             return symbol if self.operator in (Operator.IN, Operator.ABOVE) else f"!{symbol}"
+        names = self.labels or tuple(f"{value:.6g}" for value in self.values)
+        if self.operator in (Operator.AT_MOST, Operator.ABOVE):
+            return f"{symbol} {self.operator} {names[0]}"
         equal, joiner = ("==", " || ") if self.operator is Operator.IN else ("!=", " && ")
         text = joiner.join(f"{symbol} {equal} {name}" for name in names)
-        return f"({text})" if len(names) > 1 and self.operator is Operator.IN else text
+        return f"({text})" if len(names) > 1 else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +114,10 @@ class Term:
 class Scope:
     """One regime of a function: `[conditions] Norm(terms, sigma)`; no conditions where one scope serves all records.
 
-    Scopes with the same conditions are the components of a mixture: each holds with its `probability`. `share` is the part of all
-    records that the scope explains, `trimmed` the part of its own records left out of the fit as upward outliers.
+    The terms give the expected cost, `sigma` the standard deviation over the scope's records, and `distribution` how they scatter
+    where that is not `Norm(terms, sigma)`. Scopes with the same conditions are the components of a mixture: each holds with its
+    `probability`. `share` is the part of all records that the scope explains, `trimmed` the part of its own records left out of the
+    fit as upward outliers. `trend` tells which records the terms were learnt from.
     """
 
     cost_class: CostClass
@@ -115,6 +128,13 @@ class Scope:
     conditions: tuple[Condition, ...] = ()
     probability: float = 1.0
     trimmed: float = 0.0
+    distribution: Distribution | None = None
+    trend: Trend = Trend.MEAN
+
+    @property
+    def scatter(self) -> Distribution:
+        """Return how the records scatter about the expected cost."""
+        return self.distribution or Normal(self.sigma)
 
     @property
     def condition(self) -> str:
@@ -148,19 +168,10 @@ class Annotation:
 
     @property
     def text(self) -> str:
-        """Return the annotation in the language of Freud (§2.2, Figures 2 and 11)."""
-        symbols = _symbols(self.features)
-        lines = [f"{self.function}.{self.metric}({', '.join(symbols.values())}) {{"]
-        lines += [f"  {self._kind(name)} {symbols[name]} = {_PLACES.get(self.origins.get(name, ''), '')}{name};" for name in self.features]
-        for scope in self.scopes:
-            share = f"  // {scope.share:.1%} of calls" if len(self.scopes) > 1 else ""
-            lines.append(f"  {_scope_text(scope, symbols)}{share}")
-        return "\n".join([*lines, "}"])
+        """Return the annotation as reports show it, in the language of Freud (§2.2, Figures 2 and 11), six digits a number."""
+        from perfdiff.models.language import readable  # which knows annotations
 
-    def _kind(self, name: str) -> str:
-        if any(condition.labels for scope in self.scopes for condition in scope.conditions if condition.feature == name):
-            return "enum"
-        return "int" if all(bound.is_integer() for bound in self.ranges.get(name, (0.5,))) else "double"
+        return readable(self)
 
 
 def transformed(function: str, x: Floats) -> Floats:
@@ -217,7 +228,7 @@ def term_names(annotation: Annotation) -> tuple[str, ...]:
     names = []
     for scopes in _blocks(annotation):
         prefix = f"[{scopes[0].condition}] " if scopes[0].conditions else ""
-        names += [prefix + (_product_text(factors, {}) or "1") for factors in _factors(scopes)]
+        names += [prefix + (factors_text(factors, {}) or "1") for factors in _factors(scopes)]
     return tuple(names)
 
 
@@ -242,37 +253,9 @@ def _membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: i
     return member
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}"
-
-
-def _symbols(features: tuple[str, ...]) -> dict[str, str]:
-    """Return a short identifier per feature, its last word where that is unique."""
-    symbols: dict[str, str] = {}
-    for name in features:
-        words = re.findall(r"[A-Za-z_]\w*", name) or ["x"]
-        for symbol in (words[-1], "_".join(words), *(f"{words[-1]}{count}" for count in range(2, len(features) + 2))):
-            if symbol not in symbols.values():
-                symbols[name] = symbol
-                break
-    return symbols
-
-
-_PLACES = {"workload": "workload.", "argument": "arg.", "global": "global.", "system": "system."}
 _POWERS = {"x": "{0}", "log": "log2({0})", "xlogx": "{0}*log2({0})", "x2": "{0}^2", "x3": "{0}^3"}
 
 
-def _product_text(factors: Factors, symbols: Mapping[str, str]) -> str:
+def factors_text(factors: Factors, symbols: Mapping[str, str]) -> str:
+    """Return a product of transformed features, such as `n*log2(n)`; features without a symbol go by their names, no factors by ""."""
     return "*".join(_POWERS[function].format(symbols.get(name, name)) for name, function in factors)
-
-
-def _scope_text(scope: Scope, symbols: Mapping[str, str]) -> str:
-    expression = ""
-    for term in scope.terms:
-        magnitude = "*".join(filter(None, [_number(abs(term.coefficient)), _product_text(term.factors, symbols)]))
-        sign = "-" if term.coefficient < 0 else "+"
-        expression += f" {sign} {magnitude}" if expression else f"{'-' if sign == '-' else ''}{magnitude}"
-    conditions = " && ".join(condition.text(symbols[condition.feature]) for condition in scope.conditions)
-    prefix = f"[{conditions}] " if conditions else ""
-    chance = f"{{{_number(scope.probability)}}} " if scope.probability < 1 else ""
-    return f"{prefix}{chance}Norm({expression or '0'}, {_number(scope.sigma)});"

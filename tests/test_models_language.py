@@ -1,0 +1,286 @@
+"""The text form of annotations prints and reads back the same."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfdiff.errors import AnnotationSyntaxError, PerfdiffError
+from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Term, Trend
+from perfdiff.models.distribution import Binomial, Exponential, Normal
+from perfdiff.models.language import parse, parse_all, print_all, print_annotation, readable
+from perfdiff.records.schema import Origin
+
+LABELS = st.one_of(
+    st.sampled_from(["FAST", "Color::RED", "true", "false", "std::vector<int>", "a b", "10", "", "Norm"]), st.text(max_size=8)
+)
+FEATURES = st.one_of(
+    st.sampled_from(
+        [
+            "n",
+            "list->size",
+            "strlen(path)",
+            "typeid(*shape)",
+            "file size(path)",
+            "end - begin",
+            "v.size()",
+            "taken(a && b @12)",
+            "log2",
+            "taken(c == ';')",
+            "arg.n",
+            "workload.n",
+            "log2(n)",
+            "absent",
+            's == "x"',
+            "a // b",
+            " n ",
+            "système",
+            "line\nbreak",
+            "Norm",
+        ]
+    ),
+    st.text(min_size=1, max_size=8),
+)
+FUNCTIONS = st.one_of(
+    st.sampled_from(
+        ["f", "std::list<int>::sort", "a::b<int, 3>::operator()(x const&)::{lambda#1}", "com.acme.Bar.baz", "f.", "~T", "", "a//b"]
+    ),
+    st.text(max_size=8),
+)
+finite = st.one_of(st.just(0.0), *(st.floats(1e-15, 1e20).map(sign) for sign in (float, lambda value: -value)))
+positive = st.floats(1e-15, 1e20)
+shares = st.floats(0, 1)
+chances = st.floats(0.001, 1)
+FUNCTIONS_OF_X = ["x", "log", "xlogx", "x2", "x3"]
+
+
+@st.composite
+def conditions(draw: st.DrawFn, name: str, labels: dict[str, float], bound: float) -> Condition:
+    operator = draw(st.sampled_from(Operator))
+    if operator in (Operator.ABSENT, Operator.PRESENT):
+        return Condition(name, operator)
+    if operator in (Operator.AT_MOST, Operator.ABOVE):
+        return Condition(name, operator, (bound,), ("true",)) if draw(st.booleans()) else Condition(name, operator, (draw(finite),))
+    if labels and draw(st.booleans()):
+        chosen = draw(st.lists(st.sampled_from(sorted(labels)), min_size=1, max_size=3, unique=True))
+        return Condition(name, operator, tuple(labels[label] for label in chosen), tuple(chosen))
+    return Condition(name, operator, tuple(draw(st.lists(finite, min_size=1, max_size=3))))
+
+
+@st.composite
+def terms(draw: st.DrawFn, features: list[str]) -> tuple[Term, ...]:
+    factor = st.tuples(st.sampled_from(features), st.sampled_from(FUNCTIONS_OF_X)) if features else st.nothing()
+    products = (
+        draw(st.lists(st.lists(factor, min_size=1, max_size=2, unique_by=lambda each: each[0]).map(tuple), max_size=3)) if features else []
+    )
+    return (Term(draw(finite)), *(Term(draw(finite), product) for product in products))
+
+
+@st.composite
+def scopes(draw: st.DrawFn, features: list[str], where: tuple[Condition, ...], chance: float) -> Scope:
+    found, sigma = draw(terms(features)), draw(positive)
+    law = draw(
+        st.one_of(
+            st.none(),
+            st.builds(Normal, st.one_of(st.just(0.0), positive), chances),
+            st.builds(Exponential, positive),
+            st.builds(Binomial, chances),
+            st.builds(Binomial, chances, st.integers(0, 1000), finite, positive),
+        )
+    )
+    if isinstance(law, Exponential) and draw(st.booleans()):
+        sigma = law.mean
+    if isinstance(law, Binomial) and law.trials is not None:
+        found = (Term(law.expected),)
+    kind, trend = draw(st.sampled_from(CostClass)), draw(st.sampled_from(Trend))
+    return Scope(kind, found, sigma, draw(shares), draw(st.integers(0, 10**12)), where, chance, draw(shares), law, trend)
+
+
+@st.composite
+def annotations(draw: st.DrawFn) -> Annotation:
+    features = draw(st.lists(FEATURES, max_size=4, unique=True))
+    labels = {name: {label: float(code) for code, label in enumerate(draw(st.lists(LABELS, max_size=4, unique=True)))} for name in features}
+    bounds = {name: draw(finite) for name in features}
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        chosen = draw(st.lists(st.sampled_from(features), max_size=2)) if features else []
+        where = tuple(draw(conditions(name, labels[name], bounds[name])) for name in chosen)
+        chances_of = draw(st.lists(shares, min_size=1, max_size=3))
+        found += [draw(scopes(features, where, chance)) for chance in (chances_of if len(chances_of) > 1 else [1.0])]
+    some = st.sets(st.sampled_from(features)) if features else st.just(set())
+    return Annotation(
+        function=draw(FUNCTIONS),
+        metric=draw(st.sampled_from(["wall_ns", "perf::PAGE-FAULTS", "time", ""])),
+        cost_class=draw(st.sampled_from(CostClass)),
+        scopes=tuple(found),
+        features=tuple(features),
+        twins={name: tuple(draw(st.lists(FEATURES, min_size=1, max_size=3))) for name in draw(some)},
+        ranges={name: (draw(finite), draw(finite)) for name in draw(some)},
+        r2=draw(st.floats(-10, 1)),
+        cv_r2=draw(st.floats(-10, 1)),
+        n=draw(st.integers(0, 10**12)),
+        origins={name: draw(st.sampled_from(Origin)).value for name in draw(some)},
+        typical={name: draw(finite) for name in draw(some)},
+    )
+
+
+@given(annotations())
+def test_an_annotation_reads_back_the_same(annotation: Annotation) -> None:
+    assert parse(print_annotation(annotation)) == annotation
+
+
+@given(st.lists(annotations(), max_size=3))
+def test_a_file_of_annotations_reads_back_the_same(several: list[Annotation]) -> None:
+    assert parse_all(print_all(several)) == several
+
+
+@given(annotations())
+def test_printing_is_the_same_after_reading_back(annotation: Annotation) -> None:
+    text = print_annotation(annotation)
+    assert print_annotation(parse(text)) == text
+    text.encode()
+
+
+def refusal(text: str) -> AnnotationSyntaxError | None:
+    """Return why a text cannot be read."""
+    try:
+        parse_all(text)
+    except AnnotationSyntaxError as error:
+        return error
+    return None
+
+
+PIECES = [
+    *'{}[]();,.+-*/^%=!<>&|"\\\n \t0159eE',
+    "//",
+    "Norm(",
+    "Exp(1/",
+    "Binom(",
+    "absent(",
+    "log2(",
+    "int n = arg.n;",
+    "n",
+    "1e999",
+    "f.wall_ns(n) {",
+]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=30).map("".join)))
+def test_garbage_is_a_syntax_error_and_nothing_else(text: str) -> None:
+    error = refusal(text)
+    if error is not None:
+        lines = text.split("\n")
+        assert 1 <= error.line <= len(lines)
+        assert 1 <= error.column <= len(lines[error.line - 1]) + 1
+
+
+@given(annotations(), st.data())
+def test_a_damaged_text_is_a_syntax_error_or_another_file(annotation: Annotation, data: st.DataObject) -> None:
+    text = print_annotation(annotation)
+    at = data.draw(st.integers(0, len(text)))
+    until = data.draw(st.integers(at, min(at + 10, len(text))))
+    damaged = text[:at] + data.draw(st.one_of(st.just(""), st.sampled_from(PIECES), st.text(max_size=5))) + text[until:]
+    if refusal(damaged) is None:
+        assert refusal(print_all(parse_all(damaged))) is None
+
+
+FIGURE_2 = """
+std::list<int>::sort.time(this) {
+  uint s = *(this->_M_impl._M_node._M_storage._M_storage);
+
+  [s > 49584 && s < 1450341]
+  Norm(53350.31 - 2.10*s + 0.12*s*log(s), 12463.88);
+
+  [s > 1589482 && s < 2085480]
+  Norm(-90901042.29 + 63.11*s, 899547.29);
+
+  [s > 2098759 && s < 3415880]
+  Norm(56712024.50 + 35.38*s, 3379580.27); }
+"""
+FIGURE_9 = """
+ff_h2645_extract_rbsp.time(length, cpu_clock) {
+  uint l = length;
+  uint clock = cpu_clock;
+  Norm(43.32 + 0.055*l - 1.46e-05*clock - 1.75e-08*l*clock, 4.56);}
+"""
+FIGURE_11 = """
+slice_write.time(h) {
+  bool sliced = h->param.b_sliced_threads;
+  uint threads = h->param.i_threads;
+  uint height = h->param.i_height;
+  [sliced] Norm(-1.34e+05 - 3.65e+04*threads + 269.17*height +
+    69.76*threads*height, 2.51e+04);
+  [!sliced] Norm(-4.94e+04 + 155.76*height - 6.17*height*threads,
+    4.87e+03); }
+"""
+
+
+def test_the_papers_figures_can_be_read() -> None:
+    sort, extract, write = parse_all(FIGURE_2 + FIGURE_9 + FIGURE_11)
+    size = "*(this->_M_impl._M_node._M_storage._M_storage)"
+    assert (sort.function, sort.metric, sort.features) == ("std::list<int>::sort", "time", (size,))
+    assert sort.scopes[0].terms == (
+        Term(53350.31),
+        Term(-2.1, ((size, "x"),)),
+        Term(pytest.approx(0.12 * math.log(2)), ((size, "xlogx"),)),  # type: ignore[arg-type]
+    )
+    below = math.nextafter(1450341, 0)
+    assert sort.scopes[0].conditions == (Condition(size, Operator.ABOVE, (49584,)), Condition(size, Operator.AT_MOST, (below,)))
+    assert [scope.sigma for scope in sort.scopes] == [12463.88, 899547.29, 3379580.27]
+    assert extract.scopes[0].terms[3] == Term(-1.75e-08, (("length", "x"), ("cpu_clock", "x")))
+    sliced = Condition("h->param.b_sliced_threads", Operator.IN, (1.0,), ("true",))
+    assert [scope.conditions for scope in write.scopes] == [(sliced,), (sliced.negated(),)]
+
+
+def test_mixtures_read_inside_and_outside_of_a_scope() -> None:
+    inside = parse("f.time() { int n = arg.n; [n > 5] { {0.2} Norm(1, 2); {0.8} Norm(3*n, 4) } [n <= 5] Norm(7, 0); }")
+    assert [(scope.probability, len(scope.conditions)) for scope in inside.scopes] == [(0.2, 1), (0.8, 1), (1.0, 1)]
+    outside = parse("f.time() { {0.2} Norm(1, 2); {0.8} Norm(3, 4); }")
+    assert [scope.probability for scope in outside.scopes] == [0.2, 0.8]
+
+
+def test_distributions_are_told_from_their_text() -> None:
+    found = parse(
+        "f.time() { int n = arg.n; {0.1} Norm(400 + 12*n, 3 + 5%); {0.2} 500 + 20*n + Exp(1/3000);"
+        "{0.3} 64 + 4032*Binom(1, 0.25); {0.4} Binom((3*n)/0.5, 0.5); }"
+    )
+    assert [scope.distribution for scope in found.scopes] == [
+        Normal(3, 0.05),
+        Exponential(3000),
+        Binomial(0.25, 1, 64, 4032),
+        Binomial(0.5),
+    ]
+    assert [scope.terms[0].coefficient for scope in found.scopes] == [400, 3500, 1072, 3]
+
+
+def test_the_readable_form_is_short_and_can_be_read() -> None:
+    terms = (Term(53.3123456789), Term(-2.1, (("n", "x"),)))
+    scope = Scope(CostClass.LINEAR, terms, 12.4, 1.0, 10, trend=Trend.LOWER_BOUND)
+    annotation = Annotation("f", "wall_ns", CostClass.LINEAR, (scope,), ("n",), {}, {"n": (1.0, 9.0)}, 1.0, 1.0, 10, {"n": "argument"})
+    assert readable(annotation) == "f.wall_ns(n) {\n  int n = arg.n;\n  Norm(53.3123 - 2.1*n, 12.4);  // lower bound\n}"
+    assert parse(readable(annotation)).scopes[0].terms[0] == Term(53.3123)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "expected"),
+    [
+        ("", 1, 1, "an annotation"),
+        ("f.time() {\n  Norm(1*m, 2);\n}", 2, 10, "declared above"),
+        ("f.time() {\n  Norm(1, 2)\n  Norm(1, 2);\n}", 3, 3, "';'"),
+        ("f.time() {\n}", 2, 1, "a scope"),
+        ("f.time() { enum m = arg.m; [m == FAST] Norm(1, 2); }", 1, 34, "codes"),
+        ("f.time() { Norm(1e999, 2); }", 1, 17, "finite"),
+        ("f.time() { {1.5} Norm(1, 2); }", 1, 13, "probability"),
+        ("f.time() { Norm(1, 2);  // class = huge\n}", 1, 36, "a class"),
+        ("f.time() { Norm(1, 2); } g", 1, 26, "the end"),
+    ],
+)
+def test_errors_name_place_and_expectation(text: str, line: int, column: int, expected: str) -> None:
+    with pytest.raises(AnnotationSyntaxError) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert expected in str(caught.value)
+    assert isinstance(caught.value, PerfdiffError)
