@@ -26,15 +26,16 @@ from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
-from perfdiff.config import Config
+from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language, Program
 from perfdiff.progress import Progress, Silent
-from perfdiff.records import codec, plan, store
+from perfdiff.records import codec, plan, recorded, store
+from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, SampleTable, Side, Skipped
 from perfdiff.revisions.overlay import overlay_digest
-from perfdiff.revisions.pins import PinnedPair, resolve
+from perfdiff.revisions.pins import PinnedPair, resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
 
 SURVEY_ROUNDS = 2
@@ -56,10 +57,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings, and the recorded calls behind them."""
+    """The findings, and the recorded calls and runs behind them."""
 
     findings: Findings
     samples: Callable[[int, Side], SampleTable | None]
+    experiment: Experiment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,33 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     return outcome
 
 
+def record(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Recorded:
+    """Measure one revision, the working tree where none is asked for, and return its calls, which all are base's.
+
+    Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
+    """
+    cache = request.cache
+    progress.stage("resolving revisions", None)
+    repository = find_repository(request.repository)
+    with storage.in_use(cache):
+        pins = resolve_one(repository, next(iter(request.revisions), None), snapshots=cache / "snapshots")
+        asked = storage.Asked(_experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
+        folder = storage.experiment(cache, asked)
+        if not _is_whole(folder, progress):
+            with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+                if not _is_whole(folder, Silent()):  # whoever was waited for may have asked the same
+                    tools = language or C(cache / "units"), executor or ProcessExecutor()
+                    Bench(request, pins, builds, room, *tools, progress, (Side.BASE,)).measure(folder)
+        return _named(recorded.load(folder), asked)
+
+
+def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outcome:
+    """Compare the two sides of what was recorded."""
+    progress.stage("analysing", None)
+    samples = functools.lru_cache(maxsize=TABLES)(found.samples)
+    return Outcome(analysis.analyse(found.experiment, samples, config), samples, found.experiment)
+
+
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
     """Return the outcome of the last comparison of a repository, analysed anew; raise RecordingError where there is none."""
     name = find_repository(repository).name
@@ -118,6 +147,7 @@ class Bench:
     language: Language
     executor: Executor
     progress: Progress
+    sides: tuple[Side, ...] = tuple(Side)
 
     def measure(self, folder: Path) -> None:
         """Carry out the comparison and leave the experiment in `folder`."""
@@ -133,10 +163,10 @@ class Bench:
         workshop = self._workshop()
         plain = workshop.plain()
         programs = self._programs(plain)
-        subjects = Subjects.number(self.language.match(programs[Side.BASE], programs[Side.HEAD]), self.language.name)
+        subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
 
-        survey_probes = {side: subjects.survey_probes(side, probeable) for side in Side}
+        survey_probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
         reach.require_probes(survey_probes, subjects)
         surveyed = workshop.probed(Phase.SURVEY, survey_probes, plain)
         modes = {id_: plan.Entry.survey(conditions=bool(pair.change.is_suspect)) for id_, pair in probeable.items()}
@@ -145,7 +175,7 @@ class Bench:
         reach.require_calls(seen, survey_probes)
         choices = survey.choose(seen, probeable, subjects.branch_counts(), overhead=config.probes.overhead)
 
-        probes = {side: subjects.timed_probes(side, choices) for side in Side}
+        probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)
         modes = {
             choice.id: plan.Entry.timed(
@@ -177,12 +207,12 @@ class Bench:
         blocks = max(workload.runs for workload in config.workloads)
         self.progress.stage("measuring", None)
         for block in range(blocks):
-            slots = schedule.timed_block(self._points_of(block), block, config.compare.seed)
+            slots = schedule.timed_block(self._points_of(block), block, config.compare.seed, self.sides)
             for run, recordings in collector.collect(slots, self.progress.advance):
                 runs.append(run)
                 incomplete += [run] * (not all(recording.complete for recording in recordings))
                 assembly.add(run, recordings)
-            if block + 1 == FIRST_LOOK < blocks and self._is_settled(measurement, runs, assembly):
+            if block + 1 == FIRST_LOOK < blocks and len(self.sides) > 1 and self._is_settled(measurement, runs, assembly):
                 break
         notes = (*caveats.outputs_differ(runs, self._points), *caveats.recordings_incomplete(incomplete, self._points))
         store.save(folder, self._experiment(measurement, runs, assembly, notes), assembly.tables())
@@ -210,7 +240,7 @@ class Bench:
 
     def _workshop(self) -> Workshop:
         return Workshop(
-            pins={Side.BASE: self.pins.base, Side.HEAD: self.pins.head},
+            pins={side: self.pins.base if side is Side.BASE else self.pins.head for side in self.sides},
             config=self.request.config.build,
             environment=self.request.environment,
             cache=self.cache,
@@ -221,17 +251,22 @@ class Bench:
         )
 
     def _programs(self, plain: Mapping[Side, Built]) -> dict[Side, Program]:
-        """Return the functions and declarations of both sides."""
-        self.progress.stage("finding changed functions", len(Side))
+        """Return the functions and declarations of all sides."""
+        self.progress.stage("finding functions", len(self.sides))
         programs = {}
-        for side in Side:
+        for side in self.sides:
             programs[side] = self.language.index(plain[side].tree, plain[side].commands, depth=self.request.config.probes.depth)
             self.progress.advance(side)
         return programs
 
+    def _subjects(self, programs: Mapping[Side, Program]) -> Subjects:
+        if len(self.sides) == 1:
+            return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name)
+        return Subjects.number(self.language.match(programs[Side.BASE], programs[Side.HEAD]), self.language.name)
+
     def _survey(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
         """Run everything a few times with all functions probed, and once without any."""
-        slots = schedule.survey_slots(self._points, SURVEY_ROUNDS, self.request.config.compare.seed)
+        slots = schedule.survey_slots(self._points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
         self.progress.stage("surveying", len(slots))
         assembly = Assembly(probes, {point.id: point for point in self._points})
         runs = []
@@ -298,20 +333,29 @@ def _kept(asked: storage.Asked, request: Request, progress: Progress) -> Outcome
 
 
 def _outcome(asked: storage.Asked, cache: Path, config: Config, progress: Progress) -> Outcome:
-    """Analyse a stored experiment, with its revisions under the names by which they were asked for."""
-    progress.stage("analysing", None)
-    folder = storage.experiment(cache, asked)
-    stored = store.load(folder)
-    experiment = replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes))
-
-    @functools.lru_cache(maxsize=TABLES)
-    def samples(function: int, side: Side) -> SampleTable | None:
-        return store.samples(folder, function, side)
-
-    return Outcome(analysis.analyse(experiment, samples, config.compare), samples)
+    """Analyse a stored experiment."""
+    return analysed(_named(recorded.load(storage.experiment(cache, asked)), asked), config.compare, progress)
 
 
-def _experiment_key(request: Request, pins: PinnedPair) -> str:
+def _named(found: Recorded, asked: storage.Asked) -> Recorded:
+    """Return what was recorded with its revisions under the names by which they were asked for."""
+    stored = found.experiment
+    return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))
+
+
+def _is_whole(folder: Path, progress: Progress) -> bool:
+    """Return whether an experiment was made before and can be read."""
+    if not store.exists(folder):
+        return False
+    try:
+        store.load(folder)
+    except RecordingError as error:
+        progress.note(f"{error}; measuring again")
+        return False
+    return True
+
+
+def _experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
     """Return what measuring depends on, digested: the same question is measured once, however it is put and judged."""
     config = request.config
     environment = build_environment(request.environment)
@@ -324,5 +368,6 @@ def _experiment_key(request: Request, pins: PinnedPair) -> str:
         codec.encode((config.build, config.workloads, config.probes, config.compare.seed)),
         compiler_identity(environment),
         keyed(environment),
+        *sides,
     ]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import exits, options, output, waiting
+from perfdiff.cli import exits, options, output, samples, waiting
 from perfdiff.config import Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError
@@ -40,6 +40,8 @@ Other commands:
   perfdiff init               write a perfdiff.toml for this project
   perfdiff doctor             say what can be measured on this machine
   perfdiff explain FUNCTION   tell all that the last comparison knows of a function
+  perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
+  perfdiff compare A B        compare two sets of samples without any source
   perfdiff cache              show or clear what is kept between comparisons
 
 \b
@@ -74,7 +76,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")] = False,
+    strict: options.Strict = False,
+    save: options.Save = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
     runs: options.Runs = None,
@@ -92,6 +95,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         chosen = options.report_format(report_format, output_file)
         if output_file:
             output.check(output_file)
+        if save:
+            samples.check(save)
         overrides = Overrides(
             file=config,
             build=build,
@@ -103,6 +108,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+        if save and outcome.experiment:
+            samples.save(save, outcome.experiment, outcome.samples)
         output.write(rendered(outcome, chosen, output_file), output_file)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 

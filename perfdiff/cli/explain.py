@@ -59,22 +59,23 @@ def explanation(outcome: Outcome, function: str) -> str:
     sections = [
         section_of(finding, findings.confidence, outcome.samples, width=output.width(), colour=output.colour())
         for finding in findings.functions
-        if _is_named(function, finding.info.name, finding.info.file)
+        if is_named(function, finding.info.name, finding.info.file)
     ]
     skipped = [
         f"{skip.name} ({skip.file}) was not measured: {skip.reason}"
         for skip in findings.skipped
-        if _is_named(function, skip.name, skip.file)
+        if is_named(function, skip.name, skip.file)
     ]
     if not sections and not skipped:
         raise UsageError(_unknown(function, findings), slug="unknown-function")
     return "\n".join([*sections, *skipped])
 
 
-def _is_named(given: str, name: str, file: str) -> bool:
+def is_named(given: str, name: str, file: str) -> bool:
+    """Return whether what a user wrote, `NAME` or `FILE:NAME`, means a function; its parameters and scope may be left out."""
     folder, colon, bare = given.rpartition(":")
     if colon and not folder.endswith(":"):
-        return file.endswith(folder) and _is_named(bare, name, file)
+        return file.endswith(folder) and is_named(bare, name, file)
     return given in (name, name.partition("(")[0], name.partition("(")[0].rpartition("::")[2])
 
 

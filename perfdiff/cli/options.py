@@ -49,6 +49,11 @@ Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
 ]
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FOLDER", help="Keep the recorded calls there, for `perfdiff compare` and `annotate` on any machine."),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
 

@@ -8,12 +8,11 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Survey
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
-from perfdiff.records.schema import Side
 
 
 def require_probes(probes: Probes, subjects: Subjects) -> None:
     """Raise MeasurementError where a side has no function that can be measured."""
-    for side in Side:
+    for side in probes:
         if not probes[side]:
             reasons = sorted({f"{skip.name}: {skip.reason}" for skip in subjects.obstacles(())})
             raise MeasurementError(
@@ -26,7 +25,7 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
 
 def require_calls(seen: Survey, probes: Probes) -> None:
     """Raise WorkloadError where the survey saw no call at all on a side."""
-    for side in Side:
+    for side in probes:
         cells = [i for i, (_, at) in enumerate(seen.cells) if at is side]
         if not any(np.any(calls[cells] > 0) for calls in seen.calls.values()):
             raise WorkloadError(

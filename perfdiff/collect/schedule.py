@@ -21,24 +21,24 @@ class Slot:
     block: int
 
 
-def survey_slots(points: Sequence[Point], rounds: int, seed: int) -> list[Slot]:
-    """Return the survey: `rounds` runs of every point on both sides, and one plain run of each for the CPU it takes."""
+def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return the survey: `rounds` runs of every point on all sides, and one plain run of each for the CPU it takes."""
     rng = random.Random(seed)
     slots: list[Slot] = []
     for block in range(rounds):
         phases = (Phase.PLAIN, Phase.SURVEY) if block == 0 else (Phase.SURVEY,)
-        slots += _paired(rng, phases, points, block)
+        slots += _paired(rng, phases, points, block, sides)
     return slots
 
 
-def timed_block(points: Sequence[Point], block: int, seed: int) -> list[Slot]:
-    """Return one block: every point once on both sides, in a random order of its own."""
+def timed_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return one block: every point once on all sides, in a random order of its own."""
     phases = (Phase.PLAIN, Phase.TIMED) if block % PLAIN_EVERY == 0 else (Phase.TIMED,)
-    return _paired(random.Random(f"{seed}:{block}"), phases, points, block)
+    return _paired(random.Random(f"{seed}:{block}"), phases, points, block, sides)
 
 
-def _paired(rng: random.Random, phases: Sequence[Phase], points: Sequence[Point], block: int) -> list[Slot]:
+def _paired(rng: random.Random, phases: Sequence[Phase], points: Sequence[Point], block: int, sides: Sequence[Side]) -> list[Slot]:
     """Return the runs of a block: pairs in random order, the sides of a pair next to each other in random order."""
     pairs = [(phase, point) for phase in phases for point in points]
     rng.shuffle(pairs)
-    return [Slot(phase, point, side, block) for phase, point in pairs for side in rng.sample(list(Side), 2)]
+    return [Slot(phase, point, side, block) for phase, point in pairs for side in rng.sample(sides, len(sides))]

@@ -39,6 +39,11 @@ class Subjects:
         }
         return cls(numbered, calls, language)
 
+    @classmethod
+    def alone(cls, functions: Iterable[FunctionDefinition], language: str) -> Subjects:
+        """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
+        return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions], language)
+
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
         return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}

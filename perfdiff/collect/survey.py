@@ -20,6 +20,7 @@ PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the b
 COUNTED_NS = 10.0  # a call that is only counted (same script)
 BRANCH_NS = 1.0  # one outcome of one condition
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
+WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth
 PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
@@ -207,21 +208,25 @@ def _ancestors(edges: Iterable[tuple[int, int]], functions: Iterable[int]) -> se
 def _watched(
     survey: Survey, functions: Sequence[int], branches: Mapping[tuple[Side, int], int], budget: float
 ) -> dict[tuple[Side, int], tuple[int, ...]]:
-    """Return the conditions to watch per side and function: the rarest first, as long as their cost fits the budget."""
-    offers: list[tuple[float, Side, int, int]] = []
+    """Return the conditions to watch per side and function, as long as their cost fits the budget.
+
+    First come those met nearest to once a call, which tell its modes apart; never met, a condition tells nothing.
+    """
+    offers: list[tuple[float, Side, int, int, float]] = []
     for function in functions:
         for side in Side:
             per_call = survey.executions.get((side, function), np.empty(0))
             cells = [i for i, (_, at) in enumerate(survey.cells) if at is side]
-            for branch in range(min(branches.get((side, function), 0), len(per_call))):
+            for branch in np.flatnonzero(per_call[: branches.get((side, function), 0)]).tolist():
                 cost = survey.calls[function][cells] * per_call[branch] * BRANCH_NS / survey.cpu_ns[cells]
-                offers.append((float(np.max(cost)), side, function, branch))
+                offers.append((abs(float(np.log(per_call[branch]))), side, function, branch, float(np.max(cost))))
     spent = dict.fromkeys(Side, 0.0)
     watched: dict[tuple[Side, int], list[int]] = {}
-    for cost, side, function, branch in sorted(offers):
-        if spent[side] + cost <= budget:
+    for _, side, function, branch, cost in sorted(offers):
+        chosen = watched.setdefault((side, function), [])
+        if spent[side] + cost <= budget and len(chosen) < WATCHED:
             spent[side] += cost
-            watched.setdefault((side, function), []).append(branch)
+            chosen.append(branch)
     return {key: tuple(sorted(chosen)) for key, chosen in watched.items()}
 
 

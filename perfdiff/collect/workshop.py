@@ -24,7 +24,7 @@ Probes = Mapping[Side, Mapping[int, Probe]]
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Builds variants of both sides. `root` is the cache folder, `plans` an own folder for the files that steer probes."""
+    """Builds variants of each side that has a pin. `root` is the cache folder, `plans` an own folder for the files that steer probes."""
 
     pins: Mapping[Side, Pin]
     config: BuildConfig
@@ -36,18 +36,18 @@ class Workshop:
     progress: Progress
 
     def plain(self) -> dict[Side, Built]:
-        """Build both sides as they are; raise BuildError."""
-        return self._build(Phase.PLAIN, dict.fromkeys(Side))
+        """Build all sides as they are; raise BuildError."""
+        return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
-        """Build both sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
+        """Build all sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(probes[side]),
                 insert=partial(self.language.insert, probes=list(probes[side].values())),
                 runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
             )
-            for side in Side
+            for side in self.pins
         }
         return self._build(phase, instrumentation)
 
@@ -56,7 +56,7 @@ class Workshop:
     ) -> dict[tuple[Phase, Side], Target]:
         """Return where to run each side; `modes` say what each probe does and are written to a plan per side."""
         found = {}
-        for side in Side:
+        for side in self.pins:
             path = None
             if phase is not Phase.PLAIN:
                 path = self.plans / f"{phase}-{side}.plan"
@@ -70,9 +70,9 @@ class Workshop:
         return found
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
-        self.progress.stage(f"building ({phase})", len(Side))
+        self.progress.stage(f"building ({phase})", len(self.pins))
         built = {}
-        for side in Side:
+        for side in self.pins:
             request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, instrumentation[side])
             built[side] = build(request, self.cache)
             self.progress.advance(side)
@@ -82,7 +82,7 @@ class Workshop:
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
     """Return the functions whose probes did not compile, with what the compiler said."""
     found = []
-    for side in Side:
+    for side in built:
         for drop in built[side].dropped:
             probe = None if drop.probe is None else probes[side].get(drop.probe)
             name = probe.definition.name if probe else f"every function of {drop.file}"

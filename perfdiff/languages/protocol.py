@@ -114,7 +114,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """A function on both sides; exactly one of `base` and `head` is None where it was added or removed."""
+    """A function on both sides; exactly one of `base` and `head` is None where it was added or removed, or is measured alone."""
 
     base: FunctionDefinition | None
     head: FunctionDefinition | None

@@ -59,6 +59,15 @@ def resolve(repository: Repository, specification: Sequence[str], *, snapshots: 
             )
 
 
+def resolve_one(repository: Repository, name: str | None, *, snapshots: Path) -> PinnedPair:
+    """Pin one revision, or the working tree where none is named, as both sides; raises as `resolve` does."""
+    if name is not None:
+        pin = _pin_commit(repository, name)
+        return PinnedPair(pin, pin)
+    pin, notes = pin_working_tree(repository, snapshots=snapshots)
+    return PinnedPair(pin, pin, notes)
+
+
 def _resolve_single(repository: Repository, specification: str, snapshots: Path) -> PinnedPair:
     # A revision can hold dots itself (`HEAD^{/fix..}`), so a range is only what is no revision as a whole.
     whole = _parse(repository, specification) if ".." in specification and not specification.startswith("-") else None

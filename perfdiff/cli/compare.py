@@ -1,0 +1,65 @@
+"""`perfdiff compare BASE_SAMPLES HEAD_SAMPLES`: compare two sets of recorded calls, without any source."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import exits, options, output, samples, waiting
+from perfdiff.cli.comparison import rendered
+from perfdiff.configuration import Overrides
+
+if TYPE_CHECKING:
+    from perfdiff.pipeline import Outcome
+    from perfdiff.progress import Progress
+
+app = options.application()
+
+_HELP = """
+Compare two sets of recorded calls, function by function, without any source.
+
+Samples are an experiment's folder, as `perfdiff … --save FOLDER` leaves it, or binary logs of Freud: a folder with `idcm_*.bin`, or one
+file. Functions are the same where their names are. Of an experiment with two sides, BASE_SAMPLES stands for its base and HEAD_SAMPLES for
+its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the statistics count.
+
+\\b
+  perfdiff compare lab/v1 lab/v2 -o report.html
+  perfdiff compare logs-of-v1/ logs-of-v2/
+"""
+
+
+@app.command(help=_HELP)
+def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    base: Annotated[Path, typer.Argument(metavar="BASE_SAMPLES", help="What was recorded of base.")],
+    head: Annotated[Path, typer.Argument(metavar="HEAD_SAMPLES", help="What was recorded of head.")],
+    output_file: options.Output = None,
+    report_format: options.ReportFormat = None,
+    strict: options.Strict = False,
+    config: options.ConfigFile = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Compare two sets of samples and exit with the code of the verdict."""
+    with exits.exceptions_become_codes():
+        chosen = options.report_format(report_format, output_file)
+        if output_file:
+            output.check(output_file)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            outcome = compared(base, head, Overrides(file=config, seed=seed), progress)
+        output.write(rendered(outcome, chosen, output_file), output_file)
+        raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+
+
+def compared(base: Path, head: Path, overrides: Overrides, progress: Progress) -> Outcome:
+    """Read both sets of samples and compare them by the thresholds that hold where the user stands."""
+    config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
+    progress.stage("reading samples", None)
+    recorded = samples.load_pair(base, head)
+    from perfdiff import pipeline
+
+    return pipeline.analysed(recorded, config.compare, progress)

@@ -1,0 +1,87 @@
+"""Samples on the command line: which ones a path means, an experiment's folder or Freud's logs, and saving them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfdiff.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.schema import Experiment, SampleTable, Side
+
+_LOGS = "idcm_*.bin"
+_EXPERIMENT = "experiment.json"
+
+
+def is_samples(path: Path) -> bool:
+    """Return whether a path names samples and no revision: a file, or a folder that holds an experiment or logs."""
+    return path.is_file() or (path.is_dir() and (_is_experiment(path) or any(path.rglob(_LOGS))))
+
+
+def load(paths: Sequence[Path]) -> Recorded:
+    """Return the samples of one version, or an experiment as a whole; raise UsageError where there are none."""
+    from perfdiff.records import log_experiment, recorded
+    from perfdiff.records.schema import Side
+
+    if len(paths) == 1 and _is_experiment(paths[0]):
+        return recorded.load(paths[0])
+    return log_experiment.from_logs({Side.BASE: _logs(paths)})
+
+
+def load_pair(base: Path, head: Path) -> Recorded:
+    """Return base's samples against head's; one experiment given twice is taken as it is."""
+    from perfdiff.records import log_experiment, pairing, recorded
+    from perfdiff.records.schema import Side
+
+    kinds = {_is_experiment(base), _is_experiment(head)}
+    if len(kinds) > 1:
+        raise UsageError("samples of perfdiff cannot be compared with logs: give two folders of one kind", slug="samples-apart")
+    if kinds == {False}:
+        return log_experiment.from_logs({Side.BASE: _logs([base]), Side.HEAD: _logs([head])})
+    if base.samefile(head):
+        return recorded.load(base)
+    return pairing.paired(recorded.load(base), recorded.load(head))
+
+
+def check(folder: Path) -> None:
+    """Raise UsageError where samples must not be saved, before time is spent on measuring: what is in the way is not removed."""
+    if folder.exists() and not _is_experiment(folder):
+        raise UsageError(f"samples cannot be saved to '{folder}', which is there already; name a new folder", slug="samples-in-the-way")
+
+
+def save(folder: Path, experiment: Experiment, samples: Callable[[int, Side], SampleTable | None]) -> None:
+    """Save what was recorded to a folder that can be read on any machine; raise UsageError where it cannot be written."""
+    from perfdiff.records import store
+    from perfdiff.records.schema import Side
+
+    check(folder)
+    found = (samples(info.id, side) for info in experiment.functions for side in Side)
+    try:
+        store.save(folder.absolute(), experiment, (table for table in found if table is not None))
+    except StoreError as error:
+        raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
+
+
+def _is_experiment(path: Path) -> bool:
+    return (path / _EXPERIMENT).is_file()
+
+
+def _logs(paths: Iterable[Path]) -> list[Path]:
+    """Return the logs that paths name, in the order of the numbers in their names."""
+    logs = []
+    for path in paths:
+        found = sorted(path.rglob(_LOGS), key=_natural) if path.is_dir() else [path]
+        if not found or not path.exists():
+            raise UsageError(
+                f"'{path}' holds no samples: name an experiment's folder, or logs such as idcm_f_1.bin", slug="samples-missing"
+            )
+        logs += found
+    return logs
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", str(path))]
