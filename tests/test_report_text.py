@@ -10,10 +10,11 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
-from perfdiff.records.schema import SampleTable, Side
+from perfdiff.records.schema import Change, SampleTable, Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
+from perfdiff.report.function import change
 
 
 def text(findings: Findings, width: int = 120) -> str:
@@ -189,14 +190,43 @@ def test_explain_without_samples_leaves_the_strata_out() -> None:
         (Ratio(1.004, 0.982, 1.021, 10, 10), "×1.00 [0.98, 1.02]"),
         (Ratio(1.0012, 1.0011, 1.0013, 10, 10), "×1.0012 [1.0011, 1.0013]"),
         (Ratio(1234.5, 1201.0, 1266.0, 10, 10), "×1,234 [1,201, 1,266]"),
-        (Ratio(3.0, 3.0, 3.0, 10, 10), "×3, exact"),
-        (Ratio(1.0, 1.0 - 1e-12, 1.0 + 1e-12, 10, 10), "×1, exact"),
+        (Ratio(3.0, 3.0, 3.0, 10, 10), "×3, no spread seen"),
         (Ratio(float("nan"), 1.0, 2.0, 10, 10), "–"),
         (None, "–"),
     ],
 )
 def test_intervals_are_written_as_exactly_as_they_are_narrow(ratio: Ratio | None, says: str) -> None:
     assert wording.interval(ratio) == says
+
+
+@pytest.mark.parametrize("ratio", [Ratio(3.0, 3.0, 3.0, 10, 10), Ratio(3.0, 3.0 - 1e-12, 3.0 + 1e-12, 10, 10)])
+def test_counts_that_repeat_are_exact(ratio: Ratio) -> None:
+    assert wording.interval(ratio, "alloc_bytes") == "×3, exact"
+    assert wording.interval(ratio, "calls") == "×3, exact"
+
+
+def test_times_below_what_a_probe_can_tell_are_given_as_a_bound() -> None:
+    assert wording.call_cost("self_ns", 3.55e-10) == "< 1 ns"
+    assert wording.call_cost("self_ns", 1.2) == "1.2 ns"
+    assert wording.call_cost("alloc_bytes", 0.5) == "0.5 B"
+    assert wording.call_cost("self_ns", None) == "–"
+
+
+def test_slower_code_that_did_not_change_is_told_apart_by_its_own_time() -> None:
+    first, second, third = made.many(3).functions
+    wall = second.metrics["wall_ns"]
+    own = replace(wall, metric="self_ns", ratio=Ratio(1.3, 1.2, 1.4, 10, 10))
+    victim = replace(second, info=replace(second.info, change=Change.UNCHANGED), metrics={"wall_ns": wall, "self_ns": own})
+    lines = text(made.findings(functions=(first, third, victim))).splitlines()
+    assert f"  also         regression in {third.info.name} (×331)" in lines
+    assert f"  also slower  {victim.info.name} (×1.3), with unchanged code, callees not counted" in lines
+
+
+def test_a_long_list_of_reasons_for_a_change_is_cut() -> None:
+    info = made.regressed().info
+    assert change(replace(info, change=Change.REMOVED, reasons=("removed",))) == "removed"
+    assert change(replace(info, reasons=("a", "b", "c"))) == "changed: a; b; c"
+    assert change(replace(info, reasons=("a", "b", "c", "d", "e"))) == "changed: a; b; c; and 2 more"
 
 
 def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:

@@ -83,15 +83,23 @@ def _answer(findings: Findings) -> Iterator[Block]:
 
 
 def _others(verdict: Verdict, findings: list[FunctionFinding]) -> Iterator[Fact]:
-    if not findings:
-        return
+    """Name the other functions of the verdict: first those whose code changed, then those that only suffer from it."""
+    suspects = [finding for finding in findings if finding.info.change.is_suspect]
+    victims = [finding for finding in findings if not finding.info.change.is_suspect]
+    if suspects:
+        yield Fact("also", f"{verdict.value} in {_named(suspects)}")
+    if victims:
+        yield Fact("also slower", f"{_named(victims)}, with unchanged code, callees not counted")
+
+
+def _named(findings: list[FunctionFinding]) -> str:
     names = []
     for finding in findings[:_NAMED]:
         metric = wording.leading(finding)
         figure = f" ({units.ratio(metric.ratio.value)})" if metric and metric.ratio else ""
         names.append(f"{finding.info.name}{figure}")
     rest = f" and {len(findings) - _NAMED} more" if len(findings) > _NAMED else ""
-    yield Fact("also", f"{verdict.value} in {', '.join(names)}{rest}")
+    return f"{', '.join(names)}{rest}"
 
 
 def _overview(findings: Findings) -> Table:
@@ -120,7 +128,7 @@ def _row(finding: FunctionFinding) -> tuple[Cell, ...]:
         Cell(finding.info.change.value, Tone.MUTED),
         Cell(wording.calls(finding)),
         Cell(wording.costs(metric) if metric else wording.ABSENT),
-        Cell(wording.interval(metric.ratio) if metric else wording.ABSENT, tone),
+        Cell(wording.interval(metric.ratio, metric.metric) if metric else wording.ABSENT, tone),
         Cell(wording.classes(metric) if metric else wording.ABSENT),
     )
 

@@ -13,6 +13,9 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
 from perfdiff.report.diff import source_diff
 
+# Of more reasons the first tell enough: those of the function's own text come first.
+_REASONS = 3
+
 
 def function_section(finding: FunctionFinding, confidence: float, plot: Plot | None = None) -> FunctionSection:
     """Return the section of one function. Its texts must be printable."""
@@ -24,7 +27,7 @@ def function_section(finding: FunctionFinding, confidence: float, plot: Plot | N
         place=wording.place(finding.info),
         verdict=finding.verdict,
         rank=finding.rank,
-        figure=wording.interval(ratio),
+        figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
         headline=finding.headline,
         facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
@@ -60,8 +63,12 @@ def chain(finding: FunctionFinding) -> Items | None:
 
 
 def change(info: FunctionInfo) -> str:
-    """Return how a function's code differs, with the reasons: `changed: body changed`."""
-    return f"{info.change.value}: {'; '.join(info.reasons)}" if info.reasons else info.change.value
+    """Return how a function's code differs, with the first reasons: `changed: body changed`."""
+    reasons = [reason for reason in info.reasons if reason != info.change.value]
+    if not reasons:
+        return info.change.value
+    rest = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
+    return f"{info.change.value}: {'; '.join(reasons[:_REASONS])}{rest}"
 
 
 def _verdict(finding: FunctionFinding) -> Iterator[Fact]:
@@ -80,9 +87,9 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         yield Fact("cost", f"{wording.costs(metric).removesuffix(' (own)')} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else ""
-        yield Fact("ratio", f"{wording.certainty(metric.ratio, confidence)}{where}", wording.TONES[finding.verdict])
+        yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None:
-            yield Fact("overall", f"{wording.interval(metric.overall)} over all calls")
+            yield Fact("overall", f"{wording.interval(metric.overall, metric.metric)} over all calls")
     for label, grown in (("growth", metric), ("of a run", finding.metrics.get("run_ns"))):
         growth = wording.classes(grown) if grown is not None else wording.ABSENT
         if grown is not None and growth != wording.ABSENT:
@@ -141,13 +148,13 @@ def _parts(metric: MetricFinding) -> Iterator[Table]:
     """Keep the three changes apart: cost per input, input mix, number of calls."""
     stratum = f" ({metric.stratum})" if metric.stratum else ""
     parts = [
-        (f"cost of a call at equal inputs{stratum}", metric.ratio),
-        ("the same over all calls", metric.overall if metric.stratum else None),
-        ("inputs: cost of head's inputs by base's model", metric.mix),
-        ("number of calls", metric.calls),
-        (f"{wording.metric_says(metric.metric)}, sum of a run", metric.total),
+        (f"cost of a call at equal inputs{stratum}", metric.ratio, metric.metric),
+        ("the same over all calls", metric.overall if metric.stratum else None, metric.metric),
+        ("inputs: cost of head's inputs by base's model", metric.mix, metric.metric),
+        ("number of calls", metric.calls, "calls"),
+        (f"{wording.metric_says(metric.metric)}, sum of a run", metric.total, metric.metric),
     ]
-    rows = tuple((Cell(says), Cell(wording.interval(ratio))) for says, ratio in parts if ratio is not None)
+    rows = tuple((Cell(says), Cell(wording.interval(ratio, of))) for says, ratio, of in parts if ratio is not None)
     if rows:
         yield Table("What changed, and what did not", (Column("head against base"), Column("ratio", right=True)), rows)
 
@@ -178,8 +185,8 @@ def _predictions(metric: MetricFinding) -> Iterator[Table]:
     rows = tuple(
         (
             Cell(wording.inputs(prediction) or "any"),
-            Cell(wording.amount(metric.metric, prediction.base)),
-            Cell(wording.amount(metric.metric, prediction.head)),
+            Cell(wording.call_cost(metric.metric, prediction.base)),
+            Cell(wording.call_cost(metric.metric, prediction.head)),
             Cell(units.ratio(prediction.head / prediction.base) if prediction.base > 0 else wording.ABSENT),
             Cell("beyond it" if prediction.beyond else "inside", Tone.MUTED),
         )
@@ -209,7 +216,7 @@ def _metrics(metrics: tuple[MetricFinding, ...]) -> Table:
         (
             Cell(wording.metric_says(metric.metric)),
             Cell(wording.costs(metric)),
-            Cell(wording.interval(metric.ratio)),
+            Cell(wording.interval(metric.ratio, metric.metric)),
             Cell(wording.classes(metric)),
             Cell(q_value(metric.q)),
             Cell(wording.percent(metric.floor)),

@@ -30,6 +30,8 @@ ANSWERS = {
 
 # Counts that repeat exactly leave an interval of rounding errors.
 _EXACT = 1e-6
+# Below this, a call's time is the rest of taking the probe's own cost off, which is known to a nanosecond or two.
+_LEAST_NS = 1.0
 
 _FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
 
@@ -61,12 +63,23 @@ def amount(metric: str, value: float | None) -> str:
     return ABSENT if value is None or not math.isfinite(value) else units.quantity(value, metric_unit(metric))
 
 
-def interval(ratio: Ratio | None) -> str:
-    """Return a ratio with its interval, as exact as the interval is narrow: `×5.7 [5.4, 6.1]`, `×1.00 [0.98, 1.02]`."""
+def call_cost(metric: str, value: float | None) -> str:
+    """Return what a call costs; times too short for a probe to tell from nothing are said to be so: `< 1 ns`."""
+    if value is not None and metric_unit(metric) == "ns" and abs(value) < _LEAST_NS:
+        return f"< {units.duration(_LEAST_NS)}"
+    return amount(metric, value)
+
+
+def interval(ratio: Ratio | None, metric: str = "wall_ns") -> str:
+    """Return a ratio with its interval, as exact as the interval is narrow: `×5.7 [5.4, 6.1]`, `×1.00 [0.98, 1.02]`.
+
+    Counts can be exact. A time never is: where its runs agree to the last digit, they are below what the clock can tell.
+    """
     if ratio is None or not math.isfinite(ratio.value):
         return ABSENT
     if ratio.high - ratio.low < _EXACT * ratio.value:
-        return f"×{units.significant(ratio.value, 4)}, exact"
+        certain = "no spread seen" if metric_unit(metric) == "ns" else "exact"
+        return f"×{units.significant(ratio.value, 4)}, {certain}"
     decimals = _decimals(ratio)
     return f"×{ratio.value:,.{decimals}f} [{ratio.low:,.{decimals}f}, {ratio.high:,.{decimals}f}]"
 
@@ -79,9 +92,10 @@ def _decimals(ratio: Ratio) -> int:
     return min(max(by_width, by_value), 4)
 
 
-def certainty(ratio: Ratio, confidence: float) -> str:
-    """Return a ratio with its interval, confidence and the runs behind it."""
-    return f"{interval(ratio)}, {percent(confidence)} interval over {ratio.runs_base} base and {ratio.runs_head} head runs"
+def certainty(ratio: Ratio, metric: str, confidence: float) -> str:
+    """Return a ratio of a metric with its interval, confidence and the runs behind it."""
+    runs = f"{ratio.runs_base} base and {ratio.runs_head} head runs"
+    return f"{interval(ratio, metric)}, {percent(confidence)} interval over {runs}"
 
 
 def classes(finding: MetricFinding) -> str:
@@ -119,13 +133,13 @@ def inputs(prediction: Prediction) -> str:
 def leading(finding: FunctionFinding) -> MetricFinding | None:
     """Return the metric that the verdict rests on.
 
-    For a regression or improvement the first, in the order of `METRICS`, whose interval lies on that side of 1; for the rest the time
-    without callees, since a slower callee is not this function's doing.
+    For a regression or improvement the first, in the order of `METRICS`, whose interval lies on that side of 1; for the rest, and for
+    unchanged code, the time without callees, since a slower callee is not this function's doing.
     """
     order = list(METRICS)
     known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None}
     ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
-    for metric in ordered:
+    for metric in ordered if finding.info.change.is_suspect else ():
         slower = finding.verdict is Verdict.REGRESSION and metric.ratio is not None and metric.ratio.low > 1
         faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio is not None and metric.ratio.high < 1
         if slower or faster:
@@ -143,10 +157,10 @@ def costs(finding: MetricFinding) -> str:
     """Return what a call costs on both sides at the telling input, without one at base's typical inputs: `80 µs → 456 µs`."""
     prediction = telling(finding)
     if prediction is not None:
-        base, head = amount(finding.metric, prediction.base), amount(finding.metric, prediction.head)
+        base, head = call_cost(finding.metric, prediction.base), call_cost(finding.metric, prediction.head)
     else:
         fitted = finding.base or finding.head
-        base, head = (amount(finding.metric, _typical(side, fitted)) for side in (finding.base, finding.head))
+        base, head = (call_cost(finding.metric, _typical(side, fitted)) for side in (finding.base, finding.head))
     if base == head == ABSENT:
         return ABSENT
     return f"{base} → {head}{' (own)' if finding.metric == 'self_ns' else ''}"
