@@ -222,6 +222,12 @@ def test_slower_code_that_did_not_change_is_told_apart_by_its_own_time() -> None
     assert f"  also slower  {victim.info.name} (×1.3), with unchanged code, callees not counted" in lines
 
 
+def test_probes_that_cost_more_than_the_effects_looked_for_are_doubted() -> None:
+    quiet = made.findings(Verdict.UNCHANGED, made.others()[1:2])
+    assert "added 5 % CPU time\n" in text(replace(quiet, overhead=0.05, min_effect=0.05))
+    assert "added 48 % CPU time, more than the smallest effect looked for" in text(replace(quiet, overhead=0.48, min_effect=0.05))
+
+
 def test_a_long_list_of_reasons_for_a_change_is_cut() -> None:
     info = made.regressed().info
     assert change(replace(info, change=Change.REMOVED, reasons=("removed",))) == "removed"

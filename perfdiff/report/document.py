@@ -149,8 +149,15 @@ def _coverage(findings: Findings) -> Facts:
     if findings.skipped:
         facts.append(Fact("not measured", _not_measured(findings)))
     if findings.overhead is not None:
-        facts.append(Fact("probes", f"added {wording.percent(findings.overhead)} CPU time"))
+        facts.append(Fact("probes", _probes(findings.overhead, findings.min_effect)))
     return Facts(tuple(facts))
+
+
+def _probes(overhead: float, min_effect: float) -> str:
+    added = f"added {wording.percent(overhead)} CPU time"
+    if overhead <= min_effect:
+        return added
+    return f"{added}, more than the smallest effect looked for: where calls are short, trust whole runs first, which have no probes"
 
 
 def _measured(findings: Findings) -> str:
