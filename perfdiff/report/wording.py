@@ -115,14 +115,12 @@ def calls(finding: FunctionFinding) -> str:
 
 def place(info: FunctionInfo) -> str:
     """Return where a function stands: `src/list.c:42`."""
-    return f"{info.file}:{info.line}"
+    return f"{info.file}:{info.line}" if info.file else ABSENT
 
 
 def revision(value: Revision) -> str:
-    """Return a revision as people name it, with its commit."""
-    if value.commit is None:
-        return f"{value.rev} (working tree)"
-    return value.rev if value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:10]})"
+    """Return a revision as people name it, with its commit; the working tree and samples have none."""
+    return value.rev if value.commit is None or value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:10]})"
 
 
 def inputs(prediction: Prediction) -> str:
