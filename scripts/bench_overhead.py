@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Print the CPU time of the timed build over that of the plain one, on the real input and on fixtures run for 100 ms and more.
 
-A comparison is made as always, through an executor that repeats the first timed run of each side in rounds with a plain one, and with
-one of the timed build whose probes are off: what that costs is the compiler's, which lays out code around probes in other ways. The
-order within a round is random. A round gives two ratios; the intervals of their medians are those of the sign test.
+A comparison of four sizes, ten runs each, is begun as always, through an executor that repeats the first timed run of the largest size
+on each side in rounds with a plain one, and with one of the timed build whose probes are off: what that costs is the compiler's, which
+lays out code around probes in other ways. The order within a round is random. A round gives two ratios; the intervals of their medians
+are those of the sign test.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import tempfile
 from collections.abc import Sequence
@@ -32,13 +34,24 @@ LEAST_MS = 100.0  # shorter runs show the start of the runtime, not the cost of 
 CONFIDENCE = 0.95
 SIZES = {"recursion": 3_000_000, "allocation": 2_000_000, "coefficient": 400_000, "cmark links": 30_000, "cmark paragraphs": 128_000}
 
+SMALLER = (8, 4, 2)  # times than the size that is measured; a run's share of the records to keep is that of a common comparison
+RUNS = 10
+
 Floats = npt.NDArray[np.float64]
+
+
+class EnoughSeen(Exception):
+    """Both sides have been measured; the rest of the comparison is not wanted."""
 
 
 @dataclass(slots=True)
 class RepeatingExecutor:
-    """Runs what it is asked to; the first timed command of a side also in `rounds`, with CPU times in ns (rounds, 3): plain, off, timed."""
+    """Runs what it is asked to, and the first timed command of a side that has `size` in `rounds`; EnoughSeen after both sides.
 
+    CPU times are in ns (rounds, 3): plain, off, timed.
+    """
+
+    size: int
     rounds: int
     seed: int
     cpu_ns: dict[Side, Floats] = field(default_factory=dict)
@@ -49,11 +62,15 @@ class RepeatingExecutor:
         """Run `command` and return what the last run of it cost."""
         side = Side(command.where.split()[0].rstrip(","))
         steering = command.environment.get("PERFDIFF_PLAN")
+        if f"n={self.size}" not in command.where:
+            return self._inner.execute(command)
         if steering is None:
             self._plain[side] = command
         elif Path(steering).name.startswith(Phase.TIMED) and side not in self.cpu_ns:
             plain = self._plain[side]
             self.cpu_ns[side] = self._repeated((plain, replace(command, environment=plain.environment), command))
+            if len(self.cpu_ns) == len(Side):
+                raise EnoughSeen
         return self._inner.execute(command)
 
     def _repeated(self, commands: Sequence[Command]) -> Floats:
@@ -78,9 +95,11 @@ def median(ratios: Floats) -> str:
 def measured(name: str, rounds: int, room: Path) -> dict[Side, Floats]:
     """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed."""
     asked = inputs.request(name, room, "base", "head")
-    workload = replace(asked.config.workloads[0], parameters={"n": (SIZES[name],)}, runs=1)
-    executor = RepeatingExecutor(rounds, seed=1)
-    pipeline.compare(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent(), executor=executor)
+    sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
+    workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
+    executor = RepeatingExecutor(SIZES[name], rounds, seed=1)
+    with contextlib.suppress(EnoughSeen):
+        pipeline.compare(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent(), executor=executor)
     return executor.cpu_ns
 
 
