@@ -40,6 +40,7 @@ from perfdiff.revisions.repository import find_repository
 
 SURVEY_ROUNDS = 2
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
+NEXT_LOOK = 2  # times as many blocks before each next one
 RECORDS = 10_000  # single calls kept per function and side; the models gain nothing from more
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
@@ -205,6 +206,7 @@ class Bench:
         runs: list[Run] = []
         incomplete: list[Run] = []
         blocks = max(workload.runs for workload in config.workloads)
+        look = FIRST_LOOK
         self.progress.stage("measuring", None)
         for block in range(blocks):
             slots = schedule.timed_block(self._points_of(block), block, config.compare.seed, self.sides)
@@ -212,8 +214,10 @@ class Bench:
                 runs.append(run)
                 incomplete += [run] * (not all(recording.complete for recording in recordings))
                 assembly.add(run, recordings)
-            if block + 1 == FIRST_LOOK < blocks and len(self.sides) > 1 and self._is_settled(measurement, runs, assembly):
-                break
+            if block + 1 == look < blocks and len(self.sides) > 1:
+                if self._is_settled(measurement, runs, assembly):
+                    break
+                look *= NEXT_LOOK
         notes = (*caveats.outputs_differ(runs, self._points), *caveats.recordings_incomplete(incomplete, self._points))
         store.save(folder, self._experiment(measurement, runs, assembly, notes), assembly.tables())
 
@@ -307,8 +311,8 @@ class Bench:
 def settled(findings: Findings, config: Config) -> bool:
     """Return whether more runs could not change the answer: every function is clearly one thing or the other.
 
-    Called once, after FIRST_LOOK blocks. Regressions must stand well clear of the threshold and functions without one must have been
-    measured finely enough to see it; the rest gets all its runs.
+    Regressions must stand well clear of the threshold, so that looking several times finds no more of them by chance; functions without
+    one must have been measured finely enough to see it. The rest gets all its runs.
     """
     margin = 1 + 2 * config.compare.min_effect
     for function in findings.functions:
