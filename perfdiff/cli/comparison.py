@@ -18,7 +18,7 @@ from perfdiff.errors import ConfigError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.pipeline import Outcome, Request
 
 app = options.application()
 
@@ -116,6 +116,14 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
     """Read the configuration that holds in `directory` and compare."""
+    asked = request(revisions, directory, cache, overrides, progress)
+    from perfdiff import pipeline
+
+    return pipeline.compare(asked, progress)
+
+
+def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:
+    """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
     from perfdiff.revisions.repository import find_repository
 
     try:
@@ -128,7 +136,7 @@ def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides
     from perfdiff import pipeline
 
     project = configuration.project(directory.absolute(), overrides.file)
-    return pipeline.compare(pipeline.Request(project, revisions, config, cache, dict(os.environ)), progress)
+    return pipeline.Request(project, revisions, config, cache, dict(os.environ))
 
 
 def _guess(config: Config) -> str:

@@ -39,6 +39,14 @@ def check(output: Path) -> None:
         raise UsageError(f"the report cannot be written to '{output}'; name a file in a folder that exists", slug="output-unwritable")
 
 
+def make_folder(folder: Path) -> None:
+    """Make `folder`, or raise `UsageError` where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"'{folder}' cannot be written to: {error.strerror}", slug="output-unwritable") from error
+
+
 def colour(output: Path | None = None) -> bool:
     """Return whether results may be coloured: on a terminal whose user did not say NO_COLOR."""
     return output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

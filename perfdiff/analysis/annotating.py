@@ -1,0 +1,33 @@
+"""Annotations of a function's recorded calls (Freud §3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from perfdiff.models.annotation import Annotation
+from perfdiff.models.fitting import fit
+from perfdiff.records.schema import SampleTable
+
+# Metrics that are annotated where none are asked for, as far as they tell something.
+USUAL = ("wall_ns", "self_ns", "alloc_bytes")
+# Calls to learn from, evenly over all runs: with more, coefficients change by less than runs differ.
+MOST_ROWS = 10_000
+
+
+def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed: int) -> Iterator[Annotation]:
+    """Yield the annotation of each of the metrics that the calls have.
+
+    No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
+    """
+    for metric in metrics or _telling(table):
+        if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
+            yield fit(table, metric, seed=seed, function=function)
+
+
+def _telling(table: SampleTable) -> list[str]:
+    found = [name for name in USUAL if name in table.metrics and np.nan_to_num(table.metrics[name]).any()]
+    if "self_ns" in found and np.array_equal(table.metrics["self_ns"], table.metrics.get("wall_ns", []), equal_nan=True):
+        found.remove("self_ns")
+    return found

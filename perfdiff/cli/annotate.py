@@ -1,0 +1,205 @@
+"""`perfdiff annotate [REV] [-- COMMAND…]`: how the cost of each function follows from its inputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import comparison, exits, options, output, samples, waiting
+from perfdiff.cli.explain import is_named
+from perfdiff.config import CompareConfig
+from perfdiff.configuration import Overrides
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.models.annotation import Annotation
+    from perfdiff.progress import Progress
+    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.schema import FunctionInfo, SampleTable, Side
+
+    Learnt = tuple[FunctionInfo, SampleTable, tuple[Annotation, ...]]
+
+app = options.application()
+
+_HELP = """
+Learn how the cost of each function follows from its inputs, and say so in the language of performance annotations.
+
+What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
+folder, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
+
+\\b
+  perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
+  perfdiff annotate lab/v1 --function insert --plots plots/
+  perfdiff annotate idcm_f_1.bin idcm_f_2.bin --format json
+"""
+
+
+_LONGEST_NAME = 150  # of a plot's file; file systems take 255 bytes
+
+
+class Form(StrEnum):
+    """What annotations are written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    HOTCLOUD = "hotcloud"
+
+
+class _Chosen(StrEnum):
+    """The side of an experiment that is annotated."""
+
+    BASE = "base"
+    HEAD = "head"
+
+
+@app.command(help=_HELP)
+def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    subjects: Annotated[list[str] | None, typer.Argument(metavar="[REV | SAMPLES…]", help="A revision, or recorded calls.")] = None,
+    output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
+    plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG there.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Annotate this metric (may be repeated), or `all`.")
+    ] = None,
+    function: Annotated[
+        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate this function only (may be repeated).")
+    ] = None,
+    side: Annotated[_Chosen | None, typer.Option("--side", help="Which side of an experiment with two.")] = None,
+    save: options.Save = None,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Annotate a revision or samples."""
+    with exits.exceptions_become_codes():
+        metrics = _metrics(metric or [])
+        if save:
+            samples.check(save)
+        if plots:
+            output.make_folder(plots)
+        if output_file:
+            output.check(output_file)
+        overrides = Overrides(
+            file=config,
+            build=build,
+            command=comparison.command_text(context.obj or []),
+            workloads=tuple(workload or ()),
+            parameters=options.parameters(param),
+            runs=runs,
+            seed=seed,
+        )
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            recorded = _recorded(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            progress.stage("annotating", len(recorded.experiment.functions))
+            learnt: list[Annotation] = []
+            for info, table, annotations in _learnt(recorded, _side(recorded, side), function or [], metrics, seed or CompareConfig().seed):
+                learnt += annotations
+                if plots:
+                    _draw(annotations, table, plots)
+                progress.advance(info.name)
+        if save:
+            samples.save(save, recorded.experiment, recorded.samples)
+        output.write(_written(learnt, form), output_file)
+
+
+def _metrics(names: Sequence[str]) -> tuple[str, ...]:
+    from perfdiff.records.schema import METRICS
+
+    known = tuple(name for name, metric in METRICS.items() if metric.per_call)
+    for name in names:
+        if name not in (*known, "all"):
+            raise UsageError(
+                f"there is no metric '{name}'; there are {', '.join(known)}{configuration.nearest(name, known)}", slug="unknown-metric"
+            )
+    return known if "all" in names else tuple(dict.fromkeys(names))
+
+
+def _recorded(subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recorded:
+    """Return the samples that the words mean, or measure the revision that they name."""
+    paths = [Path(subject) for subject in subjects]
+    if paths and any(samples.is_samples(path) for path in paths):
+        if overrides.command is not None:
+            raise UsageError("a command behind `--` runs a revision; samples are recorded already", slug="samples-apart")
+        progress.stage("reading samples", None)
+        return samples.load(paths)
+    if len(subjects) > 1:
+        raise UsageError(
+            f"{' and '.join(subjects)} are two revisions: give one, or samples that exist; `perfdiff {' '.join(subjects)}` compares them",
+            slug="bad-specification",
+        )
+    from perfdiff import pipeline
+
+    return pipeline.record(comparison.request(tuple(subjects), repository, cache, overrides, progress), progress)
+
+
+def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
+    """Return the side to annotate: the one asked for, else base's, else the only one."""
+    from perfdiff.records.schema import Side
+
+    wanted = Side(chosen.value) if chosen else recorded.sides[0]
+    if wanted not in recorded.sides:
+        raise UsageError(f"nothing was recorded of {wanted}; these samples are of {recorded.sides[0]} alone", slug="samples-missing")
+    return wanted
+
+
+def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Sequence[str], seed: int) -> Iterator[Learnt]:
+    """Yield the annotations of each function with the calls that they were learnt from."""
+    from perfdiff.analysis.annotating import MOST_ROWS, annotate
+    from perfdiff.analysis.rows import thinned
+
+    for info in _functions(recorded, named):
+        table = recorded.samples(info.id, side)
+        if table is not None and len(table):
+            some = thinned(table, MOST_ROWS)
+            yield info, some, tuple(annotate(info.name, some, metrics, seed=seed))
+
+
+def _functions(recorded: Recorded, named: Sequence[str]) -> list[FunctionInfo]:
+    """Return the functions asked for, or all; raise UsageError where a name means none."""
+    functions = recorded.experiment.functions
+    for name in named:
+        if not any(is_named(name, info.name, info.file) for info in functions):
+            known = {info.name for info in functions}
+            skipped = [f"; {each.name} was not measured: {each.reason}" for each in recorded.experiment.skipped if each.name == name]
+            raise UsageError(
+                f"'{name}' is no function with recorded calls{''.join(skipped[:1])}{configuration.nearest(name, known)}",
+                slug="unknown-function",
+            )
+    return [info for info in functions if not named or any(is_named(name, info.name, info.file) for name in named)]
+
+
+def _draw(annotations: Sequence[Annotation], table: SampleTable, folder: Path) -> None:
+    """Draw each annotation of a function to a file of its own, told apart by the function's number."""
+    from perfdiff.report.annotation_plots import draw
+
+    for annotation in annotations:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{annotation.function}-{annotation.metric}")[-_LONGEST_NAME:]
+        output.write(draw(annotation, table), folder / f"{table.function}-{name}.svg")
+
+
+def _written(learnt: Sequence[Annotation], form: Form) -> str:
+    from perfdiff.report import annotations as language
+    from perfdiff.report import hotcloud
+
+    match form:
+        case Form.JSON:
+            return json.dumps(language.json_document(learnt), indent=2, ensure_ascii=False)
+        case Form.HOTCLOUD:
+            return hotcloud.text(learnt)
+        case _:
+            return language.text(learnt)
