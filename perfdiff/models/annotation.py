@@ -99,7 +99,7 @@ class Condition:
             return f"{symbol} {self.operator} {names[0]}"
         equal, joiner = ("==", " || ") if self.operator is Operator.IN else ("!=", " && ")
         text = joiner.join(f"{symbol} {equal} {name}" for name in names)
-        return f"({text})" if len(names) > 1 else text
+        return f"({text})" if len(names) > 1 and self.operator is Operator.IN else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,11 @@ class Scope:
     def scatter(self) -> Distribution:
         """Return how the records scatter about the expected cost."""
         return self.distribution or Normal(self.sigma)
+
+    def expected(self, values: Mapping[str, Floats], rows: int) -> Floats:
+        """Return the expected cost (rows,) wherever the conditions may hold."""
+        parts = [term.coefficient * product(term.factors, values, rows) for term in self.terms]
+        return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
     @property
     def condition(self) -> str:
@@ -195,6 +200,12 @@ def product(factors: Factors, values: Mapping[str, Floats], rows: int) -> Floats
     return column
 
 
+def inputs(annotation: Annotation, values: Mapping[str, Floats]) -> tuple[dict[str, Floats], int]:
+    """Return columns (n,) of values, typical ones for the features that are not given, and n."""
+    rows = max((len(column) for column in values.values()), default=1)
+    return {name: np.full(rows, value) for name, value in annotation.typical.items()} | dict(values), rows
+
+
 def design(annotation: Annotation, values: Mapping[str, Floats]) -> Floats:
     """Return the terms (n, k) that the annotation is linear in, one block of columns per scope condition.
 
@@ -202,13 +213,12 @@ def design(annotation: Annotation, values: Mapping[str, Floats]) -> Floats:
     The components of a mixture share one block, since inputs cannot tell them apart. Features that are not given take their typical
     value. `coefficients` and `term_names` follow the same columns.
     """
-    rows = max((len(column) for column in values.values()), default=1)
-    filled = {name: np.full(rows, value) for name, value in annotation.typical.items()} | dict(values)
+    filled, rows = inputs(annotation, values)
     columns = []
-    for scopes in _blocks(annotation):
-        membership = _membership(scopes, values, rows)
+    for scopes in blocks(annotation):
+        inside = membership(scopes, values, rows)
         for factors in _factors(scopes):
-            columns.append(np.where(membership > 0, product(factors, filled, rows), 0.0) * membership)
+            columns.append(np.where(inside > 0, product(factors, filled, rows), 0.0) * inside)
     return np.column_stack(columns)
 
 
@@ -217,7 +227,7 @@ def coefficients(annotation: Annotation) -> Floats:
     return np.array(
         [
             sum(scope.probability * term.coefficient for scope in scopes for term in scope.terms if term.factors == factors)
-            for scopes in _blocks(annotation)
+            for scopes in blocks(annotation)
             for factors in _factors(scopes)
         ]
     )
@@ -226,24 +236,26 @@ def coefficients(annotation: Annotation) -> Floats:
 def term_names(annotation: Annotation) -> tuple[str, ...]:
     """Return a name for each column of `design`, such as `n*log2(n)` or `[mode == FAST] 1`."""
     names = []
-    for scopes in _blocks(annotation):
+    for scopes in blocks(annotation):
         prefix = f"[{scopes[0].condition}] " if scopes[0].conditions else ""
         names += [prefix + (factors_text(factors, {}) or "1") for factors in _factors(scopes)]
     return tuple(names)
 
 
-def _blocks(annotation: Annotation) -> list[tuple[Scope, ...]]:
-    blocks: dict[tuple[Condition, ...], tuple[Scope, ...]] = {}
+def blocks(annotation: Annotation) -> list[tuple[Scope, ...]]:
+    """Return the scopes that share their conditions: one alone, or the components of a mixture."""
+    found: dict[tuple[Condition, ...], tuple[Scope, ...]] = {}
     for scope in annotation.scopes:
-        blocks[scope.conditions] = (*blocks.get(scope.conditions, ()), scope)
-    return list(blocks.values())
+        found[scope.conditions] = (*found.get(scope.conditions, ()), scope)
+    return list(found.values())
 
 
 def _factors(scopes: tuple[Scope, ...]) -> list[Factors]:
     return list(dict.fromkeys(term.factors for scope in scopes for term in scope.terms))
 
 
-def _membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: int) -> Floats:
+def membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: int) -> Floats:
+    """Return where the scopes' common conditions hold (n,), as 0 or 1; their share of records where a feature is not given."""
     conditions = scopes[0].conditions
     if any(condition.feature not in values for condition in conditions):
         return np.full(rows, sum(scope.share for scope in scopes))

@@ -107,7 +107,7 @@ class Binomial:
         from scipy.special import bdtr
 
         inside = np.clip(successes, 0.0, trials)
-        return np.where(successes < 0, 0.0, np.where(successes >= trials, 1.0, bdtr(inside, trials, self.chance)))
+        return np.where(successes < 0, 0.0, np.where(successes >= trials, 1.0, bdtr(inside, trials.astype(np.int64), self.chance)))
 
 
 Distribution = Normal | Exponential | Binomial

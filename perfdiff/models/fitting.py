@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation, CostClass, Operator, Scope, Term, design
+from perfdiff.models.digits import rounded_coefficients, rounded_distribution, six_digits
+from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
 from perfdiff.models.growth import completed, dominant_class
+from perfdiff.models.likelihood import counted, scattered
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
 from perfdiff.models.scopes import grow
@@ -40,7 +43,7 @@ def fit(
             empty = tuple(Term(0.0, factors) for factors in completed(terms, members.columns))
             scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions)
             # Modes need coefficients before rows can be given to the nearest.
-            scopes.append(_fitted(scope, members, tolerance)[0] if len(leaf.modes) > 1 else scope)
+            scopes.append(_fitted(scope, members, tolerance, alone=False)[0] if len(leaf.modes) > 1 else scope)
     return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
 
 
@@ -82,13 +85,42 @@ def _thinned(cost: Floats) -> Ints:
     return np.sort(np.argsort(cost, kind="stable")[places])
 
 
-def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance) -> tuple[Scope, Floats]:
-    """Return the scope with coefficients from these rows, and the rows' final weights (n,)."""
+def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bool) -> tuple[Scope, Floats]:
+    """Return the scope with coefficients and distribution from these rows, and the rows' final weights (n,).
+
+    The components of a mixture, which are not `alone`, are normal: what lies between them has been dealt to the nearest.
+    """
     factors = [term.factors for term in scope.terms]
-    result = fit_terms(matrix(factors, rows.columns, len(rows)), rows.cost, tolerance)
-    terms = tuple(Term(float(value), each) for value, each in zip(result.coefficients, factors, strict=True))
-    kind = dominant_class(terms, rows.columns, len(rows))
-    return replace(scope, cost_class=kind, terms=terms, sigma=result.sigma, n=len(rows), trimmed=result.trimmed), result.weights
+    columns = matrix(factors, rows.columns, len(rows))
+    result = fit_terms(columns, rows.cost, tolerance)
+    counts = counted(columns, rows.cost, result.coefficients) if alone and not tolerance.robust else None
+    found = counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+    law = rounded_distribution(found.distribution)
+    values = rounded_coefficients(columns, found.coefficients)
+    if isinstance(law, Binomial) and law.trials is not None:
+        values = np.array([law.expected])
+    terms = tuple(Term(float(value), each) for value, each in zip(values, factors, strict=True))
+    learnt = replace(
+        scope,
+        cost_class=dominant_class(terms, rows.columns, len(rows)),
+        terms=terms,
+        sigma=_sigma(law, result.sigma),
+        n=len(rows),
+        trimmed=six_digits(float(np.mean(found.weights == 0))),
+        distribution=None if isinstance(law, Normal) and not law.relative else law,
+    )
+    return learnt, found.weights
+
+
+def _sigma(law: Distribution, scatter: float) -> float:
+    match law:
+        case Exponential(mean):
+            return mean
+        case Normal(0.0, 0.0):
+            return 0.0
+        case Binomial(_, trials) if trials is not None:
+            return law.sigma
+    return six_digits(scatter)
 
 
 def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, function: str, seed: int) -> Annotation:
@@ -103,10 +135,10 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
             if len(index) == 0:
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
-            learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric))
+            learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric), alone=len(modes) == 1)
             if len(modes) > 1:  # the mean over modes is what inputs predict, so no mode may outweigh another
                 weights[index] = (weights[index] > 0) / np.mean(rows.cost**2)
-            fitted.append(replace(learned, share=len(index) / len(rows), probability=len(index) / within))
+            fitted.append(replace(learned, share=six_digits(len(index) / len(rows)), probability=six_digits(len(index) / within)))
     names = dict.fromkeys(name for scope in fitted for name in _names(scope))
     known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
     annotation = Annotation(
@@ -197,4 +229,4 @@ def _explained(cost: Floats, predicted: Floats, kept: npt.NDArray[np.bool_]) -> 
     total = float(((cost - cost[kept].mean())[kept] ** 2).sum())
     if total <= 1e-20 * float((cost[kept] ** 2).sum()):
         return 1.0 if left <= 1e-20 * float((cost[kept] ** 2).sum()) else 0.0
-    return 1.0 - left / total
+    return round(1.0 - left / total, 6) + 0.0  # no minus zero

@@ -181,10 +181,22 @@ def _learnt(scope: Scope) -> Iterator[str]:
     yield f"share = {shortest(scope.share)}"
     if scope.trimmed:
         yield f"trimmed = {shortest(scope.trimmed)}"
-    if scope.distribution is not None and not (isinstance(scope.distribution, Exponential) and scope.distribution.mean == scope.sigma):
+    if scope.sigma != _implied(scope):
         yield f"sigma = {shortest(scope.sigma)}"
     if scope.trend is not Trend.MEAN:
         yield f"trend = {scope.trend.value}"
+
+
+def _implied(scope: Scope) -> float | None:
+    """Return the standard deviation that the distribution's own numbers tell."""
+    match scope.distribution:
+        case None:
+            return scope.sigma
+        case Exponential(mean):
+            return mean
+        case Binomial(_, trials) if trials is not None:
+            return scope.distribution.sigma
+    return None
 
 
 def _share(scope: Scope, annotation: Annotation) -> str:
@@ -201,7 +213,8 @@ def _condition(condition: Condition, feature: _Feature, number: Callable[[float]
         names = tuple(spelt(label, LABEL) for label in condition.labels)
         if names == ("true",) and feature.true_above is not None:  # the bare symbol means the bound
             return f"{feature.symbol} {'==' if condition.operator is Operator.IN else '!='} true"
-    return Condition(condition.feature, condition.operator, condition.values, names).text(feature.symbol)
+    text = Condition(condition.feature, condition.operator, condition.values, names).text(feature.symbol)
+    return f"({text})" if condition.operator is Operator.NOT_IN and len(names) > 1 else text  # apart from those joined to it
 
 
 def _cost(scope: Scope, symbols: Mapping[str, str], number: Callable[[float | Decimal], str]) -> str:
