@@ -39,4 +39,4 @@ def _rounded(value: float, step: float) -> float:
     """Return a number to the decimal place that lies within `step`; as it is where no step is known."""
     if not (np.isfinite(step) and step > 0):
         return value
-    return round(value, -int(np.floor(np.log10(step))))
+    return round(value, -int(np.floor(np.log10(step)))) + 0.0  # no minus zero

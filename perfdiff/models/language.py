@@ -59,6 +59,14 @@ def readable(annotation: Annotation) -> str:
     return _printed(annotation, six_digits, comments=False)
 
 
+def print_scope(annotation: Annotation, scope: Scope) -> str:
+    """Return one scope of an annotation, `[conditions] {probability} distribution`, with the annotation's symbols."""
+    features = _features(annotation)
+    where = _conditions(scope.conditions, features, shortest)
+    chance = f"{{{shortest(scope.probability)}}} " if scope.probability != 1 else ""
+    return (f"[{where}] " if where else "") + chance + _cost(scope, _symbols_of(features), shortest)
+
+
 def parse(text: str) -> Annotation:
     """Return the one annotation that `text` holds; AnnotationSyntaxError with line and column where it cannot be read."""
     parser = Parser(text)
@@ -87,8 +95,8 @@ class _Feature:
 
 
 def _printed(annotation: Annotation, number: Callable[[float | Decimal], str], *, comments: bool) -> str:
-    features = {name: _spelling(name, symbol, annotation) for name, symbol in _symbols(annotation.features).items()}
-    symbols = {feature.name: feature.symbol for feature in features.values()}
+    features = _features(annotation)
+    symbols = _symbols_of(features)
     head = f"{spelt(annotation.function, FUNCTION)}.{spelt(annotation.metric, METRIC)}({', '.join(symbols.values())}) {{"
     lines = [head + _comment(_quality(annotation)) if comments else head]
     for feature in features.values():
@@ -96,18 +104,30 @@ def _printed(annotation: Annotation, number: Callable[[float | Decimal], str], *
         lines.append(line + _comment(_known(feature, annotation)) if comments else line)
     for conditions, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
         scopes = list(group)
-        texts = [_cost(scope, symbols, number) for scope in scopes]
-        behind = [_comment(_learnt(scope)) if comments else _share(scope, annotation) for scope in scopes]
-        prefix = " && ".join(_condition(condition, features[condition.feature], number) for condition in conditions)
-        chances = [f"{{{number(scope.probability)}}} " if scope.probability != 1 else "" for scope in scopes]
-        if prefix and len(scopes) > 1:
-            chances = [f"{{{number(scope.probability)}}} " for scope in scopes]
-            inner = [f"    {chance}{text};{comment}" for chance, text, comment in zip(chances, texts, behind, strict=True)]
-            lines += [f"  [{prefix}] {{", *inner, "  }"]
+        where = _conditions(conditions, features, number)
+        nested = bool(where) and len(scopes) > 1
+        costs = []
+        for scope in scopes:
+            chance = f"{{{number(scope.probability)}}} " if nested or scope.probability != 1 else ""
+            behind = _comment(_learnt(scope)) if comments else _share(scope, annotation)
+            costs.append(f"{chance}{_cost(scope, symbols, number)};{behind}")
+        if nested:
+            lines += [f"  [{where}] {{", *(f"    {cost}" for cost in costs), "  }"]
         else:
-            before = f"  [{prefix}] " if prefix else "  "
-            lines += [f"{before}{chance}{text};{comment}" for chance, text, comment in zip(chances, texts, behind, strict=True)]
+            lines += [f"  [{where}] {cost}" if where else f"  {cost}" for cost in costs]
     return "\n".join([*lines, "}"])
+
+
+def _features(annotation: Annotation) -> dict[str, _Feature]:
+    return {name: _spelling(name, symbol, annotation) for name, symbol in _symbols(annotation.features).items()}
+
+
+def _symbols_of(features: Mapping[str, _Feature]) -> dict[str, str]:
+    return {feature.name: feature.symbol for feature in features.values()}
+
+
+def _conditions(conditions: Sequence[Condition], features: Mapping[str, _Feature], number: Callable[[float], str]) -> str:
+    return " && ".join(_condition(condition, features[condition.feature], number) for condition in conditions)
 
 
 def _symbols(features: tuple[str, ...]) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from perfdiff.models.annotation import Annotation
-from perfdiff.models.language import print_all
+from perfdiff.models.annotation import Annotation, Scope
+from perfdiff.models.language import print_all, print_annotation, print_scope
 
 SCHEMA = "perfdiff.annotation/1"
 
@@ -17,9 +18,44 @@ def text(annotations: Sequence[Annotation]) -> str:
 
 
 def json_document(annotations: Sequence[Annotation]) -> dict[str, Any]:
-    """Return what `annotate --format json` writes: `{schema, annotations: [{function, metric, class, features, …}]}`."""
+    """Return what `annotate --format json` writes; `text` is the annotation in its language, with all that checking needs.
+
+    `scopes` is empty where one serves all calls. The components of a mixture share their condition and have a probability each.
+    What is absent is None.
+    """
     return {"schema": SCHEMA, "annotations": [_annotation(annotation) for annotation in annotations]}
 
 
 def _annotation(annotation: Annotation) -> dict[str, Any]:
-    return {"function": annotation.function, "metric": annotation.metric, "text": annotation.text}
+    single = len(annotation.scopes) == 1 and not annotation.scopes[0].conditions
+    return {
+        "function": annotation.function,
+        "metric": annotation.metric,
+        "class": annotation.cost_class.value,
+        "features": list(annotation.features),
+        "ranges": {name: list(bounds) for name, bounds in annotation.ranges.items()},
+        "twins": {name: list(others) for name, others in annotation.twins.items()},
+        "r2": _known(annotation.r2),
+        "cv_r2": _known(annotation.cv_r2),
+        "n": annotation.n,
+        "trend": annotation.scopes[0].trend.value if single else None,
+        "text": print_annotation(annotation),
+        "scopes": [] if single else [_scope(annotation, scope) for scope in annotation.scopes],
+    }
+
+
+def _scope(annotation: Annotation, scope: Scope) -> dict[str, Any]:
+    return {
+        "condition": scope.condition,
+        "class": scope.cost_class.value,
+        "features": list(dict.fromkeys(name for term in scope.terms for name, _ in term.factors)),
+        "share": scope.share,
+        "probability": scope.probability,
+        "n": scope.n,
+        "trend": scope.trend.value,
+        "text": print_scope(annotation, scope),
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
