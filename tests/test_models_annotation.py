@@ -117,4 +117,5 @@ def test_text_names_every_term_and_condition_once(inside: tuple[Term, ...], cond
     body = text.split("Norm(")[1]
     for term in inside:
         assert f"{abs(term.coefficient):.6g}" in body
-    assert f"[{condition.text('n')}]" in text
+    shown = condition.text("n")
+    assert f"[{shown}]" in text or f"[({shown})]" in text

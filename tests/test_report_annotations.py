@@ -12,7 +12,16 @@ from perfdiff.report.annotations import json_document, text
 FAST = Condition("mode", Operator.IN, (1.0,), ("FAST",))
 LINE = (Term(400.0), Term(12.0, (("n", "x"),)))
 SINGLE = Annotation(
-    "f", "wall_ns", CostClass.LINEAR, (Scope(CostClass.LINEAR, LINE, 30.0, 1.0, 10),), ("n",), {"n": ("m",)}, {"n": (1, 9)}, 0.9, 0.8, 10
+    "f",
+    "wall_ns",
+    CostClass.LINEAR,
+    (Scope(CostClass.LINEAR, LINE, 30.0, 1.0, 10),),
+    ("n",),
+    {"n": ("m",)},
+    {"n": (1.0, 9.0)},
+    0.9,
+    0.8,
+    10,
 )
 SCOPED = Annotation(
     "a::b<int, 3>",
@@ -24,7 +33,7 @@ SCOPED = Annotation(
     ),
     ("mode", "n"),
     {},
-    {"mode": (0, 1), "n": (1, 9)},
+    {"mode": (0.0, 1.0), "n": (1.0, 9.0)},
     math.nan,
     math.nan,
     20,
