@@ -33,7 +33,8 @@ from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, Sampl
 RESOLUTION_NS = 2.0
 # Time stamps of some processors advance in steps of 10 ns (seen on a virtual EPYC). Below twenty of them the median of equal calls is a
 # multiple of the step, and may jump by one between two builds of the same code; the mean does not, as calls begin anywhere in a step.
-FINE_NS = 200.0
+FINE_STEPS = 20
+FINE_NS = FINE_STEPS * 10.0
 TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
 # A difference counts where it is at least this share of what a whole run costs at some workload point.
 MATERIAL = 0.01
@@ -236,7 +237,9 @@ def _is_fine(question: Question) -> bool:
     """Return whether a typical call, on either side, lasts so few steps of the clock that a median would only name a step."""
     if METRICS[question.metric].unit != "ns":
         return False
-    return min(float(np.nanmedian(table.metrics[question.metric])) for table in (question.base, question.head)) < FINE_NS
+    tables = (question.base, question.head)
+    fine_ns = max(FINE_NS, *(FINE_STEPS * table.resolution_ns for table in tables))
+    return min(float(np.nanmedian(table.metrics[question.metric])) for table in tables) < fine_ns
 
 
 def _pairs(stratum: Stratum, question: Question, calls: Calls, labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
@@ -350,4 +353,4 @@ def resolved(comparison: Comparison, base: SampleTable) -> bool:
     cost = base.metrics[comparison.metric]
     # The calls that make most of the cost, not the typical ones.
     typical = float(np.nansum(cost * cost) / max(float(np.nansum(cost)), 1.0))
-    return typical * abs(math.expm1(min(comparison.worst.contrast.effect, 50.0))) >= RESOLUTION_NS
+    return typical * abs(math.expm1(min(comparison.worst.contrast.effect, 50.0))) >= max(RESOLUTION_NS, base.resolution_ns)

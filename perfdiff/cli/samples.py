@@ -43,7 +43,10 @@ def load_pair(base: Path, head: Path) -> Recorded:
     if kinds == {False}:
         return log_experiment.from_logs({Side.BASE: _logs([base]), Side.HEAD: _logs([head])})
     if base.samefile(head):
-        return recorded.load(base)
+        found = recorded.load(base)
+        if len(found.sides) > 1:
+            return found
+        raise UsageError(f"'{base}' was recorded of one version alone; give the samples of another one, too", slug="samples-missing")
     return pairing.paired(recorded.load(base), recorded.load(head))
 
 

@@ -50,9 +50,8 @@ class _Regime:
 
     @property
     def label(self) -> str:
-        chance = f"{wording.percent(self.scope.probability)}: " if self.scope.probability < 1 else ""
-        text = printable(f"{chance}{self.scope.condition or 'all calls'}")
-        return f"{shortened(text, _LONGEST_LABEL)}, {self.scope.cost_class.value} ({wording.percent(self.scope.share)} of calls)"
+        text = f"{shortened(printable(self.scope.condition), _LONGEST_LABEL)}: " if self.scope.condition else ""
+        return f"{text}{self.scope.cost_class.value}, {wording.percent(self.scope.share)} of calls"
 
 
 def draw(annotation: Annotation, table: SampleTable) -> str:
