@@ -9,11 +9,12 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.annotation import Annotation, CostClass, Operator, Scope, Term, design
+from perfdiff.models.annotation import Annotation, CostClass, Operator, Scope, Term, Trend, design
 from perfdiff.models.digits import rounded_coefficients, rounded_distribution, six_digits
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
+from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
-from perfdiff.models.likelihood import counted, scattered
+from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
 from perfdiff.models.scopes import grow
@@ -22,6 +23,8 @@ from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, Samp
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
 _SEARCHED = 2500
 _FOLDS = 5
+# Noise adds to these and never takes away.
+_DELAYED = frozenset(name for name, metric in METRICS.items() if metric.unit == "ns")
 
 
 def fit(
@@ -40,8 +43,9 @@ def fit(
     for leaf in grow(searched, tolerance):
         for terms, rows in leaf.modes:
             members = searched.rows(rows)
-            empty = tuple(Term(0.0, factors) for factors in completed(terms, members.columns))
-            scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions)
+            found = refined(members, terms, tolerance) if len(leaf.modes) == 1 and metric in _DELAYED else None
+            empty = tuple(Term(0.0, factors) for factors in completed(found.terms if found else terms, members.columns))
+            scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions, trend=found.trend if found else Trend.MEAN)
             # Modes need coefficients before rows can be given to the nearest.
             scopes.append(_fitted(scope, members, tolerance, alone=False)[0] if len(leaf.modes) > 1 else scope)
     return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
@@ -92,9 +96,7 @@ def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bo
     """
     factors = [term.factors for term in scope.terms]
     columns = matrix(factors, rows.columns, len(rows))
-    result = fit_terms(columns, rows.cost, tolerance)
-    counts = counted(columns, rows.cost, result.coefficients) if alone and not tolerance.robust else None
-    found = counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+    found = _verdict(scope, rows, columns, tolerance, alone=alone)
     law = rounded_distribution(found.distribution)
     values = rounded_coefficients(columns, found.coefficients)
     if isinstance(law, Binomial) and law.trials is not None:
@@ -104,7 +106,7 @@ def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bo
         scope,
         cost_class=dominant_class(terms, rows.columns, len(rows)),
         terms=terms,
-        sigma=_sigma(law, result.sigma),
+        sigma=_sigma(law, (rows.cost - columns @ values)[found.weights > 0]),
         n=len(rows),
         trimmed=six_digits(float(np.mean(found.weights == 0))),
         distribution=None if isinstance(law, Normal) and not law.relative else law,
@@ -112,15 +114,28 @@ def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bo
     return learnt, found.weights
 
 
-def _sigma(law: Distribution, scatter: float) -> float:
+def _verdict(scope: Scope, rows: Observations, columns: Floats, tolerance: Tolerance, *, alone: bool) -> Verdict:
+    """Return coefficients and distribution of a scope's terms, from the rows that its trend describes."""
+    if scope.trend is not Trend.MEAN:
+        feature = next(rows.columns[name] for term in scope.terms for name, _ in term.factors)
+        chosen = selected(scope.trend, feature, rows.cost) if len(rows) >= SELECTABLE else np.arange(len(rows))
+        solution = fit_terms(columns[chosen], rows.cost[chosen], tolerance).coefficients
+        return (bounded if scope.trend is Trend.LOWER_BOUND else trending)(columns, rows.cost, solution)
+    result = fit_terms(columns, rows.cost, tolerance)
+    counts = counted(columns, rows.cost, result.coefficients) if alone and not tolerance.robust else None
+    return counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+
+
+def _sigma(law: Distribution, residuals: Floats) -> float:
+    """Return the standard deviation over the scope's rows."""
     match law:
         case Exponential(mean):
             return mean
-        case Normal(0.0, 0.0):
-            return 0.0
+        case Normal(sigma, 0.0):
+            return sigma
         case Binomial(_, trials) if trials is not None:
             return law.sigma
-    return six_digits(scatter)
+    return six_digits(float(np.sqrt(np.mean(residuals**2))))
 
 
 def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, function: str, seed: int) -> Annotation:

@@ -28,6 +28,7 @@ _ROUNDS = 30  # of reweighting towards that quantile at most
 _SETTLED = 1e-4
 _STRAY = 0.001  # share of calls below the lower edge: clock errors
 _STEPS = 20  # of expectation and maximisation; censoring a tenth, they converge by a factor of ten each
+_NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _QUASI = 4  # rounds of weights from expected numbers
 _NEVER = 1e-3  # calls beyond the cost that fewer than this are expected above are outliers
 
@@ -52,25 +53,60 @@ def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floa
     plain = Verdict(normal, coefficients, weights)
     if not skewed or len(cost) < ENOUGH or not np.all(np.isfinite(residuals)):
         return plain
-    deviation = normal.deviation(expected)
+    if not is_skewed(residuals):
+        return plain
+    return _delays(columns, cost, _edge(columns, cost, coefficients), normal, expected) or plain
+
+
+def bounded(columns: Floats, cost: Floats, bound: Floats) -> Verdict:
+    """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
+    above = cost - columns @ bound
+    middle = float(np.median(above))
+    kept = noise.kept((above - middle) / max(_NORMAL_MAD * float(np.median(np.abs(above - middle))), 1e-300))
+    coefficients = _raised(bound, float(above[kept].mean()))
+    normal = Normal(float(above[kept].std()))
+    plain = Verdict(normal, coefficients, kept / max(normal.sigma, 1e-300) ** 2)
+    return _delays(columns, cost, bound, normal, columns @ coefficients) or plain
+
+
+def trending(columns: Floats, cost: Floats, trend: Floats) -> Verdict:
+    """Return the normal about a main trend with coefficients `trend` (k,), from the costs below it, which no delay has touched."""
+    residuals = cost - columns @ trend
+    below = residuals[residuals < 0]
+    sigma = float(np.sqrt(np.mean(below**2))) if len(below) else 0.0
+    kept = residuals <= noise.OUTLIER * sigma
+    return Verdict(Normal(sigma), trend, kept / max(sigma, 1e-300) ** 2)
+
+
+def is_skewed(residuals: Floats) -> bool:
+    """Return whether residuals may be delays: skewed upward, whatever the outliers."""
     low, middle, high = np.quantile(residuals, [0.1, 0.5, 0.9])
-    if not np.all(deviation > 0) or high + low - 2 * middle < _SKEWED * (high - low):
-        return plain
-    standardised = residuals / deviation
-    bound = float(np.quantile(standardised, 1 - _CENSORED))
-    seen = standardised <= bound
-    edge = _edge(columns, cost, coefficients)
+    return bool(high > low and high + low - 2 * middle >= _SKEWED * (high - low))
+
+
+def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expected: Floats) -> Verdict | None:
+    """Return the exponential above a lower edge with coefficients `edge` (k,), if it is clearly likelier than a normal."""
+    deviation = normal.deviation(expected)
+    if not np.all(deviation > 0):
+        return None
+    standardised = (cost - expected) / deviation
+    limit = float(np.quantile(standardised, 1 - _CENSORED))
+    seen = standardised <= limit
     above = cost - columns @ edge
-    start, mean = _shifted(np.minimum(above, above + (bound - standardised) * deviation), seen)
+    start, mean = _shifted(np.minimum(above, above + (limit - standardised) * deviation), seen)
     if mean <= 0:
-        return plain
+        return None
     exponential = -float(seen.sum()) * (np.log(mean) + 1)
-    if 2 * (exponential - _normal_likelihood(standardised[seen], deviation[seen], bound, int((~seen).sum()))) < MARGIN:
-        return plain
-    located = edge.copy()
-    located[0] += start + mean
+    if 2 * (exponential - _normal_likelihood(standardised[seen], deviation[seen], limit, int((~seen).sum()))) < MARGIN:
+        return None
     kept = above - start <= mean * np.log(len(cost) / _NEVER)
-    return Verdict(Exponential(mean), located, kept / mean**2)
+    return Verdict(Exponential(mean), _raised(edge, start + mean), kept / mean**2)
+
+
+def _raised(coefficients: Floats, by: float) -> Floats:
+    raised = coefficients.copy()
+    raised[0] += by  # the intercept comes first
+    return raised
 
 
 def counted(columns: Floats, cost: Floats, coefficients: Floats) -> Verdict | None:
