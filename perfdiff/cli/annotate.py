@@ -74,6 +74,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     side: Annotated[_Chosen | None, typer.Option("--side", help="Which side of an experiment with two.")] = None,
     save: options.Save = None,
+    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Keep the calls there as binary logs of Freud.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
     runs: options.Runs = None,
@@ -90,8 +91,8 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         metrics = _metrics(metric or [])
         if save:
             samples.check(save)
-        if plots:
-            output.make_folder(plots)
+        for folder in filter(None, (plots, logs)):
+            output.make_folder(folder)
         if output_file:
             output.check(output_file)
         overrides = Overrides(
@@ -105,15 +106,18 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = _recorded(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            chosen = _side(recorded, side)
             progress.stage("annotating", len(recorded.experiment.functions))
             learnt: list[Annotation] = []
-            for info, table, annotations in _learnt(recorded, _side(recorded, side), function or [], metrics, seed or CompareConfig().seed):
+            for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, seed or CompareConfig().seed):
                 learnt += annotations
                 if plots:
                     _draw(annotations, table, plots)
                 progress.advance(info.name)
         if save:
             samples.save(save, recorded.experiment, recorded.samples)
+        if logs:
+            samples.export(logs, recorded, chosen)
         output.write(_written(learnt, form), output_file)
 
 

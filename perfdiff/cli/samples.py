@@ -69,6 +69,13 @@ def save(folder: Path, experiment: Experiment, samples: Callable[[int, Side], Sa
         raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
 
 
+def export(folder: Path, recorded: Recorded, side: Side) -> None:
+    """Write one side's calls as Freud's logs."""
+    from perfdiff.records import log_experiment
+
+    log_experiment.to_logs(recorded, side, folder)
+
+
 def _is_experiment(path: Path) -> bool:
     return (path / _EXPERIMENT).is_file()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -166,7 +166,7 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
             starts.append(at)
             (features,) = number(data, at + 52)
             if features > most_features:
-                _broken(data, at, len(starts), most_features)
+                _broken(data, starts, most_features)
             at += 56 + 24 * features
             (several,) = number(data, at)
             numbers.append(several)
@@ -179,15 +179,18 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
             tails.append(at)
             at += 4 + 4 * number(data, at)[0]
     except struct.error:
-        _broken(data, starts[-1], len(starts), most_features)
+        _broken(data, starts, most_features)
     if at > len(data):
-        _broken(data, starts[-1], len(starts), most_features)
+        _broken(data, starts, most_features)
     rows = np.repeat(np.arange(count), np.array(numbers, np.int64))
     return _Layout(np.array(starts), np.array(branches), rows, np.array(taken), np.array(tails)), at
 
 
-def _broken(data: bytes, at: int, sample: int, most_features: int) -> NoReturn:
-    """Raise LogDamageError with the first count of a sample that does not fit into the file."""
+def _broken(data: bytes, starts: Sequence[int], most_features: int) -> NoReturn:
+    """Raise LogDamageError with the count that leads beyond the file: it is in the last sample that begins within."""
+    sample, at = max((number, start) for number, start in enumerate(starts[-2:], start=max(len(starts) - 1, 1)) if start <= len(data))
+    if at + _SAMPLE.itemsize > len(data):
+        raise LogDamageError(at, f"expected sample {sample}, found the end of the file after {len(data) - at} bytes")
     features = _number(data, at + 52, f"the number of features of sample {sample}")
     _check_count(data, at + 52, features, f"the number of features of sample {sample}", min(most_features, (len(data) - at - 56) // 24))
     at += 56 + 24 * features

@@ -7,6 +7,7 @@ apart, a file each, have a point each, so that none looks as if it had not been 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from perfdiff.records.schema import (
 
 _WORKLOAD = "logs"
 _UNTOLD = "not told by logs"
+_LONGEST_NAME = 150  # of a function in that of a log; file systems take 255 bytes
 _SUMMED = ("alloc_bytes", "lock_wait_ns", "lock_hold_ns")
 _ENVIRONMENT = Environment(_UNTOLD, 0, _UNTOLD, None, _UNTOLD, False, "whole microseconds", __version__, _UNTOLD)
 
@@ -85,6 +87,17 @@ def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
     )
     tables = {(number, side): _table(name, number, side, entries) for name, number in numbers.items() for side in files}
     return Recorded(experiment, lambda function, side: tables.get((function, side)))
+
+
+def to_logs(recorded: Recorded, side: Side, folder: Path) -> None:
+    """Write the calls of one side to `folder`, a log for each function and run; raise UsageError where that cannot be."""
+    for info in recorded.experiment.functions:
+        table = recorded.samples(info.id, side)
+        if table is not None:
+            name = re.sub(r"[^A-Za-z0-9.-]+", "_", info.name)[-_LONGEST_NAME:]
+            for run in np.unique(table.run).tolist():
+                path = folder / f"idcm_{name}_{info.id}_{run}.bin"
+                freud_log.write(path, {info.name: table.rows(np.flatnonzero(table.run == run))})
 
 
 def label(paths: Sequence[Path]) -> str:
