@@ -81,6 +81,8 @@ def interval(ratio: Ratio | None, metric: str = "wall_ns") -> str:
         certain = "no spread seen" if metric_unit(metric) == "ns" else "exact"
         return f"×{units.significant(ratio.value, 4)}, {certain}"
     decimals = _decimals(ratio)
+    if ratio.value < 10**-decimals:  # would be rounded to nothing
+        return f"×{units.significant(ratio.value, 2)} [{units.significant(ratio.low, 2)}, {units.significant(ratio.high, 2)}]"
     return f"×{ratio.value:,.{decimals}f} [{ratio.low:,.{decimals}f}, {ratio.high:,.{decimals}f}]"
 
 
