@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from perfdiff.errors import AnnotationSyntaxError, PerfdiffError
 from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Term, Trend
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.language import parse, parse_all, print_all, print_annotation, readable
+from perfdiff.models.oneline import parse_line, print_line
 from perfdiff.records.schema import Origin
 
 LABELS = st.one_of(
@@ -144,10 +146,10 @@ def test_printing_is_the_same_after_reading_back(annotation: Annotation) -> None
     text.encode()
 
 
-def refusal(text: str) -> AnnotationSyntaxError | None:
+def refusal(text: str, read: Callable[[str], object] = parse_all) -> AnnotationSyntaxError | None:
     """Return why a text cannot be read."""
     try:
-        parse_all(text)
+        read(text)
     except AnnotationSyntaxError as error:
         return error
     return None
@@ -284,3 +286,53 @@ def test_errors_name_place_and_expectation(text: str, line: int, column: int, ex
     assert (caught.value.line, caught.value.column) == (line, column)
     assert expected in str(caught.value)
     assert isinstance(caught.value, PerfdiffError)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> Annotation:
+    features = draw(st.lists(FEATURES, max_size=3, unique=True))
+    scope = draw(scopes(features, (), 1.0))
+    metric = draw(st.sampled_from(["wall_ns", "alloc_bytes", "callee_calls", "perf::PAGE-FAULTS", "time"]))
+    return Annotation("f", metric, scope.cost_class, (scope,), tuple(features), {}, {}, 1.0, 1.0, 10)
+
+
+@given(lines())
+def test_the_cost_of_one_line_reads_back_the_same(annotation: Annotation) -> None:
+    line = print_line(annotation)
+    found = parse_line(line, function="f")
+    assert (found.function, found.metric) == ("f", annotation.metric)
+    assert found.scopes[0].distribution == annotation.scopes[0].distribution
+    assert [term for term in found.scopes[0].terms if term.coefficient] == [term for term in annotation.scopes[0].terms if term.coefficient]
+    assert print_line(found) == line
+
+
+def test_the_line_of_the_paper_can_be_read_and_written() -> None:
+    line = "@Time~Norm(2ms*path_length(path), 1ms)"
+    found = parse_line("@Time~Norm(2ms * path_length(path), 1ms)", function="delete")
+    assert (found.function, found.metric, found.features) == ("delete", "wall_ns", ("path_length(path)",))
+    assert found.scopes[0].terms == (Term(2e6, (("path_length(path)", "x"),)),)
+    assert (found.scopes[0].sigma, found.cost_class) == (1e6, CostClass.LINEAR)
+    assert print_line(found) == line
+
+
+@pytest.mark.parametrize(
+    ("annotation", "line"),
+    [
+        ("f.alloc_bytes() { 64 + 4032*Binom(1, 0.05); }", "@Memory~64B + 4.032kB*Binom(1, 0.05)"),
+        ("f.wall_ns() { int n = arg.n; 1500 + 20*n*log2(n) + Exp(1/3000000); }", "@Time~1.5us + 20ns*n*log2(n) + Exp(1/3ms)"),
+        ("f.callee_calls() { int n = list->n; Norm(3*n^2, 4%); }", "@Calls~Norm(3*list->n^2, 4%)"),
+    ],
+)
+def test_amounts_of_a_line_have_units(annotation: str, line: str) -> None:
+    assert print_line(parse(annotation)) == line
+
+
+def test_a_line_holds_one_scope_only() -> None:
+    with pytest.raises(ValueError, match="several scopes"):
+        print_line(parse("f.time() { {0.5} Norm(1, 2); {0.5} Norm(3, 4); }"))
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(["@Time~", *PIECES]), max_size=20).map("".join)))
+def test_a_garbled_line_is_a_syntax_error_and_nothing_else(line: str) -> None:
+    error = refusal(line, parse_line)
+    assert error is None or error.column >= 1

@@ -28,6 +28,7 @@ _ROUNDS = 30  # of reweighting towards that quantile at most
 _SETTLED = 1e-4
 _STRAY = 0.001  # share of calls below the lower edge: clock errors
 _STEPS = 20  # of expectation and maximisation; censoring a tenth, they converge by a factor of ten each
+_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _QUASI = 4  # rounds of weights from expected numbers
 _NEVER = 1e-3  # calls beyond the cost that fewer than this are expected above are outliers
@@ -208,18 +209,18 @@ def _shifted(above: Floats, seen: npt.NDArray[np.bool_]) -> tuple[float, float]:
 
 def _normal_likelihood(seen: Floats, deviation: Floats, bound: float, censored: int) -> float:
     """Return the likelihood of the best normal for standardised residuals, of which some lie above a bound: by EM (Dempster 1977)."""
-    from scipy.stats import norm
+    from scipy.special import log_ndtr
 
     n = len(seen) + censored
     mean, sigma = float(seen.mean()), max(float(seen.std()), 1e-12)
     for _ in range(_STEPS):
         reached = (bound - mean) / sigma
-        hazard = float(np.exp(norm.logpdf(reached) - norm.logsf(reached)))
+        hazard = float(np.exp(-(reached**2) / 2 - _HALF_LOG_2PI - log_ndtr(-reached)))
         first = mean + sigma * hazard
         second = mean**2 + sigma**2 + sigma * hazard * (bound + mean)
         mean, before = (float(seen.sum()) + censored * first) / n, mean
         sigma = float(np.sqrt(max((float(seen @ seen) + censored * second) / n - mean**2, 1e-24)))
         if abs(mean - before) < _SETTLED * sigma:
             break
-    inside = norm.logpdf((seen - mean) / sigma).sum() - len(seen) * np.log(sigma)
-    return float(inside + censored * norm.logsf((bound - mean) / sigma) - np.log(deviation).sum())
+    inside = -float((((seen - mean) / sigma) ** 2).sum()) / 2 - len(seen) * (_HALF_LOG_2PI + np.log(sigma))
+    return float(inside + censored * log_ndtr((mean - bound) / sigma) - np.log(deviation).sum())

@@ -8,21 +8,9 @@ from itertools import groupby
 from perfdiff import units
 from perfdiff.models.annotation import Annotation, Scope, factors_text
 from perfdiff.models.distribution import Binomial, Exponential, Normal
+from perfdiff.models.oneline import NAMES
 from perfdiff.report import wording
 from perfdiff.report.printable import printable
-
-_NAMES = {
-    "wall_ns": "Time",
-    "self_ns": "OwnTime",
-    "cpu_ns": "CpuTime",
-    "alloc_bytes": "Memory",
-    "alloc_count": "Allocations",
-    "callee_calls": "Calls",
-    "lock_wait_ns": "LockWait",
-    "lock_hold_ns": "LockHold",
-    "page_faults": "PageFaults",
-    "switches": "Switches",
-}
 
 
 def text(annotations: Sequence[Annotation]) -> str:
@@ -36,7 +24,7 @@ def text(annotations: Sequence[Annotation]) -> str:
 
 def _lines(annotation: Annotation) -> list[str]:
     unit = wording.metric_unit(annotation.metric)
-    name = _NAMES.get(annotation.metric, annotation.metric)
+    name = NAMES.get(annotation.metric, annotation.metric)
     lines = []
     for scope in annotation.scopes:
         condition = f"[{scope.condition}] " if scope.condition else ""
