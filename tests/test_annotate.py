@@ -175,6 +175,18 @@ def test_steps_of_whole_microseconds_are_no_regression(tmp_path: Path, capsys: p
     assert "regression" not in capsys.readouterr().out.replace("No regression", "").replace("as a regression", "")
 
 
+def test_saved_samples_of_logs_are_compared_as_the_logs_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for version, slope in (("v1", 0.5), ("v2", 0.65)):
+        logs(tmp_path / version, linear(slope), seed=int(version[1:]))
+        assert perfdiff("annotate", "-q", version, "--save", f"saved/{version}", "-o", "a.txt") == 0
+    ratios = []
+    for pair in (("v1", "v2"), ("saved/v1", "saved/v2")):
+        assert perfdiff("compare", "-q", *pair, "--format", "json") == 1
+        ratios.append(json.loads(capsys.readouterr().out)["functions"][0]["metrics"]["wall_ns"]["ratio"])
+    assert ratios[0] == ratios[1]
+    assert store.samples(tmp_path / "saved" / "v1", 1, Side.BASE).resolution_ns == 1000
+
+
 @pytest.mark.parametrize("suffix", ["txt", "md", "html", "json"])
 def test_a_comparison_of_logs_is_written_in_every_format(tmp_path: Path, suffix: str) -> None:
     logs(tmp_path / "v1", linear(0.5), seed=1)

@@ -106,6 +106,7 @@ def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
             executed=matrix("executed", len(branches)),
             taken=matrix("taken", len(branches)),
             **{name: column[name] for name in ("run", "point", "thread", "call", "weight")},
+            resolution_ns=float(header.get("resolution_ns", 0.0)),
         )
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
@@ -128,7 +129,12 @@ def _write_samples(path: Path, table: SampleTable) -> None:
     columns |= table.metrics
     for prefix, block in (("feature", table.values), ("executed", table.executed), ("taken", table.taken)):
         columns |= {f"{prefix}:{i}": block[:, i] for i in range(block.shape[1])}
-    header = {"schema": SAMPLES_SCHEMA, "features": codec.encode(table.features), "branches": codec.encode(table.branches)}
+    header = {
+        "schema": SAMPLES_SCHEMA,
+        "features": codec.encode(table.features),
+        "branches": codec.encode(table.branches),
+        "resolution_ns": table.resolution_ns,
+    }
     _write_columns(path, columns, header)
 
 
