@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -118,9 +119,9 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
 def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
     """Clip every side's values around its median; the scale comes from all points and both sides, for a few runs say little about it."""
     groups = [group for pair in pairs for group in (pair.base, pair.head)]
-    residuals = np.concatenate([group.values - np.median(group.values) for group in groups])
+    residuals = np.concatenate([group.values - median(group.values) for group in groups])
     # A median takes one degree of freedom from each group.
-    scale = MAD_TO_SD * float(np.median(np.abs(residuals))) * len(residuals) / (len(residuals) - len(groups))
+    scale = MAD_TO_SD * median(np.abs(residuals)) * len(residuals) / (len(residuals) - len(groups))
     if scale == 0:
         return list(pairs)
     return [Pair(_clipped(pair.base, OUTLIER_SD * scale), _clipped(pair.head, OUTLIER_SD * scale)) for pair in pairs]
@@ -129,7 +130,7 @@ def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
 def _clipped(group: Group, reach: float) -> Group:
     if len(group.values) < OUTLIER_RUNS:
         return group
-    middle = float(np.median(group.values))
+    middle = median(group.values)
     outside = int((np.abs(group.values - middle) > reach).sum())
     return Group(np.clip(group.values, middle - reach, middle + reach), group.blocks, outside)
 

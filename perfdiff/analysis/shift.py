@@ -13,6 +13,7 @@ from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, design, term_names
 from perfdiff.models.fitting import fit, refit
+from perfdiff.models.middle import median
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
@@ -123,7 +124,7 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
     """Return the robust weighted solution and its covariance clustered by run."""
     scale = np.linalg.norm(matrix, axis=0)
     unit = matrix / scale
-    expected = np.full(len(cost), max(float(np.median(np.abs(cost))), 1e-9))
+    expected = np.full(len(cost), max(median(np.abs(cost)), 1e-9))
     weight = 1 / np.maximum(np.abs(cost), 0.1 * expected)
     solution = np.zeros(matrix.shape[1])
     for _ in range(ROUNDS):
@@ -131,7 +132,7 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
         solution = np.linalg.pinv(rows.T @ rows) @ (rows.T @ (cost * weight))
         fitted = np.maximum(unit @ solution, 1e-3 * expected)
         residual = (cost - unit @ solution) / fitted
-        spread = 1.4826 * float(np.median(np.abs(residual)))
+        spread = 1.4826 * median(np.abs(residual))
         pulled = np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residual), 1e-300)) if spread > 0 else 1.0
         weight = np.sqrt(pulled) / fitted
     rows = unit * weight[:, None]
@@ -152,8 +153,8 @@ def _information(annotation: Annotation, table: SampleTable) -> float:
     least = float(np.quantile(cost, 0.01)) / 2
     residual = np.log(cost / np.maximum(expected, least))
     # Preempted calls lie far above any curve and would speak for none.
-    middle = float(np.median(residual))
-    spread = max(1.4826 * float(np.median(np.abs(residual - middle))), 1e-3)
+    middle = median(residual)
+    spread = max(1.4826 * median(np.abs(residual - middle)), 1e-3)
     residual = np.clip(residual, middle - 4 * spread, middle + 4 * spread)
     independent = len(np.unique(np.stack([table.run[usable], np.floor(np.log2(cost)).astype(np.int64)]), axis=1).T)
     terms = sum(len(scope.terms) for scope in annotation.scopes)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats, Ints
 
 # Huber's constant: 95 % efficient under normal noise, and no row has more pull than one 1.345 standard deviations away.
@@ -37,7 +38,7 @@ class Noise:
 def observed_deviation(cost: Floats) -> Floats:
     """Return a first guess of the noise (n,), proportional to the cost itself; upward outliers so weigh little from the start."""
     magnitude = np.abs(cost)
-    least = max(0.1 * float(np.median(magnitude)), 1e-3 * float(np.mean(magnitude)))
+    least = max(0.1 * median(magnitude), 1e-3 * float(np.mean(magnitude)))
     return np.asarray(np.sqrt(cost**2 + least**2)) if least > 0 else np.ones(len(cost))
 
 
@@ -55,12 +56,12 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     levels, scatter = [], []
     for label in np.unique(group):
         rows = group == label
-        spread = _NORMAL_MAD * float(np.median(np.abs(residuals[rows])))
+        spread = _NORMAL_MAD * median(np.abs(residuals[rows]))
         if rows.sum() >= _GROUP and spread > 0:
-            levels.append(float(np.median(magnitude[rows])))
+            levels.append(median(magnitude[rows]))
             scatter.append(spread)
     if not levels:
-        return Noise(0.0, _NORMAL_MAD * float(np.median(np.abs(residuals) / magnitude)), floor)
+        return Noise(0.0, _NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
     level, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
     solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (level / spreads) ** 2]), np.ones(len(level)))
