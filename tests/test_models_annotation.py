@@ -21,6 +21,7 @@ from perfdiff.models.annotation import (
     term_names,
     transformed,
 )
+from perfdiff.models.language import readable
 
 
 def annotation(*scopes: Scope, features: tuple[str, ...] = ("n",), **fields: object) -> Annotation:
@@ -37,18 +38,19 @@ FAST = Condition("mode", Operator.IN, (1.0,), ("FAST",))
 
 def test_text_is_the_papers() -> None:
     terms = (Term(53.3), Term(-2.1, (("n", "x"),)), Term(0.12, (("n", "xlogx"),)))
-    assert annotation(scope(*terms), origins={"n": "argument"}).text == (
+    assert readable(annotation(scope(*terms), origins={"n": "argument"})) == (
         "f.wall_ns(n) {\n  int n = arg.n;\n  Norm(53.3 - 2.1*n + 0.12*n*log2(n), 12.4);\n}"
     )
 
 
 def test_text_gives_conditions_and_probabilities() -> None:
-    text = annotation(
+    found = annotation(
         scope(Term(1.0), conditions=(FAST, SMALL)),
         scope(Term(2.0), conditions=(FAST.negated(),), probability=0.2),
         scope(Term(-3.0, (("list->n", "x2"), ("n", "x"))), conditions=(FAST.negated(),), probability=0.8),
         features=("mode", "n", "list->n"),
-    ).text
+    )
+    text = readable(found)
     assert "[mode == FAST && n <= 100] Norm(1, 12.4);  // 100.0% of calls" in text
     assert "[mode != FAST] {\n    {0.2} Norm(2, 12.4);" in text
     assert "\n    {0.8} Norm(-3*list_n^2*n, 12.4);" in text
@@ -112,7 +114,7 @@ def test_prediction_is_the_sum_of_the_terms_of_the_records_scope(
 
 @given(inside=terms, condition=conditions)
 def test_text_names_every_term_and_condition_once(inside: tuple[Term, ...], condition: Condition) -> None:
-    text = annotation(scope(*inside, conditions=(condition,))).text
+    text = readable(annotation(scope(*inside, conditions=(condition,))))
     assert text.count("Norm(") == 1
     body = text.split("Norm(")[1]
     for term in inside:

@@ -171,13 +171,6 @@ class Annotation:
         """Return the predicted metric (n,) at columns of feature values (n,)."""
         return np.asarray(design(self, values) @ coefficients(self), dtype=np.float64)
 
-    @property
-    def text(self) -> str:
-        """Return the annotation as reports show it, in the language of Freud (§2.2, Figures 2 and 11), six digits a number."""
-        from perfdiff.models.language import readable  # which knows annotations
-
-        return readable(self)
-
 
 def transformed(function: str, x: Floats) -> Floats:
     """Return a column under x, log (base 2), xlogx, x2 or x3; 0·log 0 = 0, and a logarithm of x ≤ 0 counts as 0."""

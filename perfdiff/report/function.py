@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perfdiff import units
 from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
+from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
@@ -231,7 +232,7 @@ def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
     lines: list[str] = []
     for side, annotation in (("base", metric.base), ("head", metric.head)):
         if annotation is not None:
-            first, *rest = (*wording.formulas(annotation), *_quality(annotation), *annotation.text.split("\n"))
+            first, *rest = (*wording.formulas(annotation), *_quality(annotation), *readable(annotation).split("\n"))
             lines += [f"{side}  {first}", *(f"      {line}" for line in rest)]
     if lines:
         yield Listing(f"Annotation: {wording.metric_says(metric.metric)}", tuple(lines))

@@ -20,6 +20,7 @@ from perfdiff.analysis.findings import (
     Ratio,
 )
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.language import readable
 from perfdiff.records.schema import Environment, Point, Revision
 from perfdiff.report import wording
 from perfdiff.report.document import Document
@@ -147,7 +148,7 @@ def _annotation(annotation: Annotation | None) -> dict[str, Any] | None:
     if annotation is None:
         return None
     return {
-        "annotation": annotation.text,
+        "annotation": readable(annotation),
         "class": annotation.cost_class.value,
         "r2": annotation.r2,
         "cv_r2": annotation.cv_r2,
