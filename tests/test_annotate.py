@@ -87,7 +87,10 @@ def test_logs_are_annotated_with_scopes_by_an_enum(tmp_path: Path, capsys: pytes
     assert document["schema"] == "perfdiff.annotation/1"
     by_metric = {each["metric"]: each for each in document["annotations"]}
     assert by_metric.keys() == {"wall_ns", "alloc_bytes"}
-    assert by_metric["wall_ns"]["function"] == "f"
+    time, memory = by_metric["wall_ns"], by_metric["alloc_bytes"]
+    assert (time["function"], time["class"], time["n"]) == ("f", "linear", RUNS * 200)
+    assert {scope["condition"] for scope in time["scopes"]} == {"mode == 1", "mode != 1"}
+    assert (memory["class"], memory["features"], memory["scopes"]) == ("linear", ["n"], [])
 
 
 def test_the_text_reads_back_as_annotations_with_the_true_slopes(tmp_path: Path) -> None:
@@ -105,7 +108,7 @@ def test_one_log_and_chosen_functions_are_enough(tmp_path: Path, capsys: pytest.
     assert perfdiff("annotate", "-q", "v1/idcm_f_1.bin", "--format", "hotcloud") == 0
     one = capsys.readouterr().out
     assert one.startswith("@Time~[mode == ")
-    assert "@Memory~Norm(0B + 16B*n, 0B)\nf\n" in one
+    assert "@Memory~Norm(16B*n, 0)\nf\n" in one
     assert perfdiff("annotate", "-q", "v1", "--function", "g", "--format", "hotcloud") == 0
     chosen = capsys.readouterr().out
     assert chosen.endswith("\ng\n")
