@@ -30,6 +30,14 @@ class Costs:
 
     def cost(self) -> tuple[tuple[Term, ...], float, Distribution | None]:
         """Take the distribution of a cost: its expectation, standard deviation, and what else it is than `Norm` of these."""
+        self._reader.skip()
+        start = self._reader.at
+        terms, sigma, distribution = self._cost()
+        if not all(math.isfinite(value) for value in (sigma, *(term.coefficient for term in terms))):
+            self._reader.fail("finite numbers", start)
+        return terms, sigma, distribution
+
+    def _cost(self) -> tuple[tuple[Term, ...], float, Distribution | None]:
         if self._reader.word("Norm"):
             self._reader.need("(")
             terms = self._closed_sum()
@@ -113,6 +121,8 @@ class Costs:
                     return terms, (tail, coefficient if not factors else Decimal(0))
                 value = self._factor(factors)
                 coefficient *= value
+                if not math.isfinite(float(coefficient)):
+                    self._reader.fail("a finite product")
                 if not self._reader.take("*"):
                     break
             terms.append((coefficient, tuple(factors)))

@@ -70,6 +70,7 @@ class Parser:
         self._reader = Reader(text)
         self._costs = Costs(self._reader, self._operand, self._reader.decimal)
         self._features: dict[str, _Feature] = {}
+        self._names: set[str] = set()
 
     def at_end(self) -> bool:
         """Return whether nothing but white space and comments is left."""
@@ -97,7 +98,7 @@ class Parser:
                 "cv_r2": _sets(quality, "cv_r2", self._reader.number),
             }
         )
-        self._features = {}
+        self._features, self._names = {}, set()
         while self._declaration():
             pass
         scopes = self._scopes()
@@ -152,9 +153,10 @@ class Parser:
         self._reader.at += len(PLACES[origin]) if origin else 0
         quoted = self._reader.string()
         name = quoted if quoted is not None else self._reader.name(_PLAIN, "a feature, such as 'arg.n' or 'list->size'")
-        if any(name == feature.name for feature in self._features.values()):
+        if name in self._names:
             self._reader.fail("a feature that is not declared above", start)
         feature = self._features[symbol] = _Feature(name, origin)
+        self._names.add(name)
         self._reader.need(";")
         self._reader.comment(
             {
