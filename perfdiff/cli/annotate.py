@@ -34,7 +34,7 @@ Learn how the cost of each function follows from its inputs, and say so in the l
 What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
 folder, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
 
-\\b
+\b
   perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
   perfdiff annotate lab/v1 --function insert --plots plots/
   perfdiff annotate idcm_f_1.bin idcm_f_2.bin --format json
@@ -62,7 +62,7 @@ class _Chosen(StrEnum):
 @app.command(help=_HELP)
 def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    subjects: Annotated[list[str] | None, typer.Argument(metavar="[REV | SAMPLES…]", help="A revision, or recorded calls.")] = None,
+    subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
     output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
     form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
     plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG there.")] = None,
@@ -107,13 +107,15 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = _recorded(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             chosen = _side(recorded, side)
+            from perfdiff.report.printable import printable
+
             progress.stage("annotating", len(recorded.experiment.functions))
             learnt: list[Annotation] = []
             for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, seed or CompareConfig().seed):
                 learnt += annotations
                 if plots:
                     _draw(annotations, table, plots)
-                progress.advance(info.name)
+                progress.advance(printable(info.name))
         if save:
             samples.save(save, recorded.experiment, recorded.samples)
         if logs:

@@ -26,7 +26,7 @@ Samples are an experiment's folder, as `perfdiff … --save FOLDER` leaves it, o
 file. Functions are the same where their names are. Of an experiment with two sides, BASE_SAMPLES stands for its base and HEAD_SAMPLES for
 its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the statistics count.
 
-\\b
+\b
   perfdiff compare lab/v1 lab/v2 -o report.html
   perfdiff compare logs-of-v1/ logs-of-v2/
 """

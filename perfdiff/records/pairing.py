@@ -53,13 +53,14 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
     repeated = {name for count in counts for name, times in count.items() if times > 1}
     functions = [{(info.name, info.file if info.name in repeated else ""): info for info in each.functions} for each in experiments]
     shared = sorted(functions[0].keys() & functions[1].keys())
-    points = [point for point in base.experiment.points if any(_same(point, other) for other in head.experiment.points)]
+    origins = [side if side in recorded.sides else recorded.sides[0] for recorded, side in zip((base, head), Side, strict=True)]
+    run_at = [_points_run(experiment, origin) for experiment, origin in zip(experiments, origins, strict=True)]
+    points = [point for point in run_at[0] if any(_same(point, other) for other in run_at[1])]
     if not shared or not points:
         what = "workload point" if shared else "function"
         raise UsageError(f"the two sets of samples have no {what} in common; record the same workloads on both", slug="samples-apart")
     halves: list[_Half] = []
-    for recorded, side, infos in zip((base, head), Side, functions, strict=True):
-        origin = side if side in recorded.sides else recorded.sides[0]
+    for recorded, origin, side, infos in zip((base, head), origins, Side, functions, strict=True):
         place = {other.id: at for at, point in enumerate(points) for other in recorded.experiment.points if _same(point, other)}
         kept = [run.id for run in recorded.experiment.runs if run.side is origin and run.point in place]
         runs = {run: number for number, run in enumerate(kept, start=sum(len(half.runs) for half in halves))}
@@ -68,6 +69,12 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
     experiment = _experiment(halves[0], halves[1], shared, points)
     by_side = {half.side: half for half in halves}
     return Recorded(experiment, lambda function, side: _table(by_side[side], function))
+
+
+def _points_run(experiment: Experiment, side: Side) -> list[Point]:
+    """Return the points that have runs on a side."""
+    run = {run.point for run in experiment.runs if run.side is side}
+    return [point for point in experiment.points if point.id in run]
 
 
 def _same(point: Point, other: Point) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.errors import RecordingError
 from perfdiff.records import store
 from perfdiff.records.schema import Experiment, Note, SampleTable, Side
 
@@ -30,5 +31,8 @@ class Recorded:
 
 
 def load(folder: Path) -> Recorded:
-    """Return the experiment in a folder; raise RecordingError where it is damaged or of another version."""
-    return Recorded(store.load(folder), lambda function, side: store.samples(folder, function, side))
+    """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs."""
+    found = Recorded(store.load(folder), lambda function, side: store.samples(folder, function, side))
+    if not found.sides:
+        raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
+    return found
