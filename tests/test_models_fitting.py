@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from perfdiff.models import modes
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
@@ -307,3 +309,40 @@ def test_what_grows_a_little_faster_than_a_square_is_quadratic_and_a_cube_is_cub
 
 def test_one_value_with_a_rare_outlier_has_no_modes() -> None:
     assert modes._valley(np.r_[np.full(999, 5.0), 900.0], 50) is None
+
+
+def test_class_of_a_term_whose_feature_is_never_positive() -> None:
+    cube = [Term(-1.0, (("k", "x3"),))]
+    assert dominant_class(cube, {"k": np.array([-3.0, -2.0, 0.0])}, 3) is CostClass.CUBIC
+    assert dominant_class(cube, {"k": np.array([-3.0, -2.0, 5.0])}, 3) is CostClass.CUBIC
+
+
+# What a recording can hold: any number in a feature, 64 bits in a metric.
+ANY_NUMBER = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 3.0, -7.5, 1e-300, 1e9, 1e45, -1e45, 1e300, np.nan, np.inf, -np.inf])
+ANY_COST = st.sampled_from([0.0, 1e-300, 0.5, 1.0, 2.0, 40.0, 1e3, 1e9, 2.0**63, -5.0, np.nan, np.inf])
+
+
+@st.composite
+def hostile(draw: st.DrawFn) -> tuple[dict[str, Floats], Floats]:
+    """Return columns and costs of some calls: constants, few values or noise, any of them absent, infinite or huge."""
+    n = draw(st.integers(1, 50))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def column(values: st.SearchStrategy[float]) -> Floats:
+        few = draw(st.lists(values, min_size=1, max_size=5))
+        wild = np.exp(rng.uniform(-5, 30, n)) * rng.choice([1, -1], n)
+        return wild if draw(st.booleans()) else rng.choice(np.array(few), n)
+
+    columns = {f"x{i}": column(ANY_NUMBER) for i in range(draw(st.integers(0, 3)))}
+    return columns, column(ANY_COST)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(hostile(), st.sampled_from(["wall_ns", "alloc_bytes"]))
+def test_any_numbers_have_an_annotation(calls: tuple[dict[str, Floats], Floats], metric: str) -> None:
+    columns, cost = calls
+    assume(np.isfinite(cost).any())
+    made = table(columns, cost, metric=metric)
+    found = fit(made, metric, seed=1)
+    assert np.isfinite(found.predict({name: np.array([1.0, 10.0]) for name in columns})).all()
+    assert refit(found, made, metric).n == found.n == np.isfinite(cost).sum()

@@ -91,12 +91,17 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
 
 
 def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:
-    """Return b of the power law a·x^b through the terms' sum at both ends of their feature's range (trend-prof §2.3); else infinity."""
+    """Return b of the power law a·x^b through the terms' sum at both ends of their feature's positive range (trend-prof §2.3).
+
+    Infinity where there is no such law: several features, no two positive values, or a sum that falls.
+    """
     features = {feature for term in terms for feature, _ in term.factors}
     if len(features) != 1:
         return np.inf
     (feature,) = features
-    known = values[feature][values[feature] > 0]
+    known = values[feature][(values[feature] > 0) & np.isfinite(values[feature])]
+    if not len(known) or known.min() == known.max():
+        return np.inf
     ends = np.array([known.min(), known.max()])
     low, high = np.sum([term.coefficient * product(term.factors, {feature: ends}, 2) for term in terms], axis=0)
     return float(np.log(high / low) / np.log(ends[1] / ends[0])) if 0 < low < high else np.inf

@@ -29,6 +29,7 @@ _SETTLED = 1e-4
 _STRAY = 0.001  # share of calls below the lower edge: clock errors
 _STEPS = 20  # of expectation and maximisation; censoring a tenth, they converge by a factor of ten each
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+_HAZARD_AT_0 = np.sqrt(2 / np.pi)
 _NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _QUASI = 4  # rounds of weights from expected numbers
 _NEVER = 1e-3  # calls beyond the cost that fewer than this are expected above are outliers
@@ -209,13 +210,13 @@ def _shifted(above: Floats, seen: npt.NDArray[np.bool_]) -> tuple[float, float]:
 
 def _normal_likelihood(seen: Floats, deviation: Floats, bound: float, censored: int) -> float:
     """Return the likelihood of the best normal for standardised residuals, of which some lie above a bound: by EM (Dempster 1977)."""
-    from scipy.special import log_ndtr
+    from scipy.special import erfcx, log_ndtr
 
     n = len(seen) + censored
     mean, sigma = float(seen.mean()), max(float(seen.std()), 1e-12)
     for _ in range(_STEPS):
         reached = (bound - mean) / sigma
-        hazard = float(np.exp(-(reached**2) / 2 - _HALF_LOG_2PI - log_ndtr(-reached)))
+        hazard = _HAZARD_AT_0 / float(erfcx(reached * np.sqrt(0.5)))  # density over upper tail; precise however far the bound is
         first = mean + sigma * hazard
         second = mean**2 + sigma**2 + sigma * hazard * (bound + mean)
         mean, before = (float(seen.sum()) + censored * first) / n, mean

@@ -48,7 +48,7 @@ def split_modes(
 def _relative(cost: Floats, expected: Floats) -> Floats:
     """Return costs relative to what is expected of them: logarithms of ratios where all is positive, else differences over the mean."""
     if cost.min() > 0 and expected.min() > 0:
-        return np.log(cost / expected)
+        return np.asarray(np.log(cost) - np.log(expected))
     return np.asarray((cost - expected) / max(float(np.mean(np.abs(cost))), 1e-300))
 
 

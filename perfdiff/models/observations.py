@@ -16,8 +16,9 @@ TWINS = 0.98
 TWINS_OTHER = 0.90
 # Ranks this strongly correlated are one feature in another unit, such as n and n², or n and log n.
 MONOTONE_TWINS = 0.9995
-# No size is larger; the cube of such a value can still be squared.
+# No size and no cost is larger; the cube of such a value can still be squared. No cost but 0 is smaller; its square is not yet 0.
 _LARGEST = 1e45
+_SMALLEST = 1e-45
 # Values of a numeric feature that may be codes of modes: few, small, whole.
 _CODES = 8
 _LARGEST_CODE = 15
@@ -78,8 +79,9 @@ def branch_names(branches: tuple[Branch, ...]) -> list[str]:
 
 def observe(table: SampleTable, metric: str) -> Observations:
     """Return the rows of a table whose metric is present."""
-    cost = table.metrics[metric]
-    present = np.isfinite(cost)
+    cost = np.clip(table.metrics[metric], -_LARGEST, _LARGEST)
+    cost = np.where(np.abs(cost) < _SMALLEST, 0.0, cost)
+    present = np.isfinite(table.metrics[metric])
     columns = {name: column[present] for name, column in columns_of(table).items()}
     ordered = sorted(table.features, key=lambda feature: list(Origin).index(feature.origin))
     point = table.point[present]

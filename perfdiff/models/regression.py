@@ -93,7 +93,7 @@ def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
-    magnitude = np.maximum(np.abs(columns @ solution), 1e-300)
+    magnitude = np.maximum(np.abs(columns @ solution), 1e-200)
     kept = set(terms)
     for name in {name for factors in terms for name, _ in factors}:
         mine = [any(name == other for other, _ in factors) for factors in terms]
