@@ -9,15 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.comparison import MEAN, Comparison, as_ratio, tested, typical
+from perfdiff.analysis.comparison import Comparison, as_ratio, tested
 from perfdiff.analysis.diagnosis import Patient, diagnose
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_ledger
-from perfdiff.analysis.mix import columns
 from perfdiff.analysis.shift import Shift, describe
-from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study
+from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
 from perfdiff.analysis.verdict import (
     ALLOCATION,
@@ -33,7 +32,8 @@ from perfdiff.analysis.verdict import (
     whole,
 )
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, SampleTable, Side
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
 
 Judgements = Mapping[int, Mapping[str, Judgement]]
 
@@ -41,10 +41,11 @@ Judgements = Mapping[int, Mapping[str, Judgement]]
 def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
-    `samples(function id, side)` loads a function's sample table, or returns None where it has none.
+    `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
+    parallel, in processes that each hold the tables of one.
     """
     ledger = open_ledger(experiment)
-    studies = [study(info, samples, ledger, experiment, config) for info in experiment.functions]
+    studies = study_all(experiment, samples, ledger, config)
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     attribution = attribute(
@@ -156,58 +157,62 @@ def _metrics(
     case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
 ) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function, with annotations of both sides where they were learnt or matter."""
-    tables = both_tables(case.info.id, samples)
-    found: dict[str, MetricFinding] = {}
+    found = {metric: _of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
     spots: dict[str, Spot] = {}
-    shifts: dict[str, Shift] = {}
-    if tables is None:
-        return _of_one_side(case, samples), spots
+    differing = _differing(case, decision)
+    shifts = dict(case.study.shifts) | _shifts(case, differing, samples)
     for metric, comparison in case.study.comparisons.items():
-        differs = case.judgements[metric].direction is not Direction.NONE and decision.verdict is not Verdict.UNCHANGED
         finding = _finding(case, comparison, q_values[case.info.id, metric])
-        own = found.get("self_ns")
-        if metric == "wall_ns" and own is not None and own.base is not None and own.head is not None and same_cost(tables):
-            finding = _with_shift(
-                finding, replace(shifts["self_ns"], base=replace(own.base, metric=metric), head=replace(own.head, metric=metric))
-            )
-        elif metric in LEARNT or (differs and metric in ALLOCATION):
-            annotation = comparison.base or learn(tables[0], metric, case.info.name, case.config)
-            shifts[metric] = describe(annotation, *tables, differs=differs, config=case.config)
-            finding = _with_shift(finding, shifts[metric])
-        found[metric] = finding
-        spot = _spot(comparison, finding, tables[0])
+        found[metric] = _with_shift(finding, shifts[metric]) if metric in shifts else finding
+        spot = _spot(comparison, found[metric])
         if spot is not None:
             spots[metric] = spot
-    runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
+    runs = case.study.growth
+    if runs is None and decision.verdict is not Verdict.UNCHANGED:
+        runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
     if runs is not None:
         found[RUN] = runs
     return found, spots
 
 
-def _of_one_side(case: Case, samples: Samples) -> dict[str, MetricFinding]:
-    """Return the times of a function that only one side has, learnt there; there is nothing to compare them with."""
-    sides = {side: table for side in Side if (table := samples(case.info.id, side)) is not None and len(table)}
-    if len(sides) != 1:
-        return {}
-    ((side, table),) = sides.items()
-    found = {}
-    for metric in LEARNT:
-        annotation = learn(table, metric, case.info.name, case.config)
-        found[metric] = MetricFinding(
-            metric=metric,
-            base=annotation if side is Side.BASE else None,
-            head=annotation if side is Side.HEAD else None,
-            feature=annotation.features[0] if annotation.features else None,
-            ratio=None,
-            stratum="",
-            overall=None,
-            q=math.nan,
-            mix=None,
-            calls=None,
-            total=None,
-            floor=math.nan,
-        )
-    return found
+def _differing(case: Case, decision: Decision) -> list[str]:
+    """Return the metrics whose cost functions are told of both sides: those that differ, of a function that is reported on."""
+    if decision.verdict is Verdict.UNCHANGED:
+        return []
+    told = (*LEARNT, *ALLOCATION)
+    return [metric for metric in case.study.comparisons if metric in told and case.judgements[metric].direction is not Direction.NONE]
+
+
+def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:
+    """Return how the cost functions of metrics that differ moved."""
+    shifts: dict[str, Shift] = {}
+    tables = both_tables(case.info.id, samples) if metrics else None
+    if tables is None:
+        return shifts
+    for metric in metrics:
+        if metric == "wall_ns" and "self_ns" in shifts and same_cost(tables):
+            shifts[metric] = shifts["self_ns"].of(metric)
+        else:
+            annotation = case.study.comparisons[metric].base or learn(tables[0], metric, case.info.name, case.config)
+            shifts[metric] = describe(annotation, *tables, differs=True, config=case.config)
+    return shifts
+
+
+def _of_one_side(annotation: Annotation, side: Side) -> MetricFinding:
+    return MetricFinding(
+        metric=annotation.metric,
+        base=annotation if side is Side.BASE else None,
+        head=annotation if side is Side.HEAD else None,
+        feature=annotation.features[0] if annotation.features else None,
+        ratio=None,
+        stratum="",
+        overall=None,
+        q=math.nan,
+        mix=None,
+        calls=None,
+        total=None,
+        floor=math.nan,
+    )
 
 
 def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
@@ -241,15 +246,12 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
     )
 
 
-def _spot(comparison: Comparison, finding: MetricFinding, base: SampleTable) -> Spot | None:
-    if comparison.worst is None or comparison.worst.name == MEAN:
+def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:
+    worst, typical = comparison.worst, comparison.typical
+    if worst is None or typical is None:
         return None
-    rows = comparison.worst.stratum.base
-    name = comparison.worst.name if comparison.worst.stratum.narrows else ""
-    cost = base.metrics[comparison.metric][rows]
-    column = columns(base).get(finding.feature) if finding.feature else None
-    x = float(np.nanmedian(column[rows])) if column is not None and np.isfinite(column[rows]).any() else None
-    return Spot(typical(cost, comparison.metric), name, finding.feature, x) if np.isfinite(cost).any() else None
+    x = typical.inputs.get(finding.feature) if finding.feature else None
+    return Spot(typical.cost, worst.name if worst.narrows else "", finding.feature, x)
 
 
 def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[EndToEnd], list[EndToEnd]]:

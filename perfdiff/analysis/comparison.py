@@ -26,6 +26,7 @@ from perfdiff.analysis.mix import (
 from perfdiff.analysis.strata import Stratum, stratify
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.middle import median
 from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, SampleTable
 
 # Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
@@ -43,17 +44,24 @@ MEAN = "mean of all calls"
 
 @dataclass(frozen=True, slots=True)
 class StratumContrast:
-    """What one stratum of calls shows, over the runs in `pairs`. `material` says that its cost is a share of a run worth reporting on."""
+    """What one stratum of calls shows; `name` is "" for all calls.
 
-    stratum: Stratum
-    pairs: tuple[Pair, ...]
+    `narrows`: the name says more than a value of the main feature does. `material` says that the stratum's cost is a share of a run worth
+    reporting on.
+    """
+
+    name: str
+    narrows: bool
     contrast: Contrast
     material: bool
 
-    @property
-    def name(self) -> str:
-        """Return the stratum's name; "" for all calls."""
-        return self.stratum.name
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """A typical call of base: its cost, and the median of each feature that has one."""
+
+    cost: float
+    inputs: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,10 @@ class Comparison:
     """Head against base in one metric of one function.
 
     `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
-    doubt. `p` holds for all strata at once. `floor` and `worst_floor` are base against base for both (log scale). `mix` is base's
-    expected cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move.
-    `disjoint`: no inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features
-    whose values moved.
+    doubt, `typical` a call of it. `p` holds for all strata at once. `floor` and `worst_floor` are base against base for both (log
+    scale). `mix` is base's expected cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did
+    not clearly move. `disjoint`: no inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are
+    the features whose values moved.
     """
 
     function: int
@@ -72,6 +80,7 @@ class Comparison:
     base: Annotation | None
     strata: tuple[StratumContrast, ...]
     worst: StratumContrast | None
+    typical: Typical | None
     p: float
     floor: float
     worst_floor: float
@@ -102,17 +111,20 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     unseen = unseen_inputs(question)
     strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points)
     calls = Calls(ratios, expected, _is_fine(question))
-    found = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
+    seen = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
+    found = tuple(each.summary for each in seen)
     worst = _worst(found, config)
+    place = None if worst is None else seen[found.index(worst)]
     return Comparison(
         function=question.base.function,
         metric=question.metric,
         base=question.annotation,
-        strata=tuple(found),
+        strata=found,
         worst=worst,
+        typical=None if place is None or place.summary.name == MEAN else _typical(question, place.stratum),
         p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
-        floor=noise_floor(found[0].pairs, seed=config.seed) if found else math.inf,
-        worst_floor=noise_floor(worst.pairs, seed=config.seed) if worst else math.inf,
+        floor=noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf,
+        worst_floor=noise_floor(place.pairs, seed=config.seed) if place else math.inf,
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
         grown=unseen or grown_features(question, mix),
@@ -129,7 +141,16 @@ class Calls:
     fine: bool
 
 
-def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[StratumContrast]:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A stratum with its runs, and what they show."""
+
+    stratum: Stratum
+    pairs: Sequence[Pair]
+    summary: StratumContrast
+
+
+def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
     """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
     labels = (question.base.point, question.head.point)
     found = [_contrast(stratum, question, _pairs(stratum, question, calls, labels, ledger), ledger) for stratum in strata]
@@ -137,7 +158,7 @@ def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], 
     return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
 
 
-def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[StratumContrast]:
+def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
     """Return what each stratum shows, octave by octave of expected cost; none where no inputs of head have equals in base.
 
     Where the inputs moved, head's calls at a point have no equals in base's calls at that point, but in those of another.
@@ -149,13 +170,16 @@ def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum]
         pairs = _pairs(stratum, question, calls, octaves, ledger)
         seen = _contrast(stratum, question, pairs, ledger)
         if seen is not None:
-            found.append(replace(seen, contrast=replace(seen.contrast, error=math.hypot(seen.contrast.error, misfit))))
+            shown = seen.summary.contrast
+            found.append(replace(seen, summary=replace(seen.summary, contrast=replace(shown, error=math.hypot(shown.error, misfit)))))
     return found
 
 
-def _contrast(stratum: Stratum, question: Question, pairs: list[Pair], ledger: Ledger) -> StratumContrast | None:
-    seen = contrast(pairs)
-    return StratumContrast(stratum, tuple(pairs), seen, _is_material(stratum, question, ledger)) if seen else None
+def _contrast(stratum: Stratum, question: Question, pairs: Sequence[Pair], ledger: Ledger) -> _Seen | None:
+    shown = contrast(pairs)
+    if shown is None:
+        return None
+    return _Seen(stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, _is_material(stratum, question, ledger)))
 
 
 def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
@@ -179,8 +203,7 @@ def _tested(strata: Sequence[StratumContrast]) -> int:
 
 def _log_ratios(question: Question) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
-    # A time below the clock's resolution is short, not absent; a count of zero has no ratio.
-    least = 1.0 if METRICS[question.metric].unit == "ns" else 0.0
+    least = _least(question.metric)
     found = []
     for table, expected in zip((question.base, question.head), expected_costs(question), strict=True):
         cost = table.metrics.get(question.metric)
@@ -193,6 +216,11 @@ def _log_ratios(question: Question) -> Sides | None:
             return None
         found.append(values)
     return found[0], found[1]
+
+
+def _least(metric: str) -> float:
+    """Return the least value that is told from zero: a time below is short, not absent; a count of zero has no ratio."""
+    return 1.0 if METRICS[metric].unit == "ns" else 0.0
 
 
 def _sizes(question: Question, expected: Sides) -> Sides:
@@ -229,7 +257,9 @@ def _octaves(expected: Floats) -> Ints:
 
 def _misfit(octaves: Ints, ratios: Floats) -> float:
     """Return by how much base's annotation misses base itself, as a standard deviation over octaves of cost (log scale)."""
-    middles = [float(np.nanmedian(ratios[octaves == octave])) for octave in np.unique(octaves)]
+    present = np.isfinite(ratios)
+    octaves, ratios = octaves[present], ratios[present]
+    middles = [median(ratios[octaves == octave]) for octave in np.unique(octaves)]
     return math.sqrt(float(np.mean(np.square(middles)))) if middles else 0.0
 
 
@@ -275,7 +305,7 @@ def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floa
     ]
 
 
-def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[StratumContrast]:
+def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[_Seen]:
     """Return the contrast of mean costs, out of the exact sums where they are kept, corrected for the input mix."""
     pairs = []
     column = ledger.place[question.base.function]
@@ -295,7 +325,7 @@ def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[
         pairs.append(Pair(*groups))
     seen = contrast(pairs)
     everything = Stratum(MEAN, np.ones(len(question.base), bool), np.ones(len(question.head), bool))
-    return [StratumContrast(everything, tuple(pairs), seen, True)] if seen else []
+    return [_Seen(everything, pairs, StratumContrast(MEAN, False, seen, True))] if seen else []
 
 
 def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
@@ -337,13 +367,18 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumCo
     return best if beyond(best) > 0 else found[0]
 
 
-def typical(cost: Floats, metric: str) -> float:
-    """Return the cost of a typical call: the median, or the trimmed mean of times near the clock's step."""
-    known = np.sort(cost[np.isfinite(cost)])
-    middle = float(np.median(known))
-    if METRICS[metric].unit != "ns" or middle >= FINE_NS:
-        return middle
-    return float(known[: len(known) - int(len(known) * TRIMMED)].mean())
+def _typical(question: Question, stratum: Stratum) -> Typical | None:
+    """Return a typical call of a stratum: the median cost, or the trimmed mean of times near the clock's step; None where none is known."""
+    rows = stratum.base
+    cost = question.base.metrics[question.metric][rows]
+    known = np.sort(np.maximum(cost[np.isfinite(cost)], _least(question.metric)))
+    if not len(known):
+        return None
+    middle = median(known)
+    if METRICS[question.metric].unit == "ns" and middle < FINE_NS:
+        middle = float(known[: len(known) - int(len(known) * TRIMMED)].mean())
+    values = {name: column[rows] for name, column in columns(question.base).items()}
+    return Typical(middle, {name: median(inside[np.isfinite(inside)]) for name, inside in values.items() if np.isfinite(inside).any()})
 
 
 def resolved(comparison: Comparison, base: SampleTable) -> bool:

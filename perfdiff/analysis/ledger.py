@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +73,11 @@ class Ledger:
     def cost_ns(self, point: int) -> float:
         """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
         return max(book.cost_ns for book in self.pair(point))
+
+    def without_edges(self) -> Ledger:
+        """Return the ledger without the calls from function to function, by far its largest part."""
+        nothing = np.zeros((0, 0, 0))
+        return replace(self, books={key: replace(book, edges=nothing) for key, book in self.books.items()})
 
     def calls(self, function: int, side: Side) -> float | None:
         """Return the calls of a function in one run of each point, or None if it never ran on that side."""

@@ -40,6 +40,10 @@ class Shift:
     crosses: float | None = None
     class_changed: bool = False
 
+    def of(self, metric: str) -> Shift:
+        """Return the same of a metric that has the same values."""
+        return replace(self, base=replace(self.base, metric=metric), head=replace(self.head, metric=metric))
+
 
 def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, differs: bool, config: CompareConfig) -> Shift:
     """Describe how the cost of `annotation.metric` moved from `base` to `head`.

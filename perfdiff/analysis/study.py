@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfdiff.analysis.comparison import Comparison, as_ratio, compare, resolved
-from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.inference import Pair, clear_shift, contrast
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.mix import Question, columns
 from perfdiff.analysis.rows import thinned, without_features
+from perfdiff.analysis.shift import Shift, describe
+from perfdiff.analysis.trend import over_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
-from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, SampleTable, Side
+from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
 Samples = Callable[[int, Side], SampleTable | None]
 
@@ -24,35 +26,96 @@ Samples = Callable[[int, Side], SampleTable | None]
 LEARNT = ("self_ns", "wall_ns")
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
+# With fewer functions, processes would take longer to start than they save.
+PARALLEL_FROM = 32
+BATCH = 8  # functions that a process is given at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The comparisons of one function by metric; `resolved` tells which differences the clock can see."""
+    """What one function's calls and sums tell by themselves, without its tables: some kB, however many calls there were.
+
+    `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
+    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run.
+    """
 
     info: FunctionInfo
     comparisons: Mapping[str, Comparison]
     resolved: Mapping[str, bool]
+    shifts: Mapping[str, Shift]
+    alone: Mapping[tuple[str, Side], Annotation]
+    growth: MetricFinding | None
     calls: Ratio | None
     totals: Mapping[str, Ratio]
 
 
-def study(info: FunctionInfo, samples: Samples, ledger: Ledger, experiment: Experiment, config: CompareConfig) -> Study:
-    """Compare all metrics of a function that both sides have."""
+def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
+    """Return the studies of all functions, in their order; many are made by processes side by side, a batch at a time."""
+    functions = experiment.functions
+    if len(functions) < PARALLEL_FROM:
+        return [study(info, samples, ledger, experiment.points, config) for info in functions]
+    from joblib import Parallel, delayed
+
+    rates = ledger.without_edges()
+    batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
+    studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, rates, experiment.points, config) for batch in batches)
+    return [each for batch in studied for each in batch]
+
+
+def _studied(
+    batch: Sequence[FunctionInfo], samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig
+) -> list[Study]:
+    return [study(info, samples, ledger, points, config) for info in batch]
+
+
+def study(info: FunctionInfo, samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Study:
+    """Compare all metrics of a function that both sides have; learn what one side has alone."""
     comparisons: dict[str, Comparison] = {}
     visible: dict[str, bool] = {}
+    shifts: dict[str, Shift] = {}
     tables = both_tables(info.id, samples)
     if tables is not None:
         base, head = tables
         for metric in (*LEARNT, *(name for name in METRICS if name not in LEARNT)):
             if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
                 annotation = _learn(metric, base, comparisons, info.name, config)
-                found = compare(Question(metric, base, head, annotation), ledger, experiment.points, config)
+                found = compare(Question(metric, base, head, annotation), ledger, points, config)
                 if found is not None:
                     comparisons[metric] = found
                     visible[metric] = resolved(found, base)
+        shifts = _shifts(comparisons, base, head, config)
     totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
-    return Study(info, comparisons, visible, _sum_ratio(info.id, "calls", ledger, config), totals)
+    return Study(
+        info=info,
+        comparisons=comparisons,
+        resolved=visible,
+        shifts=shifts,
+        alone=_alone(info, samples, config) if tables is None else {},
+        growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if info.change.is_suspect else None,
+        calls=_sum_ratio(info.id, "calls", ledger, config),
+        totals=totals,
+    )
+
+
+def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
+    """Return how the metrics that were learnt on base moved; where no call has callees, its time is its own time."""
+    shifts: dict[str, Shift] = {}
+    for metric in LEARNT:
+        found = comparisons.get(metric)
+        if metric == "wall_ns" and "self_ns" in shifts and same_cost([base, head]):
+            shifts[metric] = shifts["self_ns"].of(metric)
+        elif found is not None and found.base is not None:
+            shifts[metric] = describe(found.base, base, head, differs=False, config=config)
+    return shifts
+
+
+def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[tuple[str, Side], Annotation]:
+    """Return what can be learnt of the times of a function that only one side has; there is nothing to compare them with."""
+    sides = {side: table for side in Side if (table := samples(info.id, side)) is not None and len(table)}
+    if len(sides) != 1:
+        return {}
+    ((side, table),) = sides.items()
+    return {(metric, side): learn(table, metric, info.name, config) for metric in LEARNT}
 
 
 def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
