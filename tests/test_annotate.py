@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -182,6 +183,11 @@ def test_saved_samples_of_logs_are_compared_as_the_logs_are(tmp_path: Path, caps
     for version, slope in (("v1", 0.5), ("v2", 0.65)):
         logs(tmp_path / version, linear(slope), seed=int(version[1:]))
         assert perfdiff("annotate", "-q", version, "--save", f"saved/{version}", "-o", "a.txt") == 0
+    assert perfdiff("annotate", "-q", "saved/v1/samples/1-base.parquet", "-o", "one.txt") == 0
+    assert perfdiff("annotate", "-q", "saved/v1", "-o", "all.txt") == 0
+    assert (tmp_path / "one.txt").read_text() == (tmp_path / "all.txt").read_text()
+    shutil.copy("saved/v1/samples/1-base.parquet", "saved/v1/samples/9-base.parquet")
+    assert perfdiff("annotate", "-q", "saved/v1/samples/9-base.parquet") == 2
     ratios = []
     for pair in (("v1", "v2"), ("saved/v1", "saved/v2")):
         assert perfdiff("compare", "-q", *pair, "--format", "json") == 1
@@ -198,6 +204,19 @@ def test_a_comparison_of_logs_is_written_in_every_format(tmp_path: Path, suffix:
     text = (tmp_path / f"report.{suffix}").read_text()
     assert "`f`" in text or ">f<" in text or '"f"' in text
     assert ":0" not in text.split("Functions")[0].splitlines()[0]
+
+
+def test_functions_without_any_feature_are_annotated_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for version, cost in (("v1", 500.0), ("v2", 700.0)):
+        (tmp_path / version).mkdir()
+        for run in range(RUNS):
+            plain = block("f", lambda n, mode, cost=cost: np.full(len(n), cost), seed=run + int(cost))
+            bare = replace(plain, features=(), values=np.empty((len(plain), 0)), category=np.empty(0, bool), system=np.empty(0, bool))
+            (tmp_path / version / f"idcm_f_{run}.bin").write_bytes(encode([bare]))
+    assert perfdiff("annotate", "-q", "v1", "--metric", "wall_ns", "--plots", "plots") == 0
+    assert "class = constant" in capsys.readouterr().out
+    assert perfdiff("compare", "-q", "v1", "v2") == 1
+    assert "×1.4" in capsys.readouterr().out
 
 
 def test_exported_logs_say_the_same_as_their_samples(tmp_path: Path) -> None:

@@ -39,8 +39,9 @@ def expected_costs(question: Question) -> Sides:
     """Return base's expected cost of each call of both sides, always positive; 1 where there is no annotation."""
     if question.annotation is None:
         return np.ones(len(question.base)), np.ones(len(question.head))
-    base = question.annotation.predict(columns(question.base))
-    head = question.annotation.predict(columns(question.head))
+    annotation = question.annotation
+    # Calls without any feature have one prediction for all.
+    base, head = (np.broadcast_to(annotation.predict(columns(table)), len(table)) for table in (question.base, question.head))
     cost = question.base.metrics[question.metric]
     known = cost[np.isfinite(cost) & (cost > 0)]
     # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ def load(paths: Sequence[Path]) -> Recorded:
 
     if len(paths) == 1 and _is_experiment(paths[0]):
         return recorded.load(paths[0])
+    if len(paths) == 1 and _is_experiment(paths[0].parent.parent):
+        return _only(recorded.load(paths[0].parent.parent), paths[0])
     return log_experiment.from_logs({Side.BASE: _logs(paths)})
 
 
@@ -74,6 +77,18 @@ def export(folder: Path, recorded: Recorded, side: Side) -> None:
     from perfdiff.records import log_experiment
 
     log_experiment.to_logs(recorded, side, folder)
+
+
+def _only(found: Recorded, table: Path) -> Recorded:
+    """Return the function and the side of an experiment that the name of a table stands for, such as `samples/7-base.parquet`."""
+    number, _, side = table.stem.partition("-")
+    functions = tuple(info for info in found.experiment.functions if str(info.id) == number)
+    runs = tuple(run for run in found.experiment.runs if run.side == side)
+    if not functions or not runs:
+        raise UsageError(
+            f"'{table}' is no table of its experiment; name one of {table.parent}, or the whole folder", slug="samples-missing"
+        )
+    return replace(found, experiment=replace(found.experiment, functions=functions, runs=runs))
 
 
 def _is_experiment(path: Path) -> bool:
