@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.analysis.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.mix import (
     OCTAVE,
@@ -152,8 +152,8 @@ class _Seen:
 
 def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
     """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
-    labels = (question.base.point, question.head.point)
-    found = [_contrast(stratum, question, _pairs(stratum, question, calls, labels, ledger), ledger) for stratum in strata]
+    lines = _lines(question, calls, (question.base.point, question.head.point))
+    found = [_contrast(stratum, question, _pairs(stratum, lines, ledger, fine=calls.fine), ledger) for stratum in strata]
     shown = [each for each in found if each is not None]
     return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
 
@@ -165,9 +165,10 @@ def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum]
     """
     octaves = _octaves(calls.expected[0]), _octaves(calls.expected[1])
     misfit = _misfit(octaves[0], calls.ratios[0])
+    lines = _lines(question, calls, octaves)
     found = []
     for stratum in strata:
-        pairs = _pairs(stratum, question, calls, octaves, ledger)
+        pairs = _pairs(stratum, lines, ledger, fine=calls.fine)
         seen = _contrast(stratum, question, pairs, ledger)
         if seen is not None:
             shown = seen.summary.contrast
@@ -272,22 +273,38 @@ def _is_fine(question: Question) -> bool:
     return min(float(np.nanmedian(table.metrics[question.metric])) for table in tables) < fine_ns
 
 
-def _pairs(stratum: Stratum, question: Question, calls: Calls, labels: tuple[Ints, Ints], ledger: Ledger) -> list[Pair]:
-    """Return the stratum's runs as pairs, one per label (workload point, or octave of cost)."""
-    base = _run_levels(question.base.run[stratum.base], labels[0][stratum.base], calls.ratios[0][stratum.base], fine=calls.fine)
-    head = _run_levels(question.head.run[stratum.head], labels[1][stratum.head], calls.ratios[1][stratum.head], fine=calls.fine)
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The calls of one side that have a value, sorted by run, label (workload point, or octave of cost) and value; `rows` of the table."""
+
+    rows: Ints
+    runs: Ints
+    labels: Ints
+    values: Floats
+
+
+def _lines(question: Question, calls: Calls, labels: tuple[Ints, Ints]) -> tuple[_Lines, _Lines]:
+    found = []
+    for table, of, values in zip((question.base, question.head), labels, calls.ratios, strict=True):
+        present = np.flatnonzero(np.isfinite(values))
+        rows = present[np.lexsort((values[present], of[present], table.run[present]))]
+        found.append(_Lines(rows, table.run[rows], of[rows], values[rows]))
+    return found[0], found[1]
+
+
+def _pairs(stratum: Stratum, lines: tuple[_Lines, _Lines], ledger: Ledger, *, fine: bool) -> list[Pair]:
+    """Return the stratum's runs as pairs, one per label."""
+    base, head = (_run_levels(side, mask, fine=fine) for side, mask in zip(lines, (stratum.base, stratum.head), strict=True))
     return _paired_groups(base, head, ledger)
 
 
-def _run_levels(runs: Ints, labels: Ints, values: Floats, *, fine: bool) -> tuple[Ints, Ints, Floats]:
-    """Return (run, label, level of `values`) per combination that occurs; absent values are left out.
+def _run_levels(lines: _Lines, mask: Bools, *, fine: bool) -> tuple[Ints, Ints, Floats]:
+    """Return (run, label, level of the values) per combination that occurs where `mask` (rows of the table) holds.
 
     The level is the median; of `fine` calls it is the logarithm of the mean ratio without the largest `TRIMMED` share.
     """
-    present = np.isfinite(values)
-    runs, labels, values = runs[present], labels[present], values[present]
-    order = np.lexsort((values, labels, runs))
-    runs, labels, values = runs[order], labels[order], values[order]
+    inside = mask[lines.rows]
+    runs, labels, values = lines.runs[inside], lines.labels[inside], lines.values[inside]
     first = np.flatnonzero(np.r_[True, (np.diff(runs) != 0) | (np.diff(labels) != 0)]) if len(runs) else np.empty(0, np.int64)
     counts = np.diff(np.r_[first, len(runs)])
     if fine:
