@@ -5,7 +5,6 @@ revisions → plain builds → changed functions → survey → probes within th
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language, Program
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import codec, plan, recorded, store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import Kept, Recorded
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, SampleTable, Side, Skipped
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, resolve, resolve_one
@@ -123,7 +122,7 @@ def record(request: Request, progress: Progress, *, language: Language | None = 
 def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outcome:
     """Compare the two sides of what was recorded."""
     progress.stage("analysing", None)
-    samples = functools.lru_cache(maxsize=TABLES)(found.samples)
+    samples = Kept(found.samples, TABLES)
     return Outcome(analysis.analyse(found.experiment, samples, config), samples, found.experiment)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import programs
 from perfdiff import cli
+from perfdiff.analysis import study
 from perfdiff.models import language
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
@@ -158,6 +159,16 @@ def test_logs_of_a_slower_version_are_a_regression_in_that_function_alone(tmp_pa
     assert {name: each["verdict"] for name, each in found.items()} == {"f": "regression", "g": "unchanged"}
     assert found["f"]["metrics"]["wall_ns"]["ratio"] == pytest.approx(1.3, rel=0.02)
     assert "recorded-apart" in {note["slug"] for note in report["notes"]}
+
+
+def test_many_functions_are_compared_by_several_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"f{number}" for number in range(study.PARALLEL_FROM)]
+    for version in ("v1", "v2"):
+        logs(tmp_path / version, linear(0.5), seed=int(version[1:]), runs=4, functions=names)
+        assert perfdiff("annotate", "-q", version, "--function", "f0", "--save", f"saved/{version}", "-o", "a.txt") == 0
+    for pair in (("v1", "v2"), ("saved/v1", "saved/v2")):
+        assert perfdiff("compare", "-q", *pair, "--format", "json") == 0
+        assert len(json.loads(capsys.readouterr().out)["functions"]) == len(names)
 
 
 def test_equal_logs_are_no_regression_and_too_few_runs_are_inconclusive_with_the_remedy(

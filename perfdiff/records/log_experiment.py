@@ -6,6 +6,7 @@ apart, a file each, have a point each, so that none looks as if it had not been 
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +87,11 @@ def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
         notes=tuple(_notes(entries, two_sided=len(files) > 1)),
     )
     tables = {(number, side): _table(name, number, side, entries) for name, number in numbers.items() for side in files}
-    return Recorded(experiment, lambda function, side: tables.get((function, side)))
+    return Recorded(experiment, functools.partial(_held, tables))
+
+
+def _held(tables: Mapping[tuple[int, Side], SampleTable], function: int, side: Side) -> SampleTable | None:
+    return tables.get((function, side))
 
 
 def to_logs(recorded: Recorded, side: Side, folder: Path) -> None:

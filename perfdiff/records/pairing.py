@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.errors import UsageError
-from perfdiff.records.recorded import RECORDED_APART, Recorded
+from perfdiff.records.recorded import RECORDED_APART, Recorded, Samples
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -42,6 +43,17 @@ class _Half:
     runs: Mapping[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What finding a table takes of a half, and no more: it goes to other processes."""
+
+    samples: Samples
+    origin: Side
+    numbers: Mapping[int, int]
+    points: Mapping[int, int]
+    runs: Mapping[int, int]
+
+
 def paired(base: Recorded, head: Recorded) -> Recorded:
     """Return base's side of one experiment against head's of the other; an experiment of one side gives that.
 
@@ -67,8 +79,8 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
         numbers = {infos[name].id: number for number, name in enumerate(shared, start=1)}
         halves.append(_Half(recorded, origin, side, infos, numbers, place, runs))
     experiment = _experiment(halves[0], halves[1], shared, points)
-    by_side = {half.side: half for half in halves}
-    return Recorded(experiment, lambda function, side: _table(by_side[side], function))
+    sources = {half.side: _Source(half.recorded.samples, half.origin, half.numbers, half.points, half.runs) for half in halves}
+    return Recorded(experiment, functools.partial(_table, sources))
 
 
 def _points_run(experiment: Experiment, side: Side) -> list[Point]:
@@ -173,14 +185,15 @@ def _edges(base: _Half, head: _Half) -> Edges:
     return Edges(*(np.concatenate(pair) for pair in zip(*columns, strict=True)))
 
 
-def _table(half: _Half, function: int) -> SampleTable | None:
-    old = {new: old for old, new in half.numbers.items()}.get(function)
-    table = half.recorded.samples(old, half.origin) if old is not None else None
+def _table(sources: Mapping[Side, _Source], function: int, side: Side) -> SampleTable | None:
+    source = sources[side]
+    old = {new: old for old, new in source.numbers.items()}.get(function)
+    table = source.samples(old, source.origin) if old is not None else None
     if table is None:
         return None
-    run, point = _renumbered(table.run, half.runs), _renumbered(table.point, half.points)
+    run, point = _renumbered(table.run, source.runs), _renumbered(table.point, source.points)
     kept = np.flatnonzero((run >= 0) & (point >= 0))
-    return replace(table.rows(kept), function=function, side=half.side, run=run[kept], point=point[kept])
+    return replace(table.rows(kept), function=function, side=side, run=run[kept], point=point[kept])
 
 
 def _renumbered(column: Ints, numbers: Mapping[int, int]) -> Ints:

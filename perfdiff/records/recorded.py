@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,18 @@ RECORDED_APART = Note(
 )
 
 
+Samples = Callable[[int, Side], SampleTable | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An experiment, and `samples`, which loads a function's table of one side, or None where it has none."""
+    """An experiment, and `samples`, which loads a function's table of one side, or None where it has none.
+
+    Functions are studied by several processes, so `samples` can be pickled.
+    """
 
     experiment: Experiment
-    samples: Callable[[int, Side], SampleTable | None]
+    samples: Samples
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -32,7 +39,23 @@ class Recorded:
 
 def load(folder: Path) -> Recorded:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs."""
-    found = Recorded(store.load(folder), lambda function, side: store.samples(folder, function, side))
+    found = Recorded(store.load(folder), functools.partial(store.samples, folder))
     if not found.sides:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
+
+
+class Kept:
+    """A loader that holds the last `size` tables in memory; another process gets it empty."""
+
+    def __init__(self, load: Samples, size: int) -> None:
+        self._load = load
+        self._size = size
+        self._held = functools.lru_cache(maxsize=size)(load)
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        """Return a function's table of one side, or None where it has none."""
+        return self._held(function, side)
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[Samples, int]]:
+        return Kept, (self._load, self._size)
