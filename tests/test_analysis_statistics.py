@@ -42,6 +42,24 @@ def test_interval_holds_its_level_under_normal_noise(runs: int) -> None:
     assert rate(covers, 1000) == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.parametrize("base_sd", [0.0, 0.001, 0.03], ids=["clamped", "tight", "narrow"])
+@pytest.mark.parametrize("points", [1, 3])
+def test_interval_holds_its_level_where_head_scatters_more_than_base(base_sd: float, points: int) -> None:
+    def covers(rng: np.random.Generator) -> bool:
+        pairs = [pair(rng.normal(0, base_sd, 5), rng.normal(9, 0.2, 5)) for _ in range(points)]
+        low, high = contrast(pairs).interval(0.95)
+        return low <= 9 <= high
+
+    assert rate(covers, 1000) >= 0.92
+
+
+def test_runs_of_one_side_are_not_pulled_into_a_point_by_the_other() -> None:
+    head = np.array([9.1, 8.8, 9.3, 8.9, 9.0])
+    seen = contrast([pair(np.zeros(5), head)])
+    assert seen.error == pytest.approx(head.std(ddof=1) / np.sqrt(5))
+    assert seen.freedom == pytest.approx(4)
+
+
 def test_p_value_holds_its_level_with_preempted_runs() -> None:
     def significant(rng: np.random.Generator) -> bool:
         base, head = (rng.normal(0, 0.05, 6) + np.log(10) * (rng.random(6) < 0.1) for _ in range(2))

@@ -23,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 OUTLIER_SD = 4.0
 MAD_TO_SD = 1.4826  # of normal noise
 OUTLIER_RUNS = 5  # with fewer, no run can be told to be the outlier
+UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
 # From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
 PAIRED_BLOCKS = 8
 HETEROGENEOUS = 0.95  # level of the F-test that finds effects to differ between points
@@ -86,8 +87,8 @@ class Contrast:
 def contrast(pairs: Sequence[Pair]) -> Contrast | None:
     """Return head minus base over `pairs`, each point with the same weight, or None if no point has two runs a side.
 
-    Outliers are pulled in, the variances of both sides pooled per point, and the points' errors combined with
-    Welch and Satterthwaite's degrees of freedom.
+    Outliers are pulled in, the variances of both sides pooled per point unless one side clearly scatters more, and errors combined
+    with Welch and Satterthwaite's degrees of freedom.
     """
     from scipy.special import fdtri
 
@@ -117,20 +118,24 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
 
 
 def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
-    """Clip every side's values around its median; the scale comes from all points and both sides, for a few runs say little about it."""
+    """Clip every group's values around its median, at the scale of all groups, for a few runs say little of it, or its own if wider."""
     groups = [group for pair in pairs for group in (pair.base, pair.head)]
     residuals = np.concatenate([group.values - median(group.values) for group in groups])
     # A median takes one degree of freedom from each group.
     scale = MAD_TO_SD * median(np.abs(residuals)) * len(residuals) / (len(residuals) - len(groups))
     if scale == 0:
         return list(pairs)
-    return [Pair(_clipped(pair.base, OUTLIER_SD * scale), _clipped(pair.head, OUTLIER_SD * scale)) for pair in pairs]
+    return [Pair(_clipped(pair.base, scale), _clipped(pair.head, scale)) for pair in pairs]
 
 
-def _clipped(group: Group, reach: float) -> Group:
+def _clipped(group: Group, common: float) -> Group:
     if len(group.values) < OUTLIER_RUNS:
         return group
     middle = median(group.values)
+    own = MAD_TO_SD * median(np.abs(group.values - middle)) * len(group.values) / (len(group.values) - 1)
+    if own == 0:  # most runs are equal, which says nothing of how far the others may lie
+        return group
+    reach = OUTLIER_SD * max(common, own)
     outside = int((np.abs(group.values - middle) > reach).sum())
     return Group(np.clip(group.values, middle - reach, middle + reach), group.blocks, outside)
 
@@ -146,9 +151,21 @@ def _point_contrast(pair: Pair) -> tuple[float, float, float]:
     if len(shared) >= PAIRED_BLOCKS:
         differences = _block_means(pair.head, shared) - _block_means(pair.base, shared)
         return float(differences.mean()), loss * float(differences.var(ddof=1)) / len(shared), len(shared) - 1.0
-    freedom = runs - 2.0
-    squares = float(((base - base.mean()) ** 2).sum() + ((head - head.mean()) ** 2).sum())
-    return float(head.mean() - base.mean()), loss * squares / freedom * (1 / len(base) + 1 / len(head)), freedom
+    variance, freedom = _variance(base, head)
+    return float(head.mean() - base.mean()), loss * variance, freedom
+
+
+def _variance(base: Floats, head: Floats) -> tuple[float, float]:
+    """Return the variance of the difference of two means with its degrees of freedom: pooled, or Welch's if one side scatters more."""
+    from scipy.special import fdtri
+
+    variances, freedoms = (float(base.var(ddof=1)), float(head.var(ddof=1))), (len(base) - 1.0, len(head) - 1.0)
+    low, high = sorted(range(2), key=lambda side: variances[side])
+    if variances[high] > variances[low] * fdtri(freedoms[high], freedoms[low], UNEQUAL):
+        parts = np.array([variances[0] / len(base), variances[1] / len(head)])
+        return float(parts.sum()), float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
+    pooled = (variances[0] * freedoms[0] + variances[1] * freedoms[1]) / sum(freedoms)
+    return pooled * (1 / len(base) + 1 / len(head)), sum(freedoms)
 
 
 def _block_means(group: Group, blocks: Ints) -> Floats:
