@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfdiff.errors import AnnotationSyntaxError, PerfdiffError
-from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Term, Trend
+from perfdiff.models.annotation import Annotation, Condition, CostClass, Levels, Operator, Scope, Term, Trend
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.language import parse, parse_all, print_all, print_annotation, readable
 from perfdiff.models.oneline import parse_line, print_line
@@ -101,6 +101,9 @@ def scopes(draw: st.DrawFn, features: list[str], where: tuple[Condition, ...], c
     return Scope(kind, found, sigma, draw(shares), draw(st.integers(0, 10**12)), where, chance, draw(shares), law, trend)
 
 
+whole = st.integers(1, 10**6)
+
+
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
     features = draw(st.lists(FEATURES, max_size=4, unique=True))
@@ -126,6 +129,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
         n=draw(st.integers(0, 10**12)),
         origins={name: draw(st.sampled_from(Origin)).value for name in draw(some)},
         typical={name: draw(finite) for name in draw(some)},
+        levels=draw(st.none() | st.builds(Levels, whole, whole, finite, positive, positive)),
     )
 
 

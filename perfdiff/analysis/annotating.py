@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import Annotation, Levels
+from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
+from perfdiff.models.levels import Calls, calls_of, judged, run_levels, summary
 from perfdiff.records.schema import SampleTable
 
 # Metrics that are annotated where none are asked for, as far as they tell something.
@@ -23,7 +26,17 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
     """
     for metric in metrics or _telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
-            yield fit(table, metric, seed=seed, function=function)
+            annotation = fit(table, metric, seed=seed, function=function)
+            yield replace(annotation, levels=_levels(annotation, calls_of(table, metric), seed))
+
+
+def _levels(annotation: Annotation, calls: Calls, seed: int) -> Levels | None:
+    """Return how the runs that it was learnt from lie about an annotation, with six digits."""
+    known = calls.rows(judged(annotation, calls))
+    if not len(known):
+        return None
+    found = summary(run_levels(annotation, known, seed=seed))
+    return replace(found, mean=six_digits(found.mean), spread=six_digits(found.spread), misfit=six_digits(found.misfit))
 
 
 def _telling(table: SampleTable) -> list[str]:

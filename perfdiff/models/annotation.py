@@ -148,10 +148,26 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """How the runs that an annotation was learnt from lie about it, so that other runs can be held against it.
+
+    A run's level is the logarithm of its cost over the annotated one. `mean` is over the workload points, `spread` the standard
+    deviation of the runs of one point, `misfit` that of the points' means, which the annotation's terms do not meet.
+    """
+
+    runs: int
+    points: int
+    mean: float
+    spread: float
+    misfit: float
+
+
+@dataclass(frozen=True, slots=True)
 class Annotation:
     """A fitted annotation. `ranges` are the features' measured ranges; `twins` lists, per feature, the others it cannot be told from.
 
-    `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value.
+    `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value. `levels`
+    is None where nothing is known of single runs.
     """
 
     function: str
@@ -166,6 +182,7 @@ class Annotation:
     n: int
     origins: Mapping[str, str] = field(default_factory=dict)
     typical: Mapping[str, float] = field(default_factory=dict)
+    levels: Levels | None = None
 
     def predict(self, values: Mapping[str, Floats]) -> Floats:
         """Return the predicted metric (n,) at columns of feature values (n,)."""

@@ -175,6 +175,10 @@ def _quality(annotation: Annotation) -> Iterator[str]:
     yield f"class = {annotation.cost_class.value}"
     yield f"n = {annotation.n}"
     yield from (f"{key} = {shortest(value)}" for key, value in (("r2", annotation.r2), ("cv_r2", annotation.cv_r2)) if finite(value))
+    if annotation.levels is not None:
+        levels = annotation.levels
+        yield f"runs = {levels.runs}; points = {levels.points}; level = {shortest(levels.mean)}"
+        yield f"spread = {shortest(levels.spread)}; misfit = {shortest(levels.misfit)}"
 
 
 def _known(feature: _Feature, annotation: Annotation) -> Iterator[str]:

@@ -17,7 +17,7 @@ OUTLIER = 3.5
 MAX_TRIMMED = 0.10
 # A group of rows of similar cost must have this many members to say how far costs scatter there.
 _GROUP = 5
-_NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
+NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     levels, scatter = [], []
     for label in np.unique(group):
         rows = group == label
-        spread = _NORMAL_MAD * median(np.abs(residuals[rows]))
+        spread = NORMAL_MAD * median(np.abs(residuals[rows]))
         if rows.sum() >= _GROUP and spread > 0:
             levels.append(median(magnitude[rows]))
             scatter.append(spread)
     if not levels:
-        return Noise(0.0, _NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
+        return Noise(0.0, NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
     level, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
     solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (level / spreads) ** 2]), np.ones(len(level)))

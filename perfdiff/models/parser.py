@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Trend
+from perfdiff.models.annotation import Annotation, Condition, CostClass, Levels, Operator, Scope, Trend
 from perfdiff.models.costs import Costs
 from perfdiff.models.growth import growth_class, order
 from perfdiff.models.notation import FUNCTION, LABEL, METRIC, PLACES, RESERVED, exact
@@ -45,6 +45,16 @@ class _Quality:
     n: int = 0
     r2: float = math.nan
     cv_r2: float = math.nan
+    runs: int = 0
+    points: int = 1
+    level: float = 0.0
+    spread: float = 0.0
+    misfit: float = 0.0
+
+    @property
+    def levels(self) -> Levels | None:
+        """Return what is told of single runs."""
+        return Levels(self.runs, self.points, self.level, self.spread, self.misfit) if self.runs else None
 
 
 @dataclass(slots=True)
@@ -96,6 +106,11 @@ class Parser:
                 "n": _sets(quality, "n", lambda: self._reader.natural("the number of calls")),
                 "r2": _sets(quality, "r2", self._reader.number),
                 "cv_r2": _sets(quality, "cv_r2", self._reader.number),
+                "runs": _sets(quality, "runs", lambda: self._reader.natural("the number of runs")),
+                "points": _sets(quality, "points", lambda: self._reader.natural("the number of workload points")),
+                "level": _sets(quality, "level", lambda: self._reader.checked(math.isfinite, "a finite number")),
+                "spread": _sets(quality, "spread", self._deviation),
+                "misfit": _sets(quality, "misfit", self._deviation),
             }
         )
         self._features, self._names = {}, set()
@@ -116,6 +131,7 @@ class Parser:
             n=quality.n,
             origins={name: feature.origin for name, feature in features.items() if feature.origin is not None},
             typical={name: feature.typical for name, feature in features.items() if feature.typical is not None},
+            levels=quality.levels,
         )
 
     def _head(self) -> tuple[str, str]:
@@ -169,6 +185,9 @@ class Parser:
             }
         )
         return True
+
+    def _deviation(self) -> float:
+        return self._reader.checked(lambda value: 0 <= value < math.inf, "a standard deviation")
 
     def _range(self) -> tuple[float, float]:
         low = self._reader.number()
@@ -239,7 +258,7 @@ class Parser:
                 "n": _sets(learnt, "n", lambda: self._reader.natural("the number of calls")),
                 "share": _sets(learnt, "share", self._reader.number),
                 "trimmed": _sets(learnt, "trimmed", self._reader.number),
-                "sigma": _sets(learnt, "sigma", lambda: self._reader.checked(lambda value: value >= 0, "a standard deviation")),
+                "sigma": _sets(learnt, "sigma", self._deviation),
                 "trend": _sets(learnt, "trend", self._trend),
             }
         )

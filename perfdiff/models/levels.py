@@ -1,0 +1,119 @@
+"""How far the calls of a run lie above or below an annotation: the run as one number, which other runs can be held against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Annotation, Levels
+from perfdiff.models.distribution import DIGITS
+from perfdiff.models.forecast import cdf
+from perfdiff.models.middle import median
+from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.models.observations import columns_of
+from perfdiff.records.schema import METRICS, Floats, Ints, SampleTable
+
+# Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
+LARGEST = math.log(1e6)
+_HALVINGS = 30  # of that range: levels are then known to a ten-millionth
+# Of counts, less than this a call is none: levels are ratios, and none has no ratio to anything.
+NONE_A_CALL = 1e-3
+# Runs further than this many (robust) standard deviations from their point's median are pulled in to it (`analysis.inference`).
+_OUTLIER_SD = 4.0
+_OUTLIER_RUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """n calls of a function as an annotation judges them; `weight` is how many calls a row stands for."""
+
+    values: Mapping[str, Floats]
+    cost: Floats
+    run: Ints
+    point: Ints
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def rows(self, which: npt.NDArray[np.bool_] | Ints) -> Calls:
+        """Return some of the calls."""
+        values = {name: column[which] for name, column in self.values.items()}
+        return Calls(values, self.cost[which], self.run[which], self.point[which], self.weight[which])
+
+
+@dataclass(frozen=True, slots=True)
+class RunLevels:
+    """One level for each of r runs, with its workload point; all (r,)."""
+
+    run: Ints
+    point: Ints
+    level: Floats
+
+
+def calls_of(table: SampleTable, metric: str) -> Calls:
+    """Return the calls of a table with one of its metrics as their cost."""
+    return Calls(columns_of(table), table.metrics[metric], table.run, table.point, table.weight)
+
+
+def judged(annotation: Annotation, calls: Calls) -> npt.NDArray[np.bool_]:
+    """Return which calls (n,) the annotation says something of: their cost, and the features of their scope, are known."""
+    return np.asarray(np.isfinite(cdf(annotation, calls.values, calls.cost, seed=0)))
+
+
+def run_levels(annotation: Annotation, calls: Calls, *, seed: int) -> RunLevels:
+    """Return the level of each run: the logarithm of what its calls cost over what the annotation says at their inputs.
+
+    Of times it is the factor by which costs must be divided for their probability-integral transforms to be ½ on average (the
+    one-sample analogue of Hodges and Lehmann's shift): 0 where calls follow the annotation, whatever its distribution, and no
+    delayed call has more pull than any other above the middle. Of counts it is that of the sums, which are exact. All calls must be
+    `judged`.
+    """
+    runs, first, place = np.unique(calls.run, return_index=True, return_inverse=True)
+    by_sum = METRICS[annotation.metric].unit != "ns"
+    level = _of_sums(annotation, calls, place) if by_sum else _of_transforms(annotation, calls, place, seed)
+    return RunLevels(runs, calls.point[first], level)
+
+
+def _of_sums(annotation: Annotation, calls: Calls, place: Ints) -> Floats:
+    total = np.bincount(place, calls.weight)
+    sums = [np.bincount(place, calls.weight * costs) / total for costs in (calls.cost, annotation.predict(calls.values))]
+    level = np.log(np.maximum(sums[0], NONE_A_CALL) / np.maximum(sums[1], NONE_A_CALL))
+    return np.clip(np.where(np.abs(level) <= DIGITS, 0.0, level), -LARGEST, LARGEST)
+
+
+def _of_transforms(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
+    total = np.bincount(place, calls.weight)
+    low, high = np.full(len(total), -LARGEST), np.full(len(total), LARGEST)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        transformed = cdf(annotation, calls.values, calls.cost * np.exp(-middle[place]), seed=seed)
+        above = np.bincount(place, calls.weight * transformed) / total > 0.5
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def summary(found: RunLevels) -> Levels:
+    """Return the levels of runs as their number, mean, and spread within and between workload points; outliers are pulled in."""
+    points, place = np.unique(found.point, return_inverse=True)
+    level = _pulled_in(found.level, place)
+    means = np.bincount(place, level) / np.bincount(place)
+    freedom = len(level) - len(points)
+    spread = math.sqrt(float(((level - means[place]) ** 2).sum()) / freedom) if freedom else 0.0
+    misfit = float(means.std(ddof=1)) if len(points) > 1 else 0.0
+    return Levels(len(level), len(points), float(means.mean()), spread, misfit)
+
+
+def _pulled_in(level: Floats, place: Ints) -> Floats:
+    """Clip levels around the median of their point, by the scale of all points: one run that was preempted stands for itself alone."""
+    middle = np.array([median(level[place == point]) for point in range(place.max() + 1)])[place]
+    apart = level - middle
+    groups = place.max() + 1
+    if len(level) < _OUTLIER_RUNS * groups:
+        return level
+    reach = _OUTLIER_SD * NORMAL_MAD * median(np.abs(apart)) * len(level) / (len(level) - groups)
+    return np.asarray(middle + np.clip(apart, -reach, reach)) if reach > 0 else level
