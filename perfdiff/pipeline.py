@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from perfdiff.build.variants import build_environment, keyed
 from perfdiff.collect import caveats, machine, reach, schedule, survey, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice, Survey
@@ -206,25 +208,35 @@ class Bench:
         incomplete: list[Run] = []
         blocks = max(workload.runs for workload in config.workloads)
         look = FIRST_LOOK
+        referee = Referee(blocks * len(self._points) * len(self.sides))
         self.progress.stage("measuring", None)
         for block in range(blocks):
             slots = schedule.timed_block(self._points_of(block), block, config.compare.seed, self.sides)
-            for run, recordings in collector.collect(slots, self.progress.advance):
-                runs.append(run)
-                incomplete += [run] * (not all(recording.complete for recording in recordings))
-                assembly.add(run, recordings)
+            for pair in schedule.pairs(slots):
+                made = list(collector.collect(pair, self.progress.advance))
+                if referee.repeats([run for run, _ in made]):
+                    made = list(collector.collect(pair, lambda _: None))
+                for run, recordings in made:
+                    runs.append(run)
+                    incomplete += [run] * (not all(recording.complete for recording in recordings))
+                    assembly.add(run, recordings)
             if block + 1 == look < blocks and len(self.sides) > 1:
                 if self._is_settled(measurement, runs, assembly):
                     break
                 look *= NEXT_LOOK
-        notes = (*caveats.outputs_differ(runs, self._points), *caveats.recordings_incomplete(incomplete, self._points))
+        notes = (
+            *caveats.outputs_differ(runs, self._points),
+            *caveats.recordings_incomplete(incomplete, self._points),
+            *referee.notes(runs),
+        )
         store.save(folder, self._experiment(measurement, runs, assembly, notes), assembly.tables())
 
     def _is_settled(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> bool:
         """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
-        tables = {(table.function, table.side): table for table in assembly.tables()}
-        experiment = self._experiment(measurement, runs, assembly, ())
-        return settled(analysis.analyse(experiment, lambda *key: tables.get(key), self.request.config.compare), self.request.config)
+        with tempfile.TemporaryDirectory(dir=self.room) as folder:
+            store.save(Path(folder) / "look", self._experiment(measurement, runs, assembly, ()), assembly.tables())
+            found = recorded.load(Path(folder) / "look")
+            return settled(analysis.analyse(found.experiment, found.samples, self.request.config.compare), self.request.config)
 
     def _experiment(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly, notes: tuple[Note, ...]) -> Experiment:
         return Experiment(

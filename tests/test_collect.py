@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,13 +14,14 @@ import pytest
 
 from perfdiff.collect import assembly, schedule, survey, workloads
 from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.survey import Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Phase, Point, Side
+from perfdiff.records.schema import Change, Phase, Point, Run, Side
 
 
 @pytest.fixture
@@ -207,3 +209,45 @@ def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
     (choice,) = survey.choose(seen, pairs, {(side, 1): 2 for side in Side}, overhead=0.02)
     assert choice.branches == {Side.BASE: (0,), Side.HEAD: (0,)}
     assert choice.detail
+
+
+def made_run(waited: float | None, number: int = 0, point: int = 0) -> Run:
+    return Run(number, Phase.TIMED, point, Side.BASE, 0, 1e6, 1e6, 1e6, None, None, "", waited)
+
+
+def test_pairs_that_other_work_disturbed_are_made_again_a_few_times() -> None:
+    referee = Referee(planned=20)
+    assert not referee.repeats([made_run(0.01), made_run(0.30)]), "nothing is known yet of what is usual"
+    assert referee.repeats([made_run(0.02), made_run(0.15)])
+    assert not referee.repeats([made_run(0.05), made_run(0.10)])
+    assert referee.repeats([made_run(0.90), made_run(0.90)])
+    assert not referee.repeats([made_run(0.90), made_run(0.90)]), "a machine that stays busy is taken as it is"
+    assert not referee.repeats([made_run(None), made_run(None)])
+    assert referee.repeated == 4
+    (note,) = referee.notes([made_run(0.90)] * 3 + [made_run(0.01)] * 7)
+    assert "3 of 10 runs" in note.text
+    assert not referee.notes([made_run(0.90)] + [made_run(0.01)] * 9)
+
+
+def test_threads_that_wait_for_each_other_in_every_run_are_no_disturbance() -> None:
+    referee = Referee(planned=20)
+    assert not any(referee.repeats([made_run(0.5 + 0.02 * i), made_run(0.55)]) for i in range(4))
+
+
+def test_pairs_of_a_block_follow_each_other() -> None:
+    points = [Point(i, "w", {"n": i}, "x") for i in range(5)]
+    slots = schedule.timed_block(points, 0, seed=3)
+    pairs = schedule.pairs(slots)
+    assert [slot for pair in pairs for slot in pair] == slots
+    assert len(pairs) == 10
+    assert all({slot.side for slot in pair} == set(Side) and len({(slot.phase, slot.point.id) for slot in pair}) == 1 for pair in pairs)
+
+
+def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
+    if not Path("/proc/pressure/cpu").exists():
+        pytest.skip("this kernel does not count pressure stalls")
+    loops = "import time, os; end = time.time() + 0.5\nwhile time.time() < end: pass"
+    busy = " & ".join([f"{sys.executable} -c '{loops}'"] * (2 * (os.cpu_count() or 1))) + " & wait"
+    shared = ProcessExecutor().execute(Command(busy, tmp_path, dict(os.environ), 30.0, (0,), "here"))
+    assert shared.waited is not None
+    assert shared.waited > 0.5

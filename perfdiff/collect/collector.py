@@ -79,4 +79,5 @@ def _run(number: int, slot: Slot, execution: Execution) -> Run:
         load=execution.load,
         steal=execution.steal,
         output=execution.output,
+        waited=execution.waited,
     )

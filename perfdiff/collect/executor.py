@@ -38,7 +38,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one run cost. `output` digests standard output; `load` and `steal` are None where the run was too short to tell."""
+    """What one run cost. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
+
+    `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell.
+    """
 
     wall_ns: float
     cpu_ns: float
@@ -46,6 +49,7 @@ class Execution:
     load: float | None
     steal: float | None
     output: str
+    waited: float | None = None
 
 
 class Executor(Protocol):
@@ -68,7 +72,7 @@ class ProcessExecutor:
                 "`perfdiff cache prune`, or put the cache elsewhere with --cache",
                 slug="disk-full",
             )
-        machine = _machine_ticks()
+        machine, waited = _machine_ticks(), _waited_us()
         digest, tail = hashlib.blake2b(digest_size=16), bytearray()
         with processes.running(command.text, command.directory, command.environment, stdout=subprocess.PIPE) as process:
             started = time.perf_counter_ns()
@@ -80,12 +84,14 @@ class ProcessExecutor:
                 _, status, usage = os.wait4(process.pid, 0)
                 wall_ns = float(time.perf_counter_ns() - started)
             process.returncode = os.waitstatus_to_exitcode(status)
+        now_waited = _waited_us()
         for reader in readers:
             reader.join()
         _require_success(command, process.returncode, watch, tail.decode(errors="replace"))
         cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
         load, steal = _foreign_load(machine, _machine_ticks(), wall_ns, cpu_ns)
-        return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest())
+        share = None if waited is None or now_waited is None else min(1.0, 1e3 * (now_waited - waited) / wall_ns)
+        return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest(), share)
 
 
 class _Watch:
@@ -173,6 +179,15 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         slug="workload-failed",
         detail=tail,
     )
+
+
+def _waited_us() -> int | None:
+    """Return for how long, since boot, some process has waited for a CPU (pressure stall information), or None where nobody counts."""
+    try:
+        line = Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
+        return int(line.rpartition("total=")[2])
+    except (OSError, ValueError):
+        return None
 
 
 def _machine_ticks() -> tuple[int, int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,11 @@ def timed_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[
     """Return one block: every point once on all sides, in a random order of its own."""
     phases = (Phase.PLAIN, Phase.TIMED) if block % PLAIN_EVERY == 0 else (Phase.TIMED,)
     return _paired(random.Random(f"{seed}:{block}"), phases, points, block, sides)
+
+
+def pairs(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
+    """Return the slots of all sides that follow each other at one point in one phase, as they were put together."""
+    return [list(group) for _, group in itertools.groupby(slots, key=lambda slot: (slot.phase, slot.point.id, slot.block))]
 
 
 def _paired(rng: random.Random, phases: Sequence[Phase], points: Sequence[Point], block: int, sides: Sequence[Side]) -> list[Slot]:

@@ -166,7 +166,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of one point on one side. `load`: CPUs busy with other processes; `steal`: share of time stolen by the host."""
+    """One execution of one point on one side.
+
+    `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
+    process of the machine, its own ones included, waited for a CPU.
+    """
 
     id: int
     phase: Phase
@@ -179,6 +183,7 @@ class Run:
     load: float | None
     steal: float | None
     output: str  # digest of what it printed
+    waited: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
