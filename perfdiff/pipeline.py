@@ -175,6 +175,7 @@ class Bench:
         targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, surveyed, modes, survey_probes)
         seen = self._survey(targets, survey_probes)
         reach.require_calls(seen, survey_probes)
+        lost = workshop.lost(surveyed, survey_probes)
         choices = survey.choose(seen, probeable, subjects.branch_counts(), overhead=config.probes.overhead)
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
@@ -193,7 +194,8 @@ class Bench:
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
                 *subjects.obstacles(config.probes.exclude),
-                *subjects.untouched(seen.ran, probeable),
+                *subjects.generated(lost),
+                *subjects.untouched(seen.ran, probeable.keys() - lost),
                 *dropped(timed, probes),
             ),
             notes=(*dict.fromkeys(note for built in plain.values() for note in built.notes), *caveats.changes_not_run(subjects, seen.ran)),

@@ -305,6 +305,16 @@ def test_changes_that_no_workload_reaches_are_a_note(make_place: Make, perfdiff:
     assert "no workload calls a function that changed (`unused`)" in answer.out
 
 
+def test_change_in_a_file_that_the_build_makes_is_listed(make_place: Make, perfdiff: Run) -> None:
+    makefile = "prog: main.c made.c\n\t$(CC) -O1 -o prog main.c made.c\nmade.c: main.c\n\tsed -n 's,^// ,,p' main.c > made.c\n"
+    main = "#include <stdlib.h>\nlong made(long n);\nint main(int c, char **v) { (void)c; return made(atol(v[1])) == 1; }\n"
+    main += "// long made(long n) { long s = 0; for (long i = 0; i < n; i++) s += i ^ s; return s; }\n"
+    place = make_place(main, main.replace("i ^ s", "i ^ 2 * s"), {"Makefile": makefile, ".gitignore": "prog\nmade.c\n"})
+    answer = perfdiff(place, "base", "head", *QUICK, "--format", "json", *WORKLOAD)
+    skipped = {"name": "made", "file": "made.c", "reason": "its file is made by the build, so that it carries no probe"}
+    assert skipped in json.loads(answer.out)["skipped"]
+
+
 def test_outputs_that_differ_are_a_note_in_every_format(place: Place, perfdiff: Run) -> None:
     for name in ("text", "markdown", "html", "json"):
         answer = perfdiff(place, "base", "head", *QUICK, "--format", name, *WORKLOAD)

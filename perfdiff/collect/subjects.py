@@ -64,6 +64,14 @@ class Subjects:
             if pair.change.is_suspect and id_ in probeable and id_ not in ran
         )
 
+    def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
+        return tuple(
+            Skipped(_definition(pair).name, _definition(pair).file, "its file is made by the build, so that it carries no probe")
+            for id_, pair in self.pairs.items()
+            if pair.change.is_suspect and id_ in ids
+        )
+
     def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
         """Return probes that count and time; suspects and their callers also count the outcomes of their conditions."""
         found: dict[int, Probe] = {}

@@ -51,6 +51,13 @@ class Workshop:
         }
         return self._build(phase, instrumentation)
 
+    def lost(self, built: Mapping[Side, Built], probes: Probes) -> frozenset[int]:
+        """Return the functions whose probes are not in the built sources of a side: the build has made their files."""
+        missing: set[int] = set()
+        for side in self.pins:
+            missing |= probes[side].keys() - self.language.carried(built[side].tree, list(probes[side].values()))
+        return frozenset(missing)
+
     def targets(
         self, phase: Phase, built: Mapping[Side, Built], modes: Mapping[int, plan.Entry], probes: Probes
     ) -> dict[tuple[Phase, Side], Target]:

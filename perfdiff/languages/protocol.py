@@ -150,6 +150,10 @@ class Language(Protocol):
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
         ...
 
+    def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
+        """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+        ...
+
     def runtime(self, compiler: str, cache: Path) -> Path:
         """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
         ...

@@ -8,6 +8,7 @@ from pathlib import Path
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
+from perfdiff.languages.c.probes import carried as carried_probes
 from perfdiff.languages.c.probes import insert as insert_probes
 from perfdiff.languages.protocol import CompileCommand, Counterpart, Probe, Program
 
@@ -31,6 +32,10 @@ class C:
     def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
         return insert_probes(tree, probes)
+
+    def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
+        """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+        return carried_probes(tree, probes)
 
     def runtime(self, compiler: str, cache: Path) -> Path:
         """Return the folder of the runtime library built with the target's compiler, building it at the first call."""

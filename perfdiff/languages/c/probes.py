@@ -5,6 +5,7 @@ See `docs/architecture.md`, "The probe's text".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ _PREAMBLE = """\
 #include "perfdiff_probe.h"
 #endif
 """
+_MARK = re.compile(rb"\bPD_(\d+)\b")
 _CLOSING, _BODY, _OPENING = range(3)  # the order of insertions at one place
 
 
@@ -52,6 +54,15 @@ def insert(tree: Path, probes: Sequence[Probe]) -> Path:
     except OSError as error:
         raise StoreError.about(tree, error) from error
     return header
+
+
+def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
+    """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+    found: set[int] = set()
+    for file in {probe.definition.file for probe in probes}:
+        if (tree / file).is_file():
+            found |= {int(number) for number in _MARK.findall((tree / file).read_bytes())}
+    return frozenset(found & {probe.id for probe in probes})
 
 
 def _rewrite(path: Path, probes: Sequence[Probe]) -> None:
