@@ -149,6 +149,25 @@ def test_base_against_base_is_no_regression_on_a_wild_machine(noise: Noise) -> N
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("noise", WILD.values(), ids=WILD.keys())
+@pytest.mark.parametrize("change", [Change.ADDED, Change.REMOVED])
+def test_work_that_moves_to_or_from_a_function_of_its_own_is_no_difference_on_a_wild_machine(noise: Noise, change: Change) -> None:
+    only, slope = (HEAD, 0.4) if change is Change.ADDED else (BASE, 2.5)
+    functions = (
+        Made("main", same(5e4)),
+        Made("outer", lambda side, x: 100 * x["n"] * (slope if side == HEAD else 1.0), Change.CHANGED, lambda side, n: {"main": 3}),
+        Made(
+            "helper",
+            same(lambda x: (60 if only == HEAD else 150) * x["n"]),
+            change,
+            lambda side, n: {"outer": 3} if side == only else {},
+        ),
+    )
+    verdicts = [compared(functions, runs=5, noise=noise, seed=seed).verdict for seed in range(12)]
+    assert not {Verdict.REGRESSION, Verdict.IMPROVEMENT} & set(verdicts)
+
+
+@pytest.mark.statistical
 def test_base_against_base_is_unchanged_on_a_usual_machine() -> None:
     verdicts = [compared(program(), runs=10, noise=FIVE_PERCENT, seed=seed).verdict for seed in range(15)]
     assert verdicts.count(Verdict.UNCHANGED) >= 11

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from perfdiff.analysis.comparison import MATERIAL, Comparison
+from perfdiff.analysis.inference import Group, Pair, contrast
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
 from perfdiff.analysis.parts import Parts, take_apart
@@ -15,20 +17,35 @@ from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo
 
 # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
 TIE = 0.10
-# What is left after netting is a difference of two noisy sums and has no test of its own: it must exceed this many standard errors.
-NETTED_ERRORS = 3.0
+# What sums of several functions, or of one that the other side lacks, differ by has no test of its own: the sums must differ at this
+# confidence, which is that of any other finding (`judgement.EVIDENCE`).
+SUMS = 0.999
 _EVIDENCE = tuple(LinkKind)
+
+
+class Extra(StrEnum):
+    """What extra cost consists of."""
+
+    COST = "cost"  # at equal inputs
+    INPUTS = "inputs"  # of larger inputs
+    CALLS = "calls"  # of more calls, with all that they call
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved."""
+    """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved.
+
+    `blur` (points,) is what it may be off, as far as probes resolve times. `caller` makes the extra calls.
+    """
 
     at: int
     by: int
     kind: LinkKind
     ns: Floats
+    blur: Floats
+    extra: Extra = Extra.COST
     through: str = ""
+    caller: int | None = None
 
     @property
     def total_ns(self) -> float:
@@ -41,14 +58,17 @@ class Guilt:
     """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
 
     `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
-    moved; what is left then lies within `doubt` (points,), the noise of them all.
+    moved, `family` those whose sums the cost is a difference of, without a test of its own: it must exceed their `noise` (points,), half
+    an interval's width. `blur` (points,) is what probes cannot resolve.
     """
 
     ns: Floats
     gross: Floats
     blames: tuple[Blame, ...]
+    blur: Floats
     moved: tuple[int, ...] = ()
-    doubt: Floats | None = None
+    family: frozenset[int] = frozenset()
+    noise: Floats | float = 0.0
 
     @property
     def total_ns(self) -> float:
@@ -73,11 +93,15 @@ class Attribution:
 
     def adds(self, guilt: Guilt, effect: float) -> bool:
         """Return whether a change adds a cost that counts."""
-        return guilt.total_ns > 0 and self.is_material(_beyond_doubt(guilt.ns, guilt), effect, guilt.gross)
+        return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
+
+    def may_add(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change adds a cost that would count, were it not for noise."""
+        return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur, effect, guilt.gross)
 
     def saves(self, guilt: Guilt, effect: float) -> bool:
         """Return whether a change saves a cost that counts."""
-        return guilt.total_ns < 0 and self.is_material(_beyond_doubt(-guilt.ns, guilt), effect, guilt.gross)
+        return guilt.total_ns < 0 and self.is_material(-guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
 
     def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
         """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
@@ -99,10 +123,6 @@ class Attribution:
             return (-step, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
-
-
-def _beyond_doubt(ns: Floats, guilt: Guilt) -> Floats:
-    return ns if guilt.doubt is None else ns - guilt.doubt
 
 
 def attribute(
@@ -132,7 +152,8 @@ def attribute(
         if rest.any():
             lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
-    guilt = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web, _doubts(ledger, parts))
+    netted = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
+    guilt = {suspect: replace(found, noise=_noise(found.family, ledger)) for suspect, found in netted.items()}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
@@ -149,44 +170,68 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], pro
     nothing = np.zeros(len(parts))
     ns = np.array([part.cost[ledger.place[function]] for part in parts])
     change = web.functions[function].change
+    blur = np.array([part.cost_blur[ledger.place[function]] for part in parts])
     if change is Change.ADDED:
-        return Found(_introduced(function, ns, web), nothing)
+        return Found(_introduced(function, ns, blur, web), nothing)
     # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
     if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
         return Found([], nothing)
     if change.is_suspect:
-        return Found([Blame(function, function, LinkKind.OWN, ns)], nothing)
-    return _spread(function, behind_state(web, function), ns)
+        return Found([Blame(function, function, LinkKind.OWN, ns, blur)], nothing)
+    return _spread(behind_state(web, function), Shown(function, ns, blur, Extra.COST))
 
 
-def _introduced(function: int, ns: Floats, web: Web) -> list[Blame]:
+def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame]:
     """Split the cost of an added function between it and the changed functions that call it: neither costs anything without the other."""
-    callers = [each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)]
-    own = Blame(function, function, LinkKind.OWN, ns / 2 if callers else ns)
-    return [own, *(Blame(function, each, LinkKind.CALLS, ns / 2 / len(callers)) for each in sorted(callers))]
+    callers = sorted(_suspect_callers(function, web))
+    part = 2 if callers else 1
+    own = Blame(function, function, LinkKind.OWN, ns / part, blur / part)
+    share = part * max(len(callers), 1)
+    return [own, *(Blame(function, each, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=each) for each in callers)]
+
+
+def _suspect_callers(function: int, web: Web) -> set[int]:
+    return {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
 
 
 def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for larger inputs: who passes or stores them; the rest comes from the workload."""
-    ns = np.array([part.inputs[ledger.place[function]] for part in parts])
-    return _spread(function, behind_inputs(web, function, grown) if ns.any() else [], ns)
+    place = ledger.place[function]
+    ns, blur = np.array([part.inputs[place] for part in parts]), np.array([part.inputs_blur[place] for part in parts])
+    return _spread(behind_inputs(web, function, grown) if ns.any() else [], Shown(function, ns, blur, Extra.INPUTS))
 
 
 def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it."""
     place = ledger.place[function]
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
-    callees = np.flatnonzero(made.any(axis=0))
+    blur = np.array([part.calls_blur[:, place] for part in parts])
     if web.functions[function].change.is_suspect:
-        return Found([Blame(ledger.ids[i], function, LinkKind.CALLS, made[:, i]) for i in callees], np.zeros(len(parts)))
-    links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
-    spread = [_spread(ledger.ids[i], links, made[:, i]) for i in callees]
+        links = [Link(function, LinkKind.CALLS, 1.0)]
+    else:
+        links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
+    callees = np.flatnonzero(made.any(axis=0))
+    spread = [_spread(links, Shown(ledger.ids[i], made[:, i], blur[:, i], Extra.CALLS, function)) for i in callees]
     return Found([blame for each in spread for blame in each.blames], sum((each.rest for each in spread), np.zeros(len(parts))))
 
 
-def _spread(function: int, links: Iterable[Link], ns: Floats) -> Found:
-    blames = [Blame(function, link.suspect, link.kind, ns * link.weight, link.through) for link in links]
-    return Found(blames, np.zeros_like(ns) if blames else ns)
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Extra cost where it shows, before anybody is blamed; the fields are those of `Blame`."""
+
+    at: int
+    ns: Floats
+    blur: Floats
+    extra: Extra
+    caller: int | None = None
+
+
+def _spread(links: Iterable[Link], shown: Shown) -> Found:
+    blames = [
+        Blame(shown.at, link.suspect, link.kind, shown.ns * link.weight, shown.blur * link.weight, shown.extra, link.through, shown.caller)
+        for link in links
+    ]
+    return Found(blames, np.zeros_like(shown.ns) if blames else shown.ns)
 
 
 def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> dict[int, Guilt]:
@@ -197,8 +242,25 @@ def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...
     for suspect, found in gathered.items():
         gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
         found.sort(key=lambda blame: -blame.total_ns)
-        guilt[suspect] = Guilt(np.sum([blame.ns for blame in found], axis=0), gross, tuple(found))
+        ns, blur = (np.sum([getattr(blame, of) for blame in found], axis=0) for of in ("ns", "blur"))
+        guilt[suspect] = Guilt(ns, gross, tuple(found), blur, family=_family(found, web))
     return guilt
+
+
+def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
+    """Return the functions that only one side has, with the changed ones that call them, in or out of which their work may have moved."""
+    alone = {blame.at for blame in blames if web.functions[blame.at].change in (Change.ADDED, Change.REMOVED)}
+    return frozenset(alone.union(*(_suspect_callers(each, web) for each in alone)))
+
+
+def _noise(family: frozenset[int], ledger: Ledger) -> Floats:
+    """Return what the sum of the functions' own times may differ by for all that the runs tell, (points,) ns a run."""
+    columns = [ledger.place[each] for each in sorted(family)]
+    widths = []
+    for point in ledger.points if columns else ():
+        seen = contrast([Pair(*(Group(book.self_ns[:, columns].sum(axis=1), book.blocks) for book in ledger.pair(point)))])
+        widths.append(seen.half_width(SUMS) if seen else np.inf)
+    return np.array(widths) if columns else np.zeros(len(ledger.points))
 
 
 def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> Floats:
@@ -213,10 +275,6 @@ def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, .
     return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
 
 
-def _doubts(ledger: Ledger, parts: tuple[Parts, ...]) -> dict[int, Floats]:
-    return {each: np.array([NETTED_ERRORS * part.error[ledger.place[each]] for part in parts]) for each in ledger.ids}
-
-
 def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
     """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
     found = {}
@@ -228,7 +286,7 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping
     return found
 
 
-def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web, doubts: Mapping[int, Floats]) -> dict[int, Guilt]:
+def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> dict[int, Guilt]:
     """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
     net = dict(guilt)
     left = {suspect: ns.copy() for suspect, ns in credit.items()}
@@ -240,10 +298,11 @@ def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web, 
             moved = np.minimum(np.maximum(net[suspect].ns, 0.0), np.maximum(-saved, 0.0))
             before = net[suspect]
             gross = before.gross + (net[other].gross if other in net else -left[other])
-            doubt = np.hypot(doubts[other], doubts[suspect] if before.doubt is None else before.doubt)
-            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other), doubt=doubt)
+            family = before.family | {suspect, other}
+            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other), family=family)
             if other in net:
-                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect), doubt=doubt)
+                family = family | net[other].family
+                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect), family=family)
             else:
                 left[other] = left[other] + moved
     return net

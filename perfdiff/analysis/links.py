@@ -13,8 +13,10 @@ import numpy as np
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
-# A suspect whose changed lines mention the shared field by name is so many times likelier behind it than one that only writes it.
+# A suspect whose changed lines mention the shared field by name is so many times likelier behind it than one that only writes it; so is
+# the nearest change among the callers or callees of the reader.
 MENTIONED = 10.0
+NEAR = 10.0
 
 
 class LinkKind(StrEnum):
@@ -107,7 +109,9 @@ def _by_data(web: Web, function: int) -> list[Link]:
                 if common:
                     shared[each] = common
         if shared:
-            weights = {each: _data_weight(web.functions[each], common) for each, common in shared.items()}
+            ways = (_nearest(web, function, steps, LinkKind.DATA) for steps in (web.callers, web.callees))
+            near = {link.suspect for links in ways for link in links}
+            weights = {each: _data_weight(web.functions[each], common) * (NEAR if each in near else 1.0) for each, common in shared.items()}
             return _weighted(weights, LinkKind.DATA, shared)
     return []
 

@@ -2,6 +2,8 @@
 
 With n calls, mean self cost c, and m the factor by which base's cost moves with the inputs, base's code would cost
 V = n_head · c_base · m on head's calls. V - S_base is *volume* (calls and inputs), S_head - V is *cost per input*.
+
+No cost is known better than probes resolve times: every part has a *blur*, the resolution of a call times its calls.
 """
 
 from __future__ import annotations
@@ -11,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.comparison import Comparison
-from perfdiff.analysis.inference import MAD_TO_SD, Bools, clear_shift
+from perfdiff.analysis.comparison import RESOLUTION_NS, Comparison
+from perfdiff.analysis.inference import Bools, clear_shift
 from perfdiff.analysis.ledger import Book, Ledger
 from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9
-MEDIAN_LOSS = 1.2533  # standard error of a median over that of a mean, normal noise
 ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 
@@ -28,7 +29,8 @@ class Parts:
 
     `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
     equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
-    whatever shows below the callee included; caller f is the start of a thread. `error` is the standard error of head minus base.
+    whatever shows below the callee included; caller f is the start of a thread. `cost_blur`, `inputs_blur` and `calls_blur` are what
+    each of the three may be off, as far as probes resolve times; 0 for cost on both sides, whose differences are tested one by one.
     """
 
     base: Floats
@@ -39,7 +41,9 @@ class Parts:
     cost: Floats
     inputs: Floats
     by_calls: Floats
-    error: Floats
+    cost_blur: Floats
+    inputs_blur: Floats
+    calls_blur: Floats
 
 
 def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Parts:
@@ -65,6 +69,11 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     total = head - base
     volume = np.where(opposed, np.where(total * volume > 0, total, 0.0), volume)
     cost = np.where(opposed, np.where(total * cost > 0, total, 0.0), cost)
+    # More work by a changed function that became cheaper costs what head pays for it: base's price for it was never paid.
+    cheaper = suspect & (volume > 0) & (cost < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        paid = np.where(cheaper, head - head * base / expected, 0.0)
+    volume, cost = np.where(cheaper, paid, volume), np.where(cheaper, total - paid, cost)
     volume, cost = np.where(one_sided, 0.0, volume), np.where(one_sided, total, cost)
 
     more_calls = calls_head - calls_base
@@ -73,6 +82,10 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     price = np.where(one_sided, 0.0, np.nan_to_num(price))
     inputs = volume - price * more_calls
     inputs = np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0)
+    resolution = np.where(price > 0, RESOLUTION_NS, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inputs_blur = np.where(inputs != 0, np.abs(inputs) * RESOLUTION_NS / per_call, 0.0)
+    by_calls, calls_blur = _by_calls(before, after, price, resolution, added)
     return Parts(
         base,
         head,
@@ -81,8 +94,10 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         calls_head,
         cost,
         inputs,
-        _by_calls(before, after, price, added),
-        _error(before, after),
+        by_calls,
+        np.where(one_sided, RESOLUTION_NS * np.maximum(calls_base, calls_head), 0.0),
+        inputs_blur,
+        np.abs(calls_blur),
     )
 
 
@@ -91,16 +106,8 @@ def _median(sums: Floats) -> Floats:
     return medians
 
 
-def _error(before: Book, after: Book) -> Floats:
-    variances = [
-        (MEDIAN_LOSS * MAD_TO_SD * _median(np.abs(sums - _median(sums)))) ** 2 / len(sums) for sums in (before.self_ns, after.self_ns)
-    ]
-    error: Floats = np.sqrt(variances[0] + variances[1])
-    return error
-
-
-def _by_calls(before: Book, after: Book, price: Floats, added: Bools) -> Floats:
-    """Return what each caller adds by calling each callee more often per call of its own, (f, f + 1) ns a run.
+def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, added: Bools) -> tuple[Floats, Floats]:
+    """Return what each caller adds by calling each callee more often per call of its own, (f, f + 1) ns a run; also at `resolution`.
 
     With rates R (calls of i by one call of j) and starts e, calls are n = R·n + e on either side, hence
     n_head - n_base = (I - R_base)⁻¹ (ΔR·n_head + Δe): every change of a rate has its exact share of the extra calls
@@ -117,10 +124,10 @@ def _by_calls(before: Book, after: Book, price: Floats, added: Bools) -> Floats:
     moved[:, idle] = False
     for callee, caller in zip(*np.nonzero(moved), strict=True):
         moved[callee, caller] = clear_shift(rates[0][:, callee, caller], rates[1][:, callee, caller])
-    weight = np.linalg.solve((np.eye(width) - (1 - DAMPING) * base[:, :width]).T, price)
-    calls = np.append(_median(after.calls), 1.0)
-    extra: Floats = weight[:, None] * np.where(moved, head - base, 0.0) * calls[None, :]
-    return _net_by_callee(extra)
+    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * base[:, :width]).T, np.column_stack([price, resolution]))
+    calls = np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
+    at_price, at_resolution = (_net_by_callee(weight[:, None] * calls) for weight in weights.T)
+    return at_price, at_resolution
 
 
 def _rates(book: Book) -> Floats:

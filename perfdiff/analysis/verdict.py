@@ -70,7 +70,7 @@ def decide(case: Case) -> Decision:
         return Decision(
             Verdict.UNCHANGED, f"work moved between it and {_names(guilt.moved, case.attribution)}; together they cost the same"
         )
-    if suspect and _matters(case) and (missing := _missing(case)):
+    if missing := _missing(case):
         return Decision(Verdict.INCONCLUSIVE, missing)
     return Decision(Verdict.UNCHANGED, _why_unchanged(case))
 
@@ -92,6 +92,15 @@ def _matters(case: Case) -> bool:
 
 
 def _missing(case: Case) -> str:
+    """Say what an answer would need, or return "" where there is one."""
+    guilt = case.guilt
+    if guilt is not None and guilt.family and case.attribution.may_add(guilt, case.config.min_effect):
+        names = _names(sorted(guilt.family), case.attribution)
+        return (
+            f"its change may add {units.duration(guilt.total_ns)} to one run of each workload point, but {names} vary by as much: add runs"
+        )
+    if not case.info.change.is_suspect or not _matters(case):
+        return ""
     judgement = case.judgements.get("self_ns")
     if judgement is None:
         both = case.study.info.change not in (Change.ADDED, Change.REMOVED)
