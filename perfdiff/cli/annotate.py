@@ -105,7 +105,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             seed=seed,
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            recorded = _recorded(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             chosen = _side(recorded, side)
             from perfdiff.report.printable import printable
 
@@ -135,7 +135,7 @@ def _metrics(names: Sequence[str]) -> tuple[str, ...]:
     return known if "all" in names else tuple(dict.fromkeys(names))
 
 
-def _recorded(subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recorded:
+def recorded_calls(subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recorded:
     """Return the samples that the words mean, or measure the revision that they name."""
     paths = [Path(subject) for subject in subjects]
     if paths and any(samples.is_samples(path) for path in paths):

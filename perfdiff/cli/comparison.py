@@ -41,6 +41,7 @@ Other commands:
   perfdiff doctor             say what can be measured on this machine
   perfdiff explain FUNCTION   tell all that the last comparison knows of a function
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
+  perfdiff check FILE [REV]   hold a revision or samples against saved annotations
   perfdiff compare A B        compare two sets of samples without any source
   perfdiff cache              show or clear what is kept between comparisons
 

@@ -1,0 +1,159 @@
+"""`perfdiff check ANNOTATIONS [REV] [-- COMMAND…]`: saved annotations as assertions."""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import comparison, exits, options, output, samples, waiting
+from perfdiff.cli.annotate import recorded_calls
+from perfdiff.configuration import Overrides
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.checking import Checked
+    from perfdiff.models.annotation import Annotation
+
+
+app = options.application()
+
+_HELP = """
+Hold a revision against saved annotations, so that the version they were learnt from need not be built or run again.
+
+ANNOTATIONS is a file that `perfdiff annotate -o` wrote, kept in git as a rule. What is checked is a revision (the working tree where
+nothing is named), which is built with probes and run; or samples, as for `perfdiff annotate`. An annotation is violated where calls cost
+more at equal inputs than it says, beyond the smallest effect of interest and beyond chance.
+
+\b
+  perfdiff annotate v1.2 -o perf/annotations
+  perfdiff check perf/annotations
+  perfdiff check perf/annotations v1.3 --format json -o check.json --plot check.svg
+
+\b
+Exit codes:
+  0    no assertion is violated
+  1    an assertion is violated
+  2    the command line, the configuration, the annotations or a revision is wrong
+  3    could not measure: a build or a workload failed, or no assertion could be judged
+  4    under --strict: an assertion is inconclusive or could not be judged
+"""
+
+_LARGEST_BYTES = 256_000_000  # annotations of some 100,000 functions
+
+
+class Form(StrEnum):
+    """What the outcome is written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+
+
+_SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
+
+
+@app.command(help=_HELP)
+def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="ANNOTATIONS", help="What `perfdiff annotate` wrote.")],
+    subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
+    ] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="Form of the outcome.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where an assertion has no answer.")] = False,
+    save: options.Save = None,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Check a revision or samples against annotations."""
+    with exits.exceptions_become_codes():
+        annotations = _read(file)
+        for written in filter(None, (output_file, plot)):
+            output.check(written)
+        if save:
+            samples.check(save)
+        overrides = Overrides(
+            file=config,
+            build=build,
+            command=comparison.command_text(context.obj or []),
+            workloads=tuple(workload or ()),
+            parameters=options.parameters(param),
+            runs=runs,
+            seed=seed,
+        )
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            if save:
+                samples.save(save, recorded.experiment, recorded.samples)
+            limits = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False).compare
+            progress.stage("checking", None)
+            from perfdiff.analysis.checking import check_recorded
+
+            checked = check_recorded(annotations, recorded, recorded.sides[-1], limits)
+        if plot:
+            output.write(_written(checked, Form.SVG, None), plot)
+        chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
+        output.write(_written(checked, chosen, output_file), output_file)
+        raise typer.Exit(_code(checked, strict=strict))
+
+
+def _read(file: Path) -> list[Annotation]:
+    """Return the annotations of a file; raise UsageError where there are none."""
+    from perfdiff.models.language import parse_all
+
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST_BYTES + 1)
+        text = data.decode()
+    except OSError as error:
+        raise UsageError(f"'{file}' cannot be read: {error.strerror}", slug="annotations-unreadable") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{file}' is no text, from byte {error.start} on", slug="annotations-unreadable") from error
+    if len(data) > _LARGEST_BYTES:
+        raise UsageError(f"'{file}' is larger than 256 MB; annotate fewer functions", slug="annotations-unreadable")
+    found = parse_all(text)
+    if not found:
+        raise UsageError(f"'{file}' holds no annotations; write them with `perfdiff annotate -o {file}`", slug="annotations-unreadable")
+    return found
+
+
+def _written(checked: Checked, form: Form, output_file: Path | None) -> str:
+    from perfdiff.report import check as report
+    from perfdiff.report import check_plot
+
+    match form:
+        case Form.JSON:
+            return json.dumps(report.json_document(checked), indent=2, ensure_ascii=False)
+        case Form.SVG:
+            return check_plot.draw(checked)
+        case _:
+            return report.text(checked, width=output.width(output_file), colour=output.colour(output_file))
+
+
+def _code(checked: Checked, *, strict: bool) -> exits.ExitCode:
+    from perfdiff.analysis.assertion import Standing
+
+    match checked.verdict:
+        case Standing.VIOLATED:
+            return exits.ExitCode.REGRESSION
+        case Standing.NOT_JUDGED:
+            return exits.ExitCode.NOT_MEASURED
+        case Standing.OPEN if strict:
+            return exits.ExitCode.INCONCLUSIVE
+    return exits.ExitCode.FINE
