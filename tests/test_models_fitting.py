@@ -311,6 +311,18 @@ def test_one_value_with_a_rare_outlier_has_no_modes() -> None:
     assert modes._valley(np.r_[np.full(999, 5.0), 900.0], 50) is None
 
 
+@pytest.mark.parametrize(("square", "kind"), [(0.006, CostClass.LINEAR), (0.02, CostClass.QUADRATIC)])
+def test_class_of_a_line_and_a_square_is_the_nearer_one(square: float, kind: CostClass) -> None:
+    x = {"n": np.array([1000.0, 2000.0, 4000.0, 8000.0])}
+    assert dominant_class([Term(300.0), Term(65.0, (("n", "x"),)), Term(square, (("n", "x2"),))], x, 4) is kind
+
+
+def test_growth_of_several_powers_is_that_of_the_faster_half() -> None:
+    x = {"n": np.array([0.0, 1.0])}
+    even = [Term(1.0, (("n", "x"),)), Term(1.0, (("n", "x2"),)), Term(1.0, (("n", "x3"),))]
+    assert dominant_class(even, x, 2) is CostClass.QUADRATIC
+
+
 def test_class_of_a_term_whose_feature_is_never_positive() -> None:
     cube = [Term(-1.0, (("k", "x3"),))]
     assert dominant_class(cube, {"k": np.array([-3.0, -2.0, 0.0])}, 3) is CostClass.CUBIC

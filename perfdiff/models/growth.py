@@ -24,12 +24,15 @@ SHAPES: tuple[Shape, ...] = (
     ("x", "x2", "x3"),
 )
 
-# A term names the class if it makes up at least this share of the growth over the measured range. At one third, a quadratic term
-# beside a linear one raises the local exponent at the top of the range to 1.33; below that the cost still looks linear.
-DOMINANT_SHARE = 1 / 3
+# The class is that of the terms that, with all that grow faster, make up at least this share of the growth over the measured range. Half a
+# square's growth beside half a line's raise the local exponent at the top of the range to 1.5, where the square becomes the nearer
+# one: a line that outgrows the caches there bends as much as 1.4.
+DOMINANT_SHARE = 1 / 2
 
 # A line and a cube together also fit what grows like x^2.4, as a square does that outgrows the caches; the class is the nearer one.
 NEARER_TO_CUBE = 2.5
+
+ROUNDING = 1e-9  # of shares
 
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
 
@@ -77,14 +80,15 @@ def growth_class(factors: Factors) -> CostClass:
 
 
 def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: int) -> CostClass:
-    """Return the class of the fastest-growing term that makes up `DOMINANT_SHARE` of the growth over the rows' range."""
+    """Return the class of the fastest-growing terms that together make up `DOMINANT_SHARE` of the growth over the rows' range."""
     growing = [term for term in terms if term.factors]
     growth = np.array([term.coefficient * float(np.ptp(product(term.factors, values, rows))) for term in growing])
     if not growth.any():  # no terms, or none that varies over these rows
         return CostClass.CONSTANT
     shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
     ranked = sorted(zip(growing, shares, strict=True), key=lambda pair: order(pair[0].factors), reverse=True)
-    found = growth_class(next((term for term, share in ranked if share >= DOMINANT_SHARE), ranked[0][0]).factors)
+    reached = np.cumsum([share for _, share in ranked]) >= DOMINANT_SHARE - ROUNDING
+    found = growth_class(ranked[int(np.argmax(reached))][0].factors)
     if found is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
         return CostClass.QUADRATIC
     return found
