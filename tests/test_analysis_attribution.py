@@ -7,6 +7,7 @@ import pytest
 
 from experiments import BASE, HEAD, Made, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.diagnosis import times
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
@@ -348,6 +349,104 @@ def test_doubled_allocation_is_a_regression_of_that_metric() -> None:
     assert guilty.verdict is Verdict.REGRESSION
     assert guilty.metrics["alloc_bytes"].ratio.value == pytest.approx(2)
     assert guilty.causes[0].name == "more-allocation"
+
+
+def test_unchanged_function_whose_slow_down_is_immaterial_to_the_run_is_no_victim() -> None:
+    shared = frozenset({"struct item.next"})
+    found = findings(
+        Made("append", lambda side, x: (20 if side == BASE else 1000) * x["n"], Change.CHANGED, once, writes=shared),
+        Made("print", lambda side, x: 1500.0 if side == BASE else 2700.0, calls=lambda side, n: {"main": 3}, reads=shared),
+    )
+    assert ranks(found) == ["append"]
+    assert named(found, "print").verdict is Verdict.UNCHANGED
+
+
+def test_allocation_that_cannot_explain_the_time_is_told_as_a_fact_after_the_cause() -> None:
+    found = findings(
+        Made("f", lambda side, x: (50 if side == BASE else 5000) * x["n"], Change.CHANGED, once, alloc={BASE: 32e3, HEAD: 64e3})
+    )
+    causes = named(found, "f").causes
+    assert [cause.name for cause in causes] == ["more-work", "more-allocation"]
+    assert causes[0].says.startswith("a call takes ×")
+    assert causes[1].says == "it also allocates 64 kB a call, 32 kB before"
+
+
+def test_fractions_of_a_byte_a_call_are_neither_cause_nor_fact() -> None:
+    found = findings(
+        Made("f", lambda side, x: (5 if side == BASE else 12) * x["n"], Change.CHANGED, once, alloc={BASE: 0.127, HEAD: 0.621})
+    )
+    assert [cause.name for cause in named(found, "f").causes] == ["more-work"]
+
+
+def test_allocation_in_proportion_to_the_time_is_its_cause() -> None:
+    found = findings(Made("f", lambda side, x: 1e4 if side == BASE else 3e5, Change.CHANGED, once, alloc={BASE: 4e3, HEAD: 1.2e6}))
+    assert named(found, "f").causes[0].name == "more-allocation"
+
+
+def test_calls_that_unchanged_code_makes_more_often_through_data_are_told() -> None:
+    shared = frozenset({"struct table.size"})
+    found = findings(
+        Made("resize", same(2e3), Change.CHANGED, lambda side, n: {"rehash": 30 if side == BASE else 1000}, writes=shared),
+        Made("insert", same(2e4), calls=lambda side, n: {"main": 50}, reads=shared),
+        Made("rehash", same(3e3), calls=lambda side, n: {"insert": 30 if side == BASE else 1000}),
+    )
+    guilty = named(found, "resize")
+    assert ranks(found) == ["resize"]
+    assert guilty.causes[0].name == "more-calls"
+    assert guilty.causes[0].says.startswith(
+        "it writes `struct table.size`, and the unchanged `insert` calls `rehash` 1000 times a run, 30 times before"
+    )
+    assert guilty.chain[1].startswith("`insert` (unchanged) calls `rehash` (unchanged) 1000 times a run, 30 times before: ")
+
+
+def test_what_explains_more_of_the_cost_is_told_first() -> None:
+    found = findings(
+        Made("f", lambda side, x: 2e5 if side == BASE else 5e5, Change.CHANGED, once),
+        Made("g", same(2e3), calls=lambda side, n: {"f": 10 if side == BASE else 500}),
+    )
+    assert [cause.name for cause in named(found, "f").causes] == ["more-calls", "more-work"]
+
+
+def test_times_are_words_where_a_person_would_use_them() -> None:
+    assert [times(count) for count in (0.0, 1.0, 0.99999, 2.0)] == ["never", "once", "once", "2 times"]
+
+
+def test_other_slower_functions_are_counted_in_words() -> None:
+    def slower(name: str, by: float) -> Made:
+        return Made(name, lambda side, x: (20 if side == BASE else by) * x["n"], Change.CHANGED, once)
+
+    assert findings(slower("a", 90), slower("b", 60)).sentence.endswith("; 1 more function is slower")
+    assert findings(slower("a", 90), slower("b", 60), slower("c", 50)).sentence.endswith("; 2 more functions are slower")
+
+
+def test_calls_too_short_to_time_are_told_by_what_a_run_of_them_takes() -> None:
+    found = findings(Made("append", lambda side, x: 0.8 if side == BASE else 2 * x["n"], Change.CHANGED, lambda side, n: {"main": n}))
+    guilty = named(found, "append")
+    assert found.verdict is Verdict.REGRESSION
+    assert guilty.headline.startswith("`append` takes ")
+    assert " ms in all its 10,000 calls of a run, less than 20 µs before; cause: " in guilty.headline
+    assert "×" not in guilty.headline
+    assert "×" not in guilty.chain[0]
+
+
+def test_calls_that_fall_into_groups_of_cost_are_no_change_of_growth() -> None:
+    def cost(side: str, x: dict[str, np.ndarray]) -> np.ndarray:
+        slow = 1.0 if side == BASE else np.where(np.arange(len(x["n"])) % 2 == 0, 2.0, 6.0)
+        return 5e3 * slow * np.ones(len(x["n"]))
+
+    found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}))
+    assert named(found, "f").verdict is Verdict.REGRESSION
+    assert all("mixture" not in cause.says for cause in named(found, "f").causes)
+
+
+def test_headline_names_no_other_growth_than_the_class() -> None:
+    found = findings(
+        Made("f", lambda side, x: 80 * x["n"] if side == BASE else 0.004 * x["n"] ** 2.4, Change.CHANGED, once),
+        sizes=(1000, 2000, 4000, 8000),
+    )
+    guilty = named(found, "f")
+    assert guilty.metrics["wall_ns"].head.cost_class is CostClass.QUADRATIC
+    assert "³" not in guilty.headline
 
 
 def test_tiny_function_is_no_regression_whatever_its_ratio() -> None:

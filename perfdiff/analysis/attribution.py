@@ -153,7 +153,7 @@ def attribute(
             lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
     netted = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
-    guilt = {suspect: replace(found, noise=_noise(found.family, ledger)) for suspect, found in netted.items()}
+    guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in netted.items()}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
@@ -253,7 +253,7 @@ def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
     return frozenset(alone.union(*(_suspect_callers(each, web) for each in alone)))
 
 
-def _noise(family: frozenset[int], ledger: Ledger) -> Floats:
+def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:
     """Return what the sum of the functions' own times may differ by for all that the runs tell, (points,) ns a run."""
     columns = [ledger.place[each] for each in sorted(family)]
     widths = []

@@ -1,4 +1,4 @@
-"""Why a cost grew: evidence in a fixed order, each with its numbers and the changed lines behind it (methods §5)."""
+"""Why a cost grew: what can explain it, by how much of it that explains, each with its numbers and the changed lines behind it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.attribution import Attribution, Blame
+from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind, changed_lines
 from perfdiff.analysis.study import Study
-from perfdiff.records.schema import METRICS, Change, FunctionInfo
+from perfdiff.models.annotation import CostClass
+from perfdiff.records.schema import METRICS, Change, FunctionInfo, Side
 
-# A cause must explain at least this part of the function's extra cost to be told, and a counter grow by as much to be evidence.
+# A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
 TELLING = 0.2
+# Means of fewer bytes a call are no larger block: allocators give no less.
+LEAST_BLOCK = 16.0
 SHOWN_LINES = 4
 _GREW = {
-    "alloc_bytes": ("more-allocation", "it allocates {head} a call, {base} before"),
-    "alloc_count": ("more-allocation", "it makes {head} allocations a call, {base} before"),
-    "lock_wait_ns": ("lock-wait", "it waits {head} a call for locks, {base} before"),
-    "lock_hold_ns": ("lock-hold", "it holds locks for {head} a call, {base} before"),
-    "page_faults": ("page-faults", "it takes {head} page faults a call, {base} before"),
-    "switches": ("switches", "it is switched out {head} times a call, {base} before"),
+    "alloc_bytes": ("more-allocation", "allocates {head} a call, {base} before"),
+    "alloc_count": ("more-allocation", "makes {head} allocations a call, {base} before"),
+    "lock_wait_ns": ("lock-wait", "waits {head} a call for locks, {base} before"),
+    "lock_hold_ns": ("lock-hold", "holds locks for {head} a call, {base} before"),
+    "page_faults": ("page-faults", "takes {head} page faults a call, {base} before"),
+    "switches": ("switches", "is switched out {head} times a call, {base} before"),
 }
+# The most time that one of them can take: a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask the system
+# for memory, a fault the disk for a page; a wait has no bound. Time is itself.
+_DEAREST_NS = {
+    "alloc_bytes": 1.0,
+    "alloc_count": 5e3,
+    "lock_wait_ns": 1.0,
+    "lock_hold_ns": 1.0,
+    "page_faults": 1e5,
+    "switches": math.inf,
+}
+# Classes by growth; the other two say how calls differ, not how they grow.
+_GROWTH = (
+    CostClass.CONSTANT,
+    CostClass.LOGARITHMIC,
+    CostClass.LINEAR,
+    CostClass.N_LOG_N,
+    CostClass.QUADRATIC,
+    CostClass.CUBIC,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +68,24 @@ class Patient:
         return self.study.info
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A cause with the extra cost that it can explain, ns in one run of each point."""
+
+    ns: float
+    cause: Cause
+
+
 def diagnose(patient: Patient) -> tuple[Cause, ...]:
-    """Return the causes of a guilty function's extra cost, likeliest first."""
-    info = patient.info
-    guilt = patient.attribution.guilt.get(info.id)
-    blames = [blame for blame in guilt.blames if blame.total_ns > TELLING * guilt.total_ns] if guilt and not patient.heavier else []
-    lines = cited_lines(info)
-    causes = [*_dependency(info), *_more_calls(patient, blames, lines)]
-    if any(blame.kind is LinkKind.OWN and blame.at == info.id for blame in blames):
-        causes += [*_more_work(info, patient.metrics, lines), *_counters(patient)]
-    causes += _through_data(info, blames, patient.attribution, lines)
-    causes += _allocation(patient, lines)
-    return tuple(causes or _only_time(patient, lines))
+    """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
+    info, lines = patient.info, cited_lines(patient.info)
+    if patient.heavier:
+        return (*_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier))
+    guilt = patient.attribution.guilt[info.id]
+    found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
+    telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
+    causes = [*_dependency(info), *(each.cause for each in telling)] or _only_time()
+    return (*causes, *_also(patient, causes))
 
 
 def cited_lines(info: FunctionInfo) -> str:
@@ -76,33 +105,65 @@ def _dependency(info: FunctionInfo) -> Iterator[Cause]:
         yield Cause("dependency", f"its text is the same, but {what} changed{why}")
 
 
-def _more_calls(patient: Patient, blames: list[Blame], lines: str) -> Iterator[Cause]:
-    info = patient.info
-    for blame in blames:
-        if blame.kind is not LinkKind.CALLS:
-            continue
-        place = int(np.argmax(blame.ns))
-        callee = patient.attribution.web.functions[blame.at]
-        base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
-        part = patient.attribution.parts[place]
-        column = patient.ledger.place[blame.at]
-        runs = float(part.calls_base[column]), float(part.calls_head[column])
-        # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
-        if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
-            said = (
-                f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` a run, {units.count(runs[0])} before{lines}"
-            )
-            yield Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
-        else:
-            said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
-            yield Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+    """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes."""
+    for blame in guilt.blames:
+        if blame.extra is Extra.CALLS and blame.total_ns > 0:
+            explained = min(guilt.total_ns, max(blame.total_ns, extra_calls_ns(blame.at, patient.ledger)))
+            direct = blame.kind is LinkKind.CALLS
+            yield Explanation(explained, _by_itself(patient, blame, lines) if direct else _by_others(patient, blame, lines))
+
+
+def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
+    info, place = patient.info, int(np.argmax(blame.ns))
+    callee = patient.attribution.web.functions[blame.at]
+    base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
+    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
+    if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
+        said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` a run, {units.count(runs[0])} before{lines}"
+        return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
+    said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
+    return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+
+
+def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
+    web, info = patient.attribution.web, patient.info
+    assert blame.caller is not None
+    caller, callee = web.functions[blame.caller].name, web.functions[blame.at].name
+    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, int(np.argmax(blame.ns)))
+    what = "it" if blame.at == info.id else f"`{callee}`"
+    often = f"calls {what} {times(runs[1])} a run, {times(runs[0])} before"
+    if blame.kind in (LinkKind.DATA, LinkKind.INPUTS):
+        how = f"writes {blame.through}" if blame.through else "hands larger inputs on"
+        said = f"it {how}, and the unchanged `{caller}` {often}{lines}"
+    else:
+        said = f"it is the nearest change to the unchanged `{caller}`, which {often}{lines}"
+    return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
+
+
+def extra_calls_ns(function: int, ledger: Ledger) -> float:
+    """Return what the calls that only head makes cost there, callees included, in one run of each point."""
+    place, extra = ledger.place[function], 0.0
+    for before, after in (ledger.pair(point) for point in ledger.points):
+        base, head = float(np.median(before.calls[:, place])), float(np.median(after.calls[:, place]))
+        if head > base:
+            extra += float(np.median(after.wall_ns[:, place])) * (head - base) / head
+    return extra
+
+
+def calls_per_run(function: int, attribution: Attribution, ledger: Ledger, place: int) -> tuple[float, float]:
+    """Return the calls of a function on base and head, at the `place`-th point."""
+    part, column = attribution.parts[place], ledger.place[function]
+    return float(part.calls_base[column]), float(part.calls_head[column])
 
 
 def times(count: float) -> str:
     """Return how often something happens, in words."""
     if count == 0:
         return "never"
-    return "once" if count == 1 else f"{units.count(count)} times"
+    said = units.count(count)
+    return "once" if said == "1" else f"{said} times"
 
 
 def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tuple[float, float]:
@@ -115,45 +176,73 @@ def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tupl
     return found[0], found[1]
 
 
-def _more_work(info: FunctionInfo, metrics: Mapping[str, MetricFinding], lines: str) -> Iterator[Cause]:
+def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+    """Tell why the function itself costs more at equal inputs."""
+    info, metrics = patient.info, patient.metrics
+    ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
+    if ns <= 0:
+        return
     found = metrics.get("wall_ns") or metrics.get("self_ns")
+    grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
+    yield from grown
     if found is None or found.base is None or found.head is None:
         if info.change is Change.ADDED:
-            yield Cause("new-work", "it is new, and nothing that it replaces cost as much")
+            yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
-    if found.class_changed:
-        yield Cause(
-            "class-change",
-            f"its cost was {found.base.cost_class} in {found.feature or 'its inputs'} and is now {found.head.cost_class}{lines}",
-        )
+    before, after = found.base.cost_class, found.head.cost_class
+    if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
+        yield Explanation(ns, Cause("class-change", f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{lines}"))
+    elif lines and not grown:
+        yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
 
 
-def _counters(patient: Patient) -> Iterator[Cause]:
-    for metric, (name, says) in _GREW.items():
-        base, head = per_call(patient.info.id, metric, patient.ledger)
-        if head > base * (1 + TELLING) and _matters(patient, metric, base, head):
-            yield _grown(metric, name, says, (base, head))
+def _longer(patient: Patient) -> str:
+    """Say how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all."""
+    found = patient.metrics.get("self_ns") or patient.metrics.get("wall_ns")
+    if found is None or found.ratio is None or too_short(patient.info.id, found.metric, patient.ledger):
+        return "its calls take longer"
+    return f"a call takes {units.ratio(found.ratio.value)} as long at equal inputs"
 
 
-def _grown(metric: str, name: str, says: str, values: tuple[float, float]) -> Cause:
-    base, head = (units.quantity(value, METRICS[metric].unit) if value else "none" for value in values)
-    return Cause(name, says.format(head=head, base=base), (Evidence(metric, *values),))
+def too_short(function: int, metric: str, ledger: Ledger) -> bool:
+    """Return whether a call, on either side, takes less time than probes resolve: a ratio would be one of clamped values."""
+    return METRICS[metric].unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
 
 
-def _allocation(patient: Patient, lines: str) -> Iterator[Cause]:
-    for metric in patient.heavier:
-        name, says = _GREW[metric]
-        cause = _grown(metric, name, says, per_call(patient.info.id, metric, patient.ledger))
-        yield Cause(cause.name, cause.says + lines, cause.evidence)
+def _explains(metric: str, patient: Patient, ns: float) -> float:
+    """Return how much of the extra time `ns` the growth of a counter can explain, 0 where it did not clearly grow."""
+    base, head = per_call(patient.info.id, metric, patient.ledger)
+    if head <= base * (1 + TELLING) or not _beyond_chance(metric, patient):
+        return 0.0
+    dearest = (_in_all(patient, metric, Side.HEAD) - _in_all(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
+    return min(dearest, ns) if dearest > TELLING * ns else 0.0
 
 
-def _matters(patient: Patient, metric: str, base: float, head: float) -> bool:
-    """Return whether a counter's growth can be behind the time: waits must be a part of it; counts rise beyond chance."""
-    if METRICS[metric].unit == "ns":
-        before, after = per_call(patient.info.id, "wall_ns", patient.ledger)
-        return head - base > TELLING * (after - before)
+def _in_all(patient: Patient, metric: str, side: Side) -> float:
+    """Return a metric in one run of each point."""
+    column = patient.ledger.place[patient.info.id]
+    sums = [patient.ledger.books[point, side].sums(metric) for point in patient.ledger.points]
+    return sum(float(np.median(each[:, column])) for each in sums if each is not None)
+
+
+def _beyond_chance(metric: str, patient: Patient) -> bool:
     found = patient.study.comparisons.get(metric)
     return found is None or found.overall is None or found.overall.p < 0.01
+
+
+def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
+    name, says = _GREW[metric]
+    values = per_call(patient.info.id, metric, patient.ledger)
+    base, head = (units.quantity(value, METRICS[metric].unit) if value else "none" for value in values)
+    return Cause(name, f"{who}{says.format(head=head, base=base)}{lines}", (Evidence(metric, *values),))
+
+
+def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
+    """Tell of more allocation that does not explain the time."""
+    base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
+    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and _beyond_chance("alloc_bytes", patient)
+    if clear and not any(cause.name == "more-allocation" for cause in causes):
+        yield _grown("alloc_bytes", patient, "it also ")
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
@@ -172,23 +261,23 @@ def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
     return best
 
 
-def _through_data(info: FunctionInfo, blames: list[Blame], attribution: Attribution, lines: str) -> Iterator[Cause]:
-    for blame in blames:
-        victim = attribution.web.functions[blame.at]
-        match blame.kind:
-            case LinkKind.DATA:
-                yield Cause("shared-data", f"it writes {blame.through}, which the slower, unchanged `{victim.name}` reads{lines}")
-            case LinkKind.INPUTS:
-                yield Cause("larger-inputs", f"it hands larger inputs to `{victim.name}`{lines}")
-            case LinkKind.CALLEE | LinkKind.ANCESTOR:
-                way = "called by" if blame.kind is LinkKind.CALLEE else "a caller of"
-                yield Cause("nearest-change", f"it is the nearest change to the slower, unchanged `{victim.name}`: {way} it{lines}")
-            case _:
-                pass
+def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, lines: str) -> Iterator[Explanation]:
+    """Tell of other functions that are slower, or get larger inputs, through what this one does."""
+    for blame in guilt.blames:
+        at = attribution.web.functions[blame.at]
+        name = f"`{at.name}`" if at.change.is_suspect else f"the unchanged `{at.name}`"
+        if blame.extra is Extra.CALLS or blame.kind is LinkKind.OWN or at.id == info.id:
+            continue
+        if blame.extra is Extra.INPUTS or blame.kind is LinkKind.INPUTS:
+            how = f"writes {blame.through}, with which {name} works on larger inputs" if blame.through else f"hands larger inputs to {name}"
+            cause = Cause("larger-inputs", f"it {how}{lines}")
+        elif blame.kind is LinkKind.DATA:
+            cause = Cause("shared-data", f"it writes {blame.through}, which {name} reads, and that is slower{lines}")
+        else:
+            way = "called by" if blame.kind is LinkKind.CALLEE else "a caller of"
+            cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower: {way} it{lines}")
+        yield Explanation(blame.total_ns, cause)
 
 
-def _only_time(patient: Patient, lines: str) -> list[Cause]:
-    found = patient.metrics.get("self_ns") or patient.metrics.get("wall_ns")
-    if lines and found is not None and found.ratio is not None:
-        return [Cause("more-work", f"a call takes {units.ratio(found.ratio.value)} as long at equal inputs{lines}")]
+def _only_time() -> list[Cause]:
     return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]

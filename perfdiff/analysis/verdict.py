@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.attribution import Attribution, Blame, Guilt
-from perfdiff.analysis.comparison import MEAN, Comparison
-from perfdiff.analysis.diagnosis import calls_per_call, times
+from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt, sums_noise
+from perfdiff.analysis.comparison import MEAN, RESOLUTION_NS, Comparison
+from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, times, too_short
 from perfdiff.analysis.findings import Cause, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
@@ -19,7 +19,9 @@ from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import METRICS, Change, FunctionInfo
+from perfdiff.models.annotation import Annotation, CostClass
+from perfdiff.models.growth import growth_class
+from perfdiff.records.schema import METRICS, Change, Floats, FunctionInfo, Side
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
 ALLOCATION = ("alloc_bytes", "alloc_count")
@@ -141,23 +143,29 @@ def _unexplained(case: Case) -> str:
 
 
 def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return unchanged functions that are clearly slower because of others' changes: function -> the guilty ones."""
+    """Return unchanged functions whose own code is clearly and materially slower because of others' changes, with the guilty ones."""
     found: dict[int, tuple[int, ...]] = {}
     for case in cases:
+        function = case.info.id
         if case.info.change.is_suspect or _direction(case, "self_ns") is not Direction.UP:
             continue
-        behind = [
-            suspect
-            for suspect in guilty
-            if any(blame.at == case.info.id and blame.kind is not LinkKind.CALLS and blame.total_ns > 0 for blame in _blames(case, suspect))
+        blames = [
+            blame
+            for guilt in case.attribution.guilt.values()
+            for blame in guilt.blames
+            if blame.at == function and blame.extra is Extra.COST and blame.kind is not LinkKind.CALLS
         ]
-        if behind:
-            found[case.info.id] = tuple(behind)
+        behind = tuple(suspect for suspect in guilty if any(blame.by == suspect and blame.total_ns > 0 for blame in blames))
+        if behind and _is_material_in_all(case, np.sum([blame.ns for blame in blames], axis=0)):
+            found[function] = behind
     return found
 
 
-def _blames(case: Case, suspect: int) -> tuple[Blame, ...]:
-    return case.attribution.guilt[suspect].blames
+def _is_material_in_all(case: Case, extra: Floats) -> bool:
+    """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
+    own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
+    clear = extra - sums_noise(frozenset({case.info.id}), case.ledger)
+    return case.attribution.is_material(clear, case.config.min_effect, own)
 
 
 def _names(functions: Sequence[int], attribution: Attribution) -> str:
@@ -170,28 +178,40 @@ def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tup
     if guilt is None:
         return ()
     steps: list[str] = []
-    name = f"`{case.info.name}` ({case.info.change})"
     for blame in [blame for blame in guilt.blames if blame.total_ns > 0][:CHAIN_STEPS]:
-        at = case.attribution.web.functions[blame.at]
-        victim = f"`{at.name}` ({_standing(at)})"
-        cost = units.duration(blame.total_ns)
-        match blame.kind:
-            case LinkKind.OWN:
-                steps.append(f"{name} itself: {_per_call(metrics.get(at.id, {}), case, at)}, {cost} more in all")
-            case LinkKind.CALLS:
-                base, head = calls_per_call(case.info.id, at.id, case.ledger, int(np.argmax(blame.ns)))
-                steps += [
-                    f"{name} calls {victim} {times(head)} per call, {times(base)} before",
-                    f"{victim} and what it calls: {cost} more in all",
-                ]
-            case LinkKind.DATA:
-                steps += [f"{name} writes {blame.through}", f"{victim} reads it: {_per_call(metrics.get(at.id, {}), case, at)}"]
-            case LinkKind.INPUTS:
-                steps += [f"{name} hands larger inputs on", f"{victim} gets them: {cost} more in all"]
-            case LinkKind.CALLEE | LinkKind.ANCESTOR:
-                way = "is called by" if blame.kind is LinkKind.CALLEE else "leads to"
-                steps += [f"{name} {way} {victim}", f"{victim}: {_per_call(metrics.get(at.id, {}), case, at)}"]
+        steps += _way(blame, case, metrics)
     return tuple(steps)
+
+
+def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[str]:
+    """Tell the way to one place where cost shows."""
+    web = case.attribution.web
+    at = web.functions[blame.at]
+    name, shown = f"`{case.info.name}` ({case.info.change})", f"`{at.name}` ({_standing(at)})"
+    cost = f"{units.duration(blame.total_ns)} more in all"
+    if blame.kind is LinkKind.OWN:
+        return [f"{name} itself: {_per_call(metrics.get(at.id, {}), case, at)}, {cost}"]
+    place = int(np.argmax(blame.ns))
+    if blame.kind is LinkKind.CALLS:
+        base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
+        return [f"{name} calls {shown} {times(head)} per call, {times(base)} before", f"{shown} and what it calls: {cost}"]
+    start = {
+        LinkKind.DATA: f"writes {blame.through}",
+        LinkKind.INPUTS: "hands larger inputs on",
+        LinkKind.CALLEE: "is called by",
+        LinkKind.ANCESTOR: "leads to",
+    }[blame.kind]
+    near = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR)
+    if blame.extra is Extra.CALLS and blame.caller is not None:
+        caller = web.functions[blame.caller]
+        base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
+        first = f"{name} {start} `{caller.name}` ({_standing(caller)})" if near else f"{name} {start}"
+        return [first, f"`{caller.name}` ({_standing(caller)}) calls {shown} {times(head)} a run, {times(base)} before: {cost}"]
+    if blame.extra is Extra.INPUTS:
+        return [f"{name} {start}", f"{shown} gets larger inputs: {cost}"]
+    if near:
+        return [f"{name} {start} {shown}", f"{shown}: {_per_call(metrics.get(at.id, {}), case, at)}"]
+    return [f"{name} {start}", f"{shown} reads it: {_per_call(metrics.get(at.id, {}), case, at)}"]
 
 
 def _standing(info: FunctionInfo) -> str:
@@ -206,7 +226,8 @@ def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo
     means = [
         sums[place] / calls[place] if calls[place] else 0.0 for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head))
     ]
-    ratio = f" ({units.ratio(found.ratio.value)} at equal inputs)" if found and found.ratio and math.isfinite(found.ratio.value) else ""
+    told = found is not None and found.ratio is not None and not too_short(at.id, "self_ns", case.ledger)
+    ratio = f" ({units.ratio(found.ratio.value)} at equal inputs)" if told and found and found.ratio else ""
     return f"{units.duration(means[0])} → {units.duration(means[1])} a call{ratio}"
 
 
@@ -231,7 +252,24 @@ def headline(
     main = decision.heavier[0] if decision.heavier else main_metric(metrics, decision.verdict)
     if main is None or metrics[main].ratio is None:
         return f"{name} {case.info.change}: {decision.reason}{cause}"
+    if too_short(case.info.id, main, case.ledger):
+        return f"{name} {_in_all(case, main)}{cause}"
     return f"{name} {_sentence(metrics[main], spots.get(main), case.config)}{cause}"
+
+
+def _in_all(case: Case, metric: str) -> str:
+    """Say what all calls of a run take, where a single one is too short for a ratio."""
+    place = case.ledger.place[case.info.id]
+    found = []
+    for point in case.ledger.points:
+        sums = [(case.ledger.books[point, side].sums(metric), case.ledger.books[point, side].calls) for side in Side]
+        found.append([(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None])
+    base, head = max(found, key=lambda sides: abs(sides[1][0] - sides[0][0]))
+    before, after = (
+        units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
+        for ns, calls in (base, head)
+    )
+    return f"takes {after} in all its {units.count(head[1])} calls of a run, {before} before"
 
 
 def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:
@@ -249,11 +287,7 @@ def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) ->
     unit = METRICS[found.metric].unit
     ratio = found.ratio
     assert ratio is not None
-    growth = ""
-    if found.base is not None and found.head is not None:
-        before, after = dominant(found.base, found.feature), dominant(found.head, found.feature)
-        if before and after and (found.class_changed or before[1] == after[1]) and (before[1] or after[1]):
-            growth = f"cost {_term(before, unit)}, now {_term(after, unit)}: "
+    growth = _growth(found, unit)
     where = f"at {found.stratum}, " if found.stratum and found.stratum != MEAN else ""
     if spot is not None and spot.feature and spot.x is not None:
         where = f"at {spot.feature} = {units.count(spot.x)}, "
@@ -264,6 +298,26 @@ def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) ->
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
     told = f"{where}{change}" or "a call "
     return f"{growth}{told}({_interval(ratio, config)})"
+
+
+def _growth(found: MetricFinding, unit: str) -> str:
+    """Tell the cost functions by their leading terms where these are what the classes say, a change of class in any case."""
+    if found.base is None or found.head is None:
+        return ""
+    before, after = (_leading(side, found.feature) for side in (found.base, found.head))
+    if before and after and (found.class_changed or before[1] == after[1]) and (before[1] or after[1]):
+        return f"cost {_term(before, unit)}, now {_term(after, unit)}: "
+    classes = (found.base.cost_class, found.head.cost_class)
+    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
+        return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
+    return ""
+
+
+def _leading(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
+    """Return the leading term, or None where it is not of the annotation's class: a line and a cube can make a square."""
+    term = dominant(annotation, feature)
+    classes = {growth_class(each.factors) for each in annotation.scopes[0].terms if term and each.coefficient == term[0]}
+    return term if annotation.cost_class in classes else None
 
 
 def _term(term: tuple[float, str], unit: str) -> str:
@@ -282,8 +336,7 @@ def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> t
     by: dict[Verdict, list[FunctionFinding]] = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
     guilty = by[Verdict.REGRESSION]
     if guilty:
-        others = f" ({len(guilty) - 1} more)" if len(guilty) > 1 else ""
-        return Verdict.REGRESSION, f"Regression: {guilty[0].headline}{others}"
+        return Verdict.REGRESSION, f"Regression: {guilty[0].headline}{_others(len(guilty) - 1)}"
     if slower and not any(each.info.change.is_suspect for each in functions):
         return (
             Verdict.INCONCLUSIVE,
@@ -301,6 +354,12 @@ def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> t
         first = by[Verdict.INCONCLUSIVE][0]
         return Verdict.INCONCLUSIVE, f"Inconclusive: {first.headline}"
     return Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}"
+
+
+def _others(count: int) -> str:
+    if not count:
+        return ""
+    return "; 1 more function is slower" if count == 1 else f"; {count} more functions are slower"
 
 
 def _times(end: EndToEnd) -> str:
