@@ -225,6 +225,8 @@ def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
         predictions=shift.predictions,
         crosses=shift.crosses,
         class_changed=shift.class_changed,
+        modes=shift.modes,
+        borders=shift.borders,
     )
 
 

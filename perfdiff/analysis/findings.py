@@ -53,13 +53,35 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeShift:
+    """A mode of a mixture whose share of the calls moved: a typical call's cost in it, the shares, interval and q of their difference."""
+
+    cost: float
+    base: float
+    head: float
+    low: float
+    high: float
+    q: float
+
+
+@dataclass(frozen=True, slots=True)
+class BorderShift:
+    """A feature's value from which on another regime holds, on both sides."""
+
+    feature: str
+    base: float
+    head: float
+
+
+@dataclass(frozen=True, slots=True)
 class MetricFinding:
     """One metric of one function, compared at equal inputs.
 
     `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs
     most; `overall` is the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
-    that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any.
+    that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
+    are the regimes that moved.
     """
 
     metric: str
@@ -78,6 +100,8 @@ class MetricFinding:
     predictions: tuple[Prediction, ...] = ()
     crosses: float | None = None
     class_changed: bool = False
+    modes: tuple[ModeShift, ...] = ()
+    borders: tuple[BorderShift, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.findings import CoefficientShift, Prediction
+from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
 from perfdiff.analysis.inference import false_discovery
+from perfdiff.analysis.regimes import moved_borders, moved_modes
 from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, design, term_names
@@ -39,6 +40,8 @@ class Shift:
     predictions: tuple[Prediction, ...] = ()
     crosses: float | None = None
     class_changed: bool = False
+    modes: tuple[ModeShift, ...] = ()
+    borders: tuple[BorderShift, ...] = ()
 
     def of(self, metric: str) -> Shift:
         """Return the same of a metric that has the same values."""
@@ -73,7 +76,17 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     feature = _main_feature(chosen, annotation)
     points = _predictions(annotation, chosen, feature, base, head) if feature else ()
     crosses = _crossing(annotation, chosen, feature, base) if feature and differs else None
-    return Shift(annotation, chosen, feature, joint.shifts, points, crosses, changed)
+    return Shift(
+        base=annotation,
+        head=chosen,
+        feature=feature,
+        coefficients=joint.shifts,
+        predictions=points,
+        crosses=crosses,
+        class_changed=changed,
+        modes=moved_modes(annotation, base, head, config) if differs else (),
+        borders=moved_borders(annotation, chosen) if differs else (),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,9 +144,9 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
     weights = np.zeros(len(rows))
     for _, group in groupby(scopes, key=lambda scope: scope.conditions):
         modes = list(group)
-        members = _members(modes, rows)
-        within = sum(len(index) for index in members)
-        for scope, index in zip(modes, members, strict=True):
+        dealt = members(modes, rows)
+        within = sum(len(index) for index in dealt)
+        for scope, index in zip(modes, dealt, strict=True):
             if len(index) == 0:
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
@@ -178,7 +178,7 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
     )
 
 
-def _members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
+def members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
     """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
 
     Rows that lack a feature of the terms belong to none.

@@ -152,9 +152,9 @@ def _alike(columns: list[Floats]) -> npt.NDArray[np.bool_]:
     matrix = np.array(columns)
     complete = np.asarray(np.isfinite(matrix).all(axis=1))
     matrix = np.where(complete[:, None], matrix, 0.0)
-    values, ranks = _correlations(matrix), _correlations(np.array([_ranks(column) for column in matrix]))
-    strong, weak = np.maximum(values, ranks), np.minimum(values, ranks)
-    alike = ((strong >= TWINS) & (weak >= TWINS_OTHER)) | (ranks >= MONOTONE_TWINS)
+    values, orders = _correlations(matrix), _correlations(np.array([ranks(column) for column in matrix]))
+    strong, weak = np.maximum(values, orders), np.minimum(values, orders)
+    alike = ((strong >= TWINS) & (weak >= TWINS_OTHER)) | (orders >= MONOTONE_TWINS)
     return np.asarray((alike & complete[:, None] & complete) | np.eye(len(matrix), dtype=bool))
 
 
@@ -165,6 +165,7 @@ def _correlations(matrix: Floats) -> Floats:
     return np.asarray(np.abs(unit @ unit.T))
 
 
-def _ranks(column: Floats) -> Floats:
+def ranks(column: Floats) -> Floats:
+    """Return the mean rank of each value (n,); equal values share one."""
     _, index, counts = np.unique(column, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - counts / 2.0)[index])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Condition, Factors, Operator
 from perfdiff.models.modes import split_modes
-from perfdiff.models.observations import Observations
+from perfdiff.models.observations import Observations, ranks
 from perfdiff.models.regression import Choice, Tolerance, decide, matrix, survey
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.records.schema import Floats
@@ -93,6 +93,8 @@ def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: T
     total = ranked.T @ ranked
     left = np.array([_left(ranked, total, split.holds) for split in splits])
     best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
+    if best.border:
+        best = _refined(best, rows, ranked, total)
     sides = [decide(rows.rows(which), setting.rows(which), tolerance) for which in (best.holds, ~best.holds)]
     misfit = sum(side.misfit for side in sides)
     terms = sum(len(side.terms) for side in sides) + 1
@@ -171,14 +173,48 @@ def _absence_splits(rows: Observations) -> Iterator[Split]:
 
 
 def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
-    """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow."""
-    for name in dict.fromkeys(name for factors in whole.terms for name, _ in factors):
+    """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow.
+
+    A few calls beyond a border may pass for outliers of a constant; the feature that orders the costs best is tried as well.
+    """
+    explaining = [name for factors in whole.terms for name, _ in factors]
+    for name in dict.fromkeys([*explaining, *_ordering(rows)]):
         column = rows.columns[name]
         if len(np.unique(column)) < _DISTINCT:
             continue
         for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
             condition = Condition(name, Operator.AT_MOST, (float(bound),))
             yield Split(condition, condition.holds(column), border=True)
+
+
+def _ordering(rows: Observations) -> list[str]:
+    """Return the numeric feature with the strongest rank correlation with the cost, if there is any feature."""
+    usable = {name: ranks(column) for name, column in rows.usable().items()}
+    cost = ranks(rows.cost)
+    varying = [name for name, column in usable.items() if np.ptp(column) > 0]
+    if not varying or np.ptp(cost) == 0:
+        return []
+    return [max(varying, key=lambda name: abs(float(np.corrcoef(usable[name], cost)[0, 1])))]
+
+
+def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) -> Split:
+    """Return the border moved to where it leaves least, halving the step over the distinct values around it as long as there are any."""
+    column = rows.columns[split.condition.feature]
+    values = np.unique(column)
+    at = int(np.searchsorted(values, split.condition.values[0]))
+    step = max(1, len(values) // _BORDERS)
+    best, least = split, _left(ranked, total, split.holds)
+    while step:
+        for near in (at - step, at + step):
+            if not 0 <= near < len(values) - 1:
+                continue
+            condition = replace(split.condition, values=(float(values[near]),))
+            moved = replace(split, condition=condition, holds=condition.holds(column))
+            left = _left(ranked, total, moved.holds)
+            if left < least:
+                best, least, at = moved, left, near
+        step //= 2
+    return best
 
 
 def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Split]) -> Floats:

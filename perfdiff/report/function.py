@@ -97,6 +97,11 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
             yield Fact(label, f"{growth}{_measured_range(grown)}")
     if metric.crosses is not None and metric.feature:
         yield Fact("doubled", f"from {metric.feature} = {units.count(metric.crosses)} on, head costs twice what base costs")
+    for shift in metric.modes:
+        cost = wording.amount(metric.metric, shift.cost)
+        yield Fact("mode", f"{wording.percent(shift.base)} of the calls took about {cost}, now {wording.percent(shift.head)}")
+    for border in metric.borders:
+        yield Fact("border", f"another regime began at {border.feature} = {units.count(border.base)}, now at {units.count(border.head)}")
 
 
 def _measured_range(metric: MetricFinding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,8 @@ def _metric(metric: MetricFinding) -> dict[str, Any]:
         "total": _ratio_or_none(metric.total),
         "floor": metric.floor,
         "crosses": metric.crosses,
+        "modes": [asdict(shift) for shift in metric.modes],
+        "borders": [asdict(shift) for shift in metric.borders],
         "class_changed": metric.class_changed,
         "coefficients": [_coefficient(shift) for shift in metric.coefficients],
         "predictions": [_prediction(prediction) for prediction in metric.predictions],
