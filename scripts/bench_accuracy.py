@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Print how often perfdiff is right: annotations, false alarms, power, intervals, and the same questions put to other tools.
+
+Without options, the whole study: hours on a quiet machine. Everything is seeded; a line is printed per measurement, a table per part.
+With `--room`, repositories, builds and measurements are kept there, and the same command goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import accuracy_classes
+import accuracy_null
+import accuracy_peers
+import accuracy_power
+import accuracy_recovery
+import accuracy_usleep
+from accuracy import Size
+
+PARTS = {
+    "a": accuracy_usleep.run,
+    "b": accuracy_classes.run,
+    "c": accuracy_null.run,
+    "d": accuracy_power.run,
+    "e": accuracy_recovery.run,
+    "f": accuracy_peers.run,
+}
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), metavar="LETTER", help="parts of the study (default: all)")
+    parser.add_argument(
+        "--size", type=Size, choices=list(Size), default=Size.FULL, help="minutes all in all, minutes a part, or all (default)"
+    )
+    parser.add_argument("--quick", action="store_const", const=Size.QUICK, dest="size", help="the same as --size quick")
+    parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as passing:
+        for part in options.part:
+            PARTS[part](options.size, options.room or Path(passing))
+
+
+if __name__ == "__main__":
+    main()
