@@ -17,6 +17,9 @@ SMALLEST_SHARE = 1e-6
 # Inputs count as equal where their expected costs lie within a factor of two (one octave) of each other.
 OCTAVE = math.log(2.0)
 
+# No cost is larger: a curve through huge inputs, followed to larger ones, has no end.
+LARGEST = 1e45
+
 Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
 
 
@@ -46,7 +49,7 @@ def expected_costs(question: Question) -> Sides:
     known = cost[np.isfinite(cost) & (cost > 0)]
     # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
     least = max(float(np.quantile(known, 0.01)) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
-    return np.fmax(base, least), np.fmax(head, least)
+    return np.fmin(np.fmax(base, least), LARGEST), np.fmin(np.fmax(head, least), LARGEST)
 
 
 def run_means(table: SampleTable, values: Floats) -> tuple[Ints, Floats]:
@@ -106,8 +109,8 @@ def grown_features(question: Question, mix: Mapping[int, float]) -> tuple[Featur
     moved = {}
     for feature in question.base.features:
         if feature.name in question.annotation.features and feature in question.head.features:
-            before = float(np.nanmean(question.base.values[:, question.base.features.index(feature)]))
-            after = float(np.nanmean(question.head.values[:, question.head.features.index(feature)]))
-            moved[feature.name] = (abs(math.log((1 + abs(after)) / (1 + abs(before)))), feature)
+            sides = [columns(table)[feature.name] for table in (question.base, question.head)]
+            means = [np.nan_to_num(np.abs(values), posinf=0.0).clip(max=LARGEST).mean() for values in sides]
+            moved[feature.name] = (abs(math.log1p(means[1]) - math.log1p(means[0])), feature)
     largest = max((size for size, _ in moved.values()), default=0.0)
     return tuple(feature for size, feature in moved.values() if size > 0 and size >= largest / 2)

@@ -19,7 +19,8 @@ def rounded_coefficients(columns: Floats, coefficients: Floats) -> Floats:
     Where terms nearly cancel, it takes more than six.
     """
     expected = np.abs(columns @ coefficients)[:, None]
-    reach = np.divide(expected, np.abs(columns), out=np.full(columns.shape, np.inf), where=(columns != 0) & (expected > 0))
+    with np.errstate(over="ignore"):  # a column of next to nothing asks for no digits
+        reach = np.divide(expected, np.abs(columns), out=np.full(columns.shape, np.inf), where=(columns != 0) & (expected > 0))
     steps = DIGITS / columns.shape[1] * reach.min(axis=0, initial=np.inf)
     return np.array([_rounded(float(value), float(step)) for value, step in zip(coefficients, steps, strict=True)])
 

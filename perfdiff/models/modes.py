@@ -70,15 +70,17 @@ def _borders(values: Floats, run: Ints) -> list[float]:
     return sorted(borders)
 
 
+EXACT = 1e-9  # of a value: what arithmetic may leave
 _BULK = (0.005, 0.995)  # quantiles: what lies beyond would only stretch the grid
 
 
 def _valley(values: Floats, smallest: float) -> float | None:
     """Return the deepest valley of the density that leaves `smallest` values on both sides, or None."""
     low, high = np.quantile(values, _BULK) if len(values) >= 2 * smallest and len(values) else (0.0, 0.0)
-    if low == high:  # too few, or all one value but for outliers
+    bulk = values[(values >= low) & (values <= high)]
+    if low == high or np.ptp(bulk) <= EXACT * np.abs(bulk).max():  # too few, or all one value but for outliers
         return None
-    grid, density = _density(values[(values >= low) & (values <= high)])
+    grid, density = _density(bulk)
     below = np.searchsorted(np.sort(values), grid)
     left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
     depth = density / np.minimum(left, right)

@@ -18,7 +18,7 @@ from perfdiff.records.schema import Floats, Ints
 MATERIAL_NOISY = 0.10
 MATERIAL_EXACT = 0.001
 # Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time.
-FLOOR_NOISY = 0.02
+FLOOR_NOISY = 0.05
 FLOOR_EXACT = 0.001
 _PILOTS = 2
 _ROUNDS = 8  # of reweighting at most
@@ -129,7 +129,7 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
         standardised = (cost - expected) / deviation
         weights = noise.huber_weights(standardised) * noise.kept(standardised)
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
-        moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-300))
+        moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-200))
         solution = updated
         if moved < _SETTLED:
             break
