@@ -152,7 +152,7 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
                 continue
             learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric), alone=len(modes) == 1)
             if len(modes) > 1:  # the mean over modes is what inputs predict, so no mode may outweigh another
-                weights[index] = (weights[index] > 0) / np.mean(rows.cost**2)
+                weights[index] = (weights[index] > 0) / max(float(np.mean(rows.cost**2)), 1e-300)
             fitted.append(replace(learned, share=six_digits(len(index) / len(rows)), probability=six_digits(len(index) / within)))
     names = dict.fromkeys(name for scope in fitted for name in _names(scope))
     known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
@@ -240,6 +240,8 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
 
 def _explained(cost: Floats, predicted: Floats, kept: npt.NDArray[np.bool_]) -> float:
     """Return R² over the rows that were kept; 0 for a cost that does not vary, unless it is met exactly."""
+    if not kept.any():
+        return 0.0
     left = float(((cost - predicted)[kept] ** 2).sum())
     total = float(((cost - cost[kept].mean())[kept] ** 2).sum())
     if total <= 1e-20 * float((cost[kept] ** 2).sum()):

@@ -184,7 +184,7 @@ def _edge(columns: Floats, cost: Floats, coefficients: Floats) -> Floats:
     scaled = columns / norms
     solution = coefficients * norms
     solution[0] += float(np.quantile(cost - columns @ coefficients, _EDGE)) * norms[0]  # the intercept comes first
-    smallest = 1e-3 * max(float(np.median(np.abs(cost - scaled @ solution))), 1e-300)
+    smallest = 1e-3 * max(float(np.median(np.abs(cost - scaled @ solution))), 1e-100)
     for _ in range(_ROUNDS):
         residuals = cost - scaled @ solution
         weights = np.where(residuals > 0, _EDGE, 1 - _EDGE) / np.maximum(np.abs(residuals), smallest)

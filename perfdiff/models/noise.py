@@ -64,6 +64,7 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
         return Noise(0.0, NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
     level, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
+    spreads = np.maximum(spreads, 1e-60 * unit)  # their squares must stay numbers
     solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (level / spreads) ** 2]), np.ones(len(level)))
     return Noise(float(np.sqrt(solution[0])) * unit, float(np.sqrt(solution[1])), floor)
 
