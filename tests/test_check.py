@@ -183,6 +183,27 @@ def test_memory_where_none_was_annotated_is_a_violation() -> None:
     assert checked(annotation, calls).standing is Standing.VIOLATED
 
 
+def test_counts_of_which_most_runs_see_none_are_no_violation_by_chance() -> None:
+    """A call in a hundred allocates, and few calls of a run are kept: runs differ by all or nothing."""
+    n, run, point = inputs(SIZES, RUNS)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        first, second = (
+            table({"n": n}, np.where(rng.random(len(n)) < 0.01, 178.0, 0.0), metric="alloc_bytes", run=run, point=point) for _ in range(2)
+        )
+        assert checked(learnt(first), second).standing is not Standing.VIOLATED
+
+
+def test_times_too_short_for_a_probe_hold_until_they_are_longer() -> None:
+    rng = np.random.default_rng(1)
+    n, run, point = inputs(SIZES, RUNS)
+    short, longer = (table({"n": n}, base + rng.random(len(n)), metric="self_ns", run=run, point=point) for base in (0.0, 300.0))
+    annotation = learnt(short)
+    found = checked(annotation, replace(short, metrics={"self_ns": rng.random(len(n))}))
+    assert (found.standing, found.overall and found.overall.value) == (Standing.HOLDS, 1.0)
+    assert checked(annotation, longer).standing is Standing.VIOLATED
+
+
 def test_rare_outliers_are_set_apart_from_what_calls_cost() -> None:
     rng = np.random.default_rng(1)
     annotation = learnt(timed(rng, noise=0.01))

@@ -20,8 +20,9 @@ from perfdiff.records.schema import METRICS, Floats, Ints, SampleTable
 # Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
 LARGEST = math.log(1e6)
 _HALVINGS = 30  # of that range: levels are then known to a ten-millionth
-# Of counts, less than this a call is none: levels are ratios, and none has no ratio to anything.
+# Less than this a call is none, since none has no ratio to anything: of counts, and of times, which a probe knows to a nanosecond or two.
 NONE_A_CALL = 1e-3
+NONE_NS = 2.0
 # Runs further than this many (robust) standard deviations from their point's median are pulled in to it (`analysis.inference`).
 _OUTLIER_SD = 4.0
 _OUTLIER_RUNS = 5
@@ -70,20 +71,38 @@ def run_levels(annotation: Annotation, calls: Calls, *, seed: int) -> RunLevels:
 
     Of times it is the factor by which costs must be divided for their probability-integral transforms to be ½ on average (the
     one-sample analogue of Hodges and Lehmann's shift): 0 where calls follow the annotation, whatever its distribution, and no
-    delayed call has more pull than any other above the middle. Of counts it is that of the sums, which are exact. All calls must be
-    `judged`.
+    delayed call has more pull than any other above the middle. Of counts it is that of the sums, which are exact, and of times too
+    short for a probe that of the medians. All calls must be `judged`.
     """
     runs, first, place = np.unique(calls.run, return_index=True, return_inverse=True)
-    by_sum = METRICS[annotation.metric].unit != "ns"
-    level = _of_sums(annotation, calls, place) if by_sum else _of_transforms(annotation, calls, place, seed)
-    return RunLevels(runs, calls.point[first], level)
+    return RunLevels(runs, calls.point[first], _levels(annotation, calls, place, seed))
 
 
-def _of_sums(annotation: Annotation, calls: Calls, place: Ints) -> Floats:
-    total = np.bincount(place, calls.weight)
-    sums = [np.bincount(place, calls.weight * costs) / total for costs in (calls.cost, annotation.predict(calls.values))]
-    level = np.log(np.maximum(sums[0], NONE_A_CALL) / np.maximum(sums[1], NONE_A_CALL))
-    return np.clip(np.where(np.abs(level) <= DIGITS, 0.0, level), -LARGEST, LARGEST)
+def _levels(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
+    expected = annotation.predict(calls.values)
+    if METRICS[annotation.metric].unit != "ns":
+        total = np.bincount(place, calls.weight)
+        return _ratios(*(np.bincount(place, calls.weight * costs) / total for costs in (calls.cost, expected)), none=NONE_A_CALL)
+    if _is_short(annotation):
+        return _ratios(_medians(calls.cost, place), _medians(expected, place), none=NONE_NS)
+    return _of_transforms(annotation, calls, place, seed)
+
+
+def _is_short(annotation: Annotation) -> bool:
+    """Return whether an annotated time is below what a probe can tell, whatever the inputs."""
+    if not {*annotation.features} <= {*annotation.ranges}:
+        return False
+    ends = {name: np.array(bounds) for name, bounds in annotation.ranges.items()}
+    return bool(np.all(annotation.predict(ends) < NONE_NS))
+
+
+def _ratios(cost: Floats, expected: Floats, *, none: float) -> Floats:
+    level = np.log(np.maximum(cost, none) / np.maximum(expected, none))
+    return np.asarray(np.clip(np.where(np.abs(level) <= DIGITS, 0.0, level), -LARGEST, LARGEST))
+
+
+def _medians(values: Floats, place: Ints) -> Floats:
+    return np.array([median(values[place == run]) for run in range(place.max() + 1)])
 
 
 def _of_transforms(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
@@ -116,4 +135,5 @@ def _pulled_in(level: Floats, place: Ints) -> Floats:
     if len(level) < _OUTLIER_RUNS * groups:
         return level
     reach = _OUTLIER_SD * NORMAL_MAD * median(np.abs(apart)) * len(level) / (len(level) - groups)
-    return np.asarray(middle + np.clip(apart, -reach, reach)) if reach > 0 else level
+    # Where most runs are equal to the last digit, as counts are, those that are not are no outliers.
+    return np.asarray(middle + np.clip(apart, -reach, reach)) if reach > DIGITS else level
