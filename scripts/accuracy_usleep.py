@@ -203,12 +203,13 @@ def run(size: Size, room: Path) -> None:
             misses += [f"`{name}` reaches {reached:.4f} where the machine allows {most:.4f}"] * (reached < BAR)
             misses += [f"`{name}` doubled reaches {min(both):.4f} where the machine allows {most:.4f}"] * (min(both) < TWICE_BAR)
         late_us = np.concatenate([took - asked for asked, took in direct.values()]) / 1e3
+        late, tenth, hundredth = np.quantile(late_us, (0.5, 0.9, 0.99))
         amount = AMOUNTS[size]
         table.remarks += [
             f"Right class: {right} of {len(once)}. {amount.seeds} seeds of {amount.rounds} rounds, {amount.runs} runs of each; R² held out "
             f"by run over {FOLDS} folds, all calls; bars {BAR} and {TWICE_BAR}.",
-            f"The floor: without perfdiff usleep returns {np.median(late_us):.0f} µs late in the median, {np.quantile(late_us, 0.9):.0f} µs in "
-            f"one call of ten, {np.quantile(late_us, 0.99):.0f} µs in one of a hundred; {late_us.max():.0f} µs at worst.",
+            f"The floor: without perfdiff usleep returns {late:.0f} µs late in the median, {tenth:.0f} µs in one call of ten, "
+            f"{hundredth:.0f} µs in one of a hundred; {late_us.max():.0f} µs at worst.",
             f"Recorded twice: {sum(map(len, twice.values())):,} records against {sum(map(len, once.values())):,}.",
             f"Missed: {'; '.join(misses) or 'nothing'}.",
         ]
