@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested
-from perfdiff.analysis.diagnosis import Patient, diagnose
+from perfdiff.analysis.diagnosis import Patient, diagnose, too_short
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
@@ -232,13 +232,17 @@ def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
 
 def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
     worst, overall = comparison.worst, comparison.overall
+    ratio = as_ratio(worst.contrast, case.config.confidence, tested(comparison)) if worst else None
+    stratum = worst.name if worst else ""
+    if too_short(case.info.id, comparison.metric, case.ledger):
+        ratio, stratum = case.study.totals.get(comparison.metric), ""
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
         head=None,
         feature=None,
-        ratio=as_ratio(worst.contrast, case.config.confidence, tested(comparison)) if worst else None,
-        stratum=worst.name if worst else "",
+        ratio=ratio,
+        stratum=stratum,
         overall=as_ratio(overall, case.config.confidence) if overall else None,
         q=q,
         mix=comparison.mix_ratio,

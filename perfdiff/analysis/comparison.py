@@ -12,6 +12,7 @@ from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.mix import (
+    LARGEST,
     OCTAVE,
     Question,
     Sides,
@@ -232,10 +233,11 @@ def _sizes(question: Question, expected: Sides) -> Sides:
     if np.ptp(expected[0]) > 0:
         return expected
     widest, sizes = 1.0, expected
-    for name, base in columns(question.base).items():
-        head = columns(question.head).get(name)
-        if head is None or np.nanmin(base, initial=np.inf) < 0 or np.nanmin(head, initial=np.inf) < 0:
+    of_head = columns(question.head)
+    for name, column in columns(question.base).items():
+        if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
             continue
+        base, head = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
         low, high = np.nanquantile(base, (0.05, 0.95)) if np.isfinite(base).any() else (0.0, 0.0)
         if (spread := (1 + high) / (1 + low)) > widest:
             widest, sizes = float(spread), (1 + np.nan_to_num(base), 1 + np.nan_to_num(head))
@@ -309,8 +311,9 @@ def _run_levels(lines: _Lines, mask: Bools, *, fine: bool) -> tuple[Ints, Ints, 
     counts = np.diff(np.r_[first, len(runs)])
     if fine:
         kept = counts - np.floor(counts * TRIMMED).astype(np.int64)
-        sums = np.r_[0.0, np.cumsum(np.exp(values))]
-        return runs[first], labels[first], np.log((sums[first + kept] - sums[first]) / kept)
+        rank = np.arange(len(values)) - np.repeat(first, counts)
+        ratios = np.where(rank < np.repeat(kept, counts), np.exp(values), 0.0)
+        return runs[first], labels[first], np.log((np.add.reduceat(ratios, first) if len(first) else ratios) / kept)
     medians = 0.5 * (values[first + (counts - 1) // 2] + values[first + counts // 2])
     return runs[first], labels[first], medians
 

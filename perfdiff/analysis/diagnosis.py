@@ -171,7 +171,7 @@ def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tupl
     found = []
     for book in ledger.pair(ledger.points[place]):
         own = float(np.median(book.calls[:, ledger.place[caller]]))
-        made = float(np.median(book.edges[:, ledger.place[callee], ledger.place[caller]]))
+        made = float(np.median(book.edges.get((ledger.place[callee], ledger.place[caller]), np.zeros(1))))
         found.append(made / own if own else 0.0)
     return found[0], found[1]
 

@@ -15,8 +15,8 @@ from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side
 class Book:
     """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
 
-    `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` (r, f + 1, f + 1) counts
-    calls [run, callee, caller]; index f is the start of a thread.
+    `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
+    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread.
     """
 
     runs: tuple[Run, ...]
@@ -24,7 +24,7 @@ class Book:
     self_ns: Floats
     wall_ns: Floats
     other: Mapping[str, Floats]
-    edges: Floats
+    edges: Mapping[tuple[int, int], Floats]
 
     @property
     def blocks(self) -> Ints:
@@ -75,9 +75,8 @@ class Ledger:
         return max(book.cost_ns for book in self.pair(point))
 
     def without_edges(self) -> Ledger:
-        """Return the ledger without the calls from function to function, by far its largest part."""
-        nothing = np.zeros((0, 0, 0))
-        return replace(self, books={key: replace(book, edges=nothing) for key, book in self.books.items()})
+        """Return the ledger without the calls from function to function, its largest part."""
+        return replace(self, books={key: replace(book, edges={}) for key, book in self.books.items()})
 
     def calls(self, function: int, side: Side) -> float | None:
         """Return the calls of a function in one run of each point, or None if it never ran on that side."""
@@ -128,14 +127,15 @@ def _book(experiment: Experiment, runs: list[Run], columns: Ints, width: int) ->
     start = width
     caller = np.where(edges.caller == 0, start, column(edges.caller))
     callee = column(edges.callee)
-    counted = (rows[edges.run] >= 0) & (caller >= 0) & (callee >= 0)
-    calls = np.zeros((len(runs), width + 1, width + 1))
-    np.add.at(calls, (rows[edges.run[counted]], callee[counted], caller[counted]), edges.calls[counted])
+    counted = (rows[edges.run] >= 0) & (caller >= 0) & (callee >= 0) & (edges.calls > 0)
+    pairs, index = np.unique(np.column_stack([callee, caller])[counted], axis=0, return_inverse=True)
+    calls = np.zeros((len(pairs), len(runs)))
+    np.add.at(calls, (index.ravel(), rows[edges.run[counted]]), edges.calls[counted])
     return Book(
         runs=tuple(runs),
         calls=matrix(totals.calls),
         self_ns=matrix(totals.self_ns),
         wall_ns=matrix(totals.wall_ns),
         other={name: matrix(values) for name, values in totals.other.items()},
-        edges=calls,
+        edges={(int(to), int(by)): made for (to, by), made in zip(pairs, calls, strict=True)},
     )

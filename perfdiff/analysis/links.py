@@ -66,7 +66,7 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo]) -> Web:
     ran: set[int] = set()
     for book in ledger.books.values():
         ran |= set(ids[:-1][book.calls.any(axis=0)].tolist())
-        for callee, caller in zip(*np.nonzero(book.edges.any(axis=0)), strict=True):
+        for callee, caller in book.edges:
             callers.setdefault(int(ids[callee]), set()).add(int(ids[caller]))
             callees.setdefault(int(ids[caller]), set()).add(int(ids[callee]))
     return Web(

@@ -115,7 +115,7 @@ def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, adde
     """
     width = len(price)
     rates = [_rates(book) for book in (before, after)]
-    base, head = (np.median(rate, axis=0) for rate in rates)
+    base, head = (_typical(rate, width) for rate in rates)
     ran_base, ran_head = before.calls.any(axis=0), after.calls.any(axis=0)
     # What a function that was there before did not do in base for want of calls is no change of its own.
     idle = np.append(~ran_base & ran_head & ~added, False)
@@ -123,20 +123,27 @@ def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, adde
     moved = head != base
     moved[:, idle] = False
     for callee, caller in zip(*np.nonzero(moved), strict=True):
-        moved[callee, caller] = clear_shift(rates[0][:, callee, caller], rates[1][:, callee, caller])
+        sides = (rate.get((callee, caller), np.zeros(len(book.runs))) for rate, book in zip(rates, (before, after), strict=True))
+        moved[callee, caller] = clear_shift(*sides)
     weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * base[:, :width]).T, np.column_stack([price, resolution]))
     calls = np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
     at_price, at_resolution = (_net_by_callee(weight[:, None] * calls) for weight in weights.T)
     return at_price, at_resolution
 
 
-def _rates(book: Book) -> Floats:
-    """Return calls per call of the caller, (r, f, f + 1) [run, callee, caller]; a run counts as one call of the start."""
-    width = book.calls.shape[1]
+def _rates(book: Book) -> dict[tuple[int, int], Floats]:
+    """Return calls per call of the caller, (r,) by the columns of callee and caller; a run counts as one call of the start."""
     own = np.concatenate([book.calls, np.ones((len(book.runs), 1))], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates: Floats = np.where(own[:, None, :] > 0, book.edges[:, :width, :] / own[:, None, :], 0.0)
-    return rates
+        return {(to, by): np.where(own[:, by] > 0, made / own[:, by], 0.0) for (to, by), made in book.edges.items()}
+
+
+def _typical(rates: Mapping[tuple[int, int], Floats], width: int) -> Floats:
+    """Return the medians of rates over runs as a matrix (f, f + 1) [callee, caller]."""
+    found = np.zeros((width, width + 1))
+    for pair, rate in rates.items():
+        found[pair] = np.median(rate)
+    return found
 
 
 def _net_by_callee(added: Floats) -> Floats:

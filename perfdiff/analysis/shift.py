@@ -14,6 +14,7 @@ from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, design, term_names
 from perfdiff.models.fitting import fit, refit
+from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Ints, SampleTable
@@ -166,6 +167,8 @@ def _information(annotation: Annotation, table: SampleTable) -> float:
     cost = table.metrics[annotation.metric]
     expected = annotation.predict(columns_of(table))
     usable = np.isfinite(cost) & (cost > 0) & np.isfinite(expected)
+    if not usable.any():  # nothing speaks for any curve
+        return 0.0
     cost, expected = cost[usable], expected[usable]
     least = float(np.quantile(cost, 0.01)) / 2
     residual = np.log(cost / np.maximum(expected, least))
@@ -223,7 +226,10 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
 
 
 def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
-    """Return (coefficient, text) of the term that leads at large inputs, or None where regimes or several features make it no summary."""
+    """Return (coefficient, text) of the term that leads at large inputs, or None where it is no summary.
+
+    Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
+    """
     if len(annotation.scopes) != 1 or len(annotation.features) > 1:
         return None
     scope = annotation.scopes[0]
@@ -233,5 +239,7 @@ def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] |
     sizes: Mapping[str, Floats] = {feature: np.array([high])}
     parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
     _, term = max(parts, key=lambda part: part[0])
+    if growth_class(term.factors) is not annotation.cost_class:
+        return None
     shapes = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
     return term.coefficient, "·".join(shapes[function].format(name) for name, function in term.factors)

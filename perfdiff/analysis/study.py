@@ -115,7 +115,7 @@ def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[
     if len(sides) != 1:
         return {}
     ((side, table),) = sides.items()
-    return {(metric, side): learn(table, metric, info.name, config) for metric in LEARNT}
+    return {(metric, side): learn(table, metric, info.name, config) for metric in LEARNT if _present(table, metric)}
 
 
 def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:

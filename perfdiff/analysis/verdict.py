@@ -19,8 +19,7 @@ from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass
-from perfdiff.models.growth import growth_class
+from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import METRICS, Change, Floats, FunctionInfo, Side
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
@@ -304,20 +303,13 @@ def _growth(found: MetricFinding, unit: str) -> str:
     """Tell the cost functions by their leading terms where these are what the classes say, a change of class in any case."""
     if found.base is None or found.head is None:
         return ""
-    before, after = (_leading(side, found.feature) for side in (found.base, found.head))
+    before, after = (dominant(side, found.feature) for side in (found.base, found.head))
     if before and after and (found.class_changed or before[1] == after[1]) and (before[1] or after[1]):
         return f"cost {_term(before, unit)}, now {_term(after, unit)}: "
     classes = (found.base.cost_class, found.head.cost_class)
     if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""
-
-
-def _leading(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
-    """Return the leading term, or None where it is not of the annotation's class: a line and a cube can make a square."""
-    term = dominant(annotation, feature)
-    classes = {growth_class(each.factors) for each in annotation.scopes[0].terms if term and each.coefficient == term[0]}
-    return term if annotation.cost_class in classes else None
 
 
 def _term(term: tuple[float, str], unit: str) -> str:
