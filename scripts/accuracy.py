@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -33,6 +33,11 @@ def say(text: str) -> None:
 def share(seen: int, n: int) -> str:
     """Return a share with its exact interval."""
     return f"{seen} of {n}, {100 * seen / n:.1f} % ({interval(seen, n)})" if n else "none"
+
+
+def listed(what: str, items: Sequence[str]) -> str:
+    """Return misses by name, as a list in Markdown."""
+    return f"{what}: none." if not items else "\n".join((f"{what}:\n", *(f"- {item}" for item in items)))
 
 
 def repository(folder: Path, revisions: Mapping[str, Mapping[str, str]]) -> Path:

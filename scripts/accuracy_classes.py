@@ -12,7 +12,7 @@ from pathlib import Path
 
 import figures
 import numpy as np
-from accuracy import Size, say
+from accuracy import Size, listed, say
 from synthetic import ALL, Truth, calls
 
 from perfdiff.models.annotation import Annotation, CostClass
@@ -99,5 +99,5 @@ def run(size: Size, room: Path) -> None:
         table.remarks += [
             "CPU time of one core, of the fit alone; each seed makes other calls. "
             "`perfdiff annotate` learns from at most 10,000 of a function's calls.",
-            f"Missed: {'; '.join(misses) or 'nothing'}.",
+            listed("Missed", misses),
         ]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import figures
 import inputs
-from accuracy import Size, say, share
+from accuracy import Size, listed, say, share
 from bench_null import Suspicious
 
 import programs
@@ -92,6 +92,4 @@ def run(size: Size, room: Path) -> None:
                 f"{share(total['alarms'], total['functions'])}; comparisons: {share(total['reported'], total['comparisons'])}."
             )
         pairs = sum(found["pairs"] for (_, which), found in totals.items() if which == ("base", "base"))
-        table.remarks.append(
-            f"Pairs of base against base: {pairs:,}; the bar asks for {PAIRS}. False alarms: {'; '.join(misses) or 'none'}."
-        )
+        table.remarks += [f"Pairs of base against base: {pairs:,}; the bar asks for {PAIRS}.", listed("False alarms", misses)]

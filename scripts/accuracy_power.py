@@ -15,7 +15,7 @@ from pathlib import Path
 import figures
 import numpy as np
 import spinning
-from accuracy import Size, request, say, share
+from accuracy import Size, listed, request, say, share
 from spinning import FACTORS, NOMINAL_US
 
 from perfdiff import pipeline
@@ -26,7 +26,7 @@ from perfdiff.records.recorded import Recorded
 
 FIRST_SEED = 6_000_000
 RUNS = (5, 10, 20)
-TRIALS = {Size.QUICK: 1, Size.SHORT: 1, Size.FULL: 40}
+TRIALS = {Size.QUICK: 1, Size.SHORT: 2, Size.FULL: 40}
 BAR, BAR_RUNS, BAR_FACTOR = 0.95, 10, 0.10
 FINE = 0.01  # the other level of interest
 USUAL = CompareConfig().min_effect
@@ -114,4 +114,4 @@ def run(size: Size, room: Path) -> None:
             f"{TRIALS[size]} trials a head. Bar: {BAR_FACTOR:.0%} found in {BAR:.0%} of trials with {BAR_RUNS} runs where it is said to be "
             f"visible: {share(sum(judged), len(judged))}, {figures.against(BAR, reached)}. The row of 0 % counts false alarms."
         )
-        table.remarks.append(f"Missed though visible and above the level, and false alarms: {'; '.join(strange) or 'none'}.")
+        table.remarks.append(listed("Missed though visible and above the level, and false alarms", strange))

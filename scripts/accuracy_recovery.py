@@ -14,7 +14,7 @@ from pathlib import Path
 import figures
 import numpy as np
 import spinning
-from accuracy import Size, request, say, share
+from accuracy import Size, listed, request, say, share
 from bench_null import CONFIDENCE
 from scipy.stats import binom
 
@@ -177,5 +177,6 @@ def run(size: Size, room: Path) -> None:
         others = ", ".join(f"{name} {count}" for name, count in misfits.items() if count)
         table.remarks += [
             f"Annotations of base without one of the true terms, where coefficients cannot be compared: {others or 'none'}.",
-            f"Missed: {'; '.join(misses) or 'nothing'}. Real ratios outside: {'; '.join(missed) or 'none'}.",
+            listed("Missed", misses),
+            listed("Real ratios outside", missed),
         ]

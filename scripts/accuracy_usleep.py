@@ -17,7 +17,7 @@ from pathlib import Path
 
 import figures
 import numpy as np
-from accuracy import FIXTURES, Size, anew, repository, request, say, texts
+from accuracy import FIXTURES, Size, anew, listed, repository, request, say, texts
 
 from perfdiff import pipeline
 from perfdiff.analysis.annotating import MOST_ROWS
@@ -211,5 +211,5 @@ def run(size: Size, room: Path) -> None:
             f"The floor: without perfdiff usleep returns {late:.0f} µs late in the median, {tenth:.0f} µs in one call of ten, "
             f"{hundredth:.0f} µs in one of a hundred; {late_us.max():.0f} µs at worst.",
             f"Recorded twice: {sum(map(len, twice.values())):,} records against {sum(map(len, once.values())):,}.",
-            f"Missed: {'; '.join(misses) or 'nothing'}.",
+            listed("Missed", misses),
         ]
