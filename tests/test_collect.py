@@ -206,9 +206,19 @@ def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
     seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})
     executions = {(side, 1): np.array([1.0, 1e5]) for side in Side}
     seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, executions, seen.edges)
-    (choice,) = survey.choose(seen, pairs, {(side, 1): 2 for side in Side}, overhead=0.02)
+    (choice,) = survey.choose(seen, pairs, {(side, 1): ("a", "b") for side in Side}, overhead=0.02)
     assert choice.branches == {Side.BASE: (0,), Side.HEAD: (0,)}
     assert choice.detail
+
+
+def test_conditions_are_watched_on_both_sides_or_on_none() -> None:
+    pairs = {1: pair("f", Change.CHANGED)}
+    seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})
+    often = {(Side.BASE, 1): np.array([1.0, 0.5, 1.0, 0.0]), (Side.HEAD, 1): np.array([0.5, 1.0, 0.0, 1e6])}
+    seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, often, seen.edges)
+    texts = {(Side.BASE, 1): ("n > 0", "n > 0", "gone", "hot in head"), (Side.HEAD, 1): ("n > 0", "new", "n > 0", "hot in head")}
+    (choice,) = survey.choose(seen, pairs, texts, overhead=0.02)
+    assert choice.branches == {Side.BASE: (0, 1), Side.HEAD: (0, 2)}
 
 
 def made_run(waited: float | None, number: int = 0, point: int = 0) -> Run:

@@ -88,9 +88,13 @@ class Subjects:
             for id_, definition in self._definitions(side, by_id)
         }
 
-    def branch_counts(self) -> dict[tuple[Side, int], int]:
-        """Return how many conditions of each function can be watched."""
-        return {(side, id_): len(definition.branches) for side in Side for id_, definition in self._definitions(side, self.pairs)}
+    def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
+        """Return the texts of the conditions of each function that can be watched."""
+        return {
+            (side, id_): tuple(branch.text for branch in definition.branches)
+            for side in Side
+            for id_, definition in self._definitions(side, self.pairs)
+        }
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
         """Return what the report needs to know of the functions `ids`, the probed ones."""

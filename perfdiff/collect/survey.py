@@ -6,6 +6,7 @@ what the timed build records.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -25,6 +26,9 @@ PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same scri
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
 DETAIL_NS = 50_000.0  # from this mean length on, reading CPU time, faults and switches of a call (about 1 µs) stays below 2 %
+
+
+Conditions = Mapping[tuple[Side, int], Sequence[str]]  # texts by side and function
 
 
 class Priority(IntEnum):
@@ -119,14 +123,12 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
     )
 
 
-def choose(
-    survey: Survey, pairs: Mapping[int, Counterpart], branches: Mapping[tuple[Side, int], int], *, overhead: float
-) -> tuple[Choice, ...]:
+def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, *, overhead: float) -> tuple[Choice, ...]:
     """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
 
     Suspects are measured whatever they cost, at worst at the slowest rate: leaving out the guilty one is worse than a slower run. Only
     functions that call no other candidate may be passing: a callee must find its caller on the stack.
-    `branches[side, id]` is the number of conditions that can be watched.
+    `conditions[side, id]` are the texts of those that can be watched.
     """
     priorities = _priorities(survey, pairs)
     callers = {caller for caller, callee in survey.edges if callee in priorities}
@@ -142,7 +144,7 @@ def choose(
             choices.append((function, rates[function][fits.argmax()]))
         elif priorities[function] is Priority.SUSPECT:
             choices.append((function, rates[function][-1]))
-    watched = _watched(survey, [function for function, _ in choices], branches, overhead * BRANCH_SHARE)
+    watched = _watched(survey, [function for function, _ in choices], conditions, overhead * BRANCH_SHARE)
     return tuple(
         Choice(
             id=function,
@@ -205,29 +207,53 @@ def _ancestors(edges: Iterable[tuple[int, int]], functions: Iterable[int]) -> se
     return seen
 
 
-def _watched(
-    survey: Survey, functions: Sequence[int], branches: Mapping[tuple[Side, int], int], budget: float
-) -> dict[tuple[Side, int], tuple[int, ...]]:
+def _watched(survey: Survey, functions: Sequence[int], conditions: Conditions, budget: float) -> dict[tuple[Side, int], tuple[int, ...]]:
     """Return the conditions to watch per side and function, as long as their cost fits the budget.
 
-    First come those met nearest to once a call, which tell its modes apart; never met, a condition tells nothing.
+    A condition that both sides have is watched on both or on none: what watching does to the compiler's code must not differ. First come
+    those met nearest to once a call, which tell its modes apart; never met, a condition tells nothing.
     """
-    offers: list[tuple[float, Side, int, int, float]] = []
+    offers: list[tuple[float, int, list[tuple[Side, int]], float]] = []
     for function in functions:
-        for side in Side:
-            per_call = survey.executions.get((side, function), np.empty(0))
-            cells = [i for i, (_, at) in enumerate(survey.cells) if at is side]
-            for branch in np.flatnonzero(per_call[: branches.get((side, function), 0)]).tolist():
-                cost = survey.calls[function][cells] * per_call[branch] * BRANCH_NS / survey.cpu_ns[cells]
-                offers.append((abs(float(np.log(per_call[branch]))), side, function, branch, float(np.max(cost))))
-    spent = dict.fromkeys(Side, 0.0)
+        for places in _paired(function, conditions):
+            met = {(side, place): _met(survey, side, function, place) for side, place in places}
+            if not any(met.values()):
+                continue
+            distance = min(abs(float(np.log(often))) for often in met.values() if often)
+            cost = max(often * _calls_share(survey, side, function) * BRANCH_NS for (side, _), often in met.items())
+            offers.append((distance, function, places, cost))
+    spent = 0.0
     watched: dict[tuple[Side, int], list[int]] = {}
-    for _, side, function, branch, cost in sorted(offers):
-        chosen = watched.setdefault((side, function), [])
-        if spent[side] + cost <= budget and len(chosen) < WATCHED:
-            spent[side] += cost
-            chosen.append(branch)
+    for _, function, places, cost in sorted(offers):
+        if spent + cost <= budget and all(len(watched.get((side, function), ())) < WATCHED for side, _ in places):
+            spent += cost
+            for side, place in places:
+                watched.setdefault((side, function), []).append(place)
     return {key: tuple(sorted(chosen)) for key, chosen in watched.items()}
+
+
+def _paired(function: int, conditions: Conditions) -> list[list[tuple[Side, int]]]:
+    """Return the conditions of a function that all its sides have, by their texts: (side, place) of each."""
+    sides = [side for side in Side if (side, function) in conditions]
+    found: dict[tuple[str, int], list[tuple[Side, int]]] = {}
+    for side in sides:
+        seen: Counter[str] = Counter()
+        for place, text in enumerate(conditions[side, function]):
+            found.setdefault((text, seen[text]), []).append((side, place))
+            seen[text] += 1
+    return [places for places in found.values() if len(places) == len(sides)]
+
+
+def _met(survey: Survey, side: Side, function: int, place: int) -> float:
+    """Return how often a condition is met in a call."""
+    per_call = survey.executions.get((side, function), np.empty(0))
+    return float(per_call[place]) if place < len(per_call) else 0.0
+
+
+def _calls_share(survey: Survey, side: Side, function: int) -> float:
+    """Return the most calls of a function per ns of the plain build's CPU time at any cell of a side."""
+    cells = [i for i, (_, at) in enumerate(survey.cells) if at is side]
+    return float(np.max(survey.calls[function][cells] / survey.cpu_ns[cells]))
 
 
 def _mean_ns(survey: Survey, function: int) -> float:
