@@ -40,14 +40,14 @@ _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 
 def shapes_for(x: Floats) -> tuple[Shape, ...]:
     """Return the shapes that a column of values can tell apart: k distinct values allow k - 2 terms beside the intercept, at least one.
 
-    Two values only have a slope. Logarithms need positive values; 0·log 0 = 0, so x·log x needs none below 0.
+    Two values only have a slope. Logarithms need values of at least 0, where both log x and x·log x count as 0.
     """
     distinct = len(np.unique(x))
     if distinct < 2:
         return ()
     if distinct == 2:
         return (("x",),)
-    refused = {function for function, bad in (("log", x.min() <= 0), ("xlogx", x.min() < 0)) if bad}
+    refused = {"log", "xlogx"} if x.min() < 0 else set()
     return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
 
 

@@ -85,7 +85,7 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(rows)))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
-    return Setting(deviation, weights, unexplained, 1.0 / effect)
+    return Setting(deviation, weights, unexplained, 1.0 / effect, tuple(factors for factors in pilot if len(factors) > 1))
 
 
 def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice:
@@ -143,7 +143,7 @@ def _chosen(rows: Observations, setting: Setting, *, margin: float) -> tuple[Fac
     candidates = basis(usable, len(rows))
     contest = Contest(candidates, rows.cost, setting)
     terms = select(contest, margin=margin)
-    features = [name for name in usable if any(name == other for factors in terms for other, _ in factors)]
+    features = [name for name in usable if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)]
     if len(features) > 1:
         candidates = candidates.with_products(features, usable)
         contest = Contest(candidates, rows.cost, setting)

@@ -39,7 +39,7 @@ class Basis:
         added = []
         for first, second in combinations(features, 2):
             for pair in _PRODUCTS:
-                if all(function == "x" or np.min(values[name]) > 0 for name, function in zip((first, second), pair, strict=True)):
+                if all(function == "x" or np.min(values[name]) >= 0 for name, function in zip((first, second), pair, strict=True)):
                     added.append(tuple(zip((first, second), pair, strict=True)))
         columns = [product(factors, values, rows) for factors in added]
         return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
@@ -64,13 +64,15 @@ class Setting:
     """The terms of a fair contest over n rows, taken from a pilot model: all models of these rows are judged by them.
 
     `deviation` and `weights` (n,) standardise residuals and bound the pull of outliers, `unexplained` is the mean squared standardised
-    residual that needs no explanation, `independent` the share of rows that carry information of their own.
+    residual that needs no explanation, `independent` the share of rows that carry information of their own. `products` are those in
+    the pilot: their features may say nothing each by itself.
     """
 
     deviation: Floats
     weights: Floats
     unexplained: float
     independent: float
+    products: tuple[Factors, ...] = ()
 
     def rows(self, which: npt.NDArray[np.bool_]) -> Setting:
         """Return the setting for some of the rows."""
