@@ -40,13 +40,13 @@ RUNS = 10
 Floats = npt.NDArray[np.float64]
 
 
-class EnoughSeen(Exception):
+class MeasuredError(Exception):
     """Both sides have been measured; the rest of the comparison is not wanted."""
 
 
 @dataclass(slots=True)
 class RepeatingExecutor:
-    """Runs what it is asked to, and the first timed command of a side that has `size` in `rounds`; EnoughSeen after both sides.
+    """Runs what it is asked to, and the first timed command of a side that has `size` in `rounds`; MeasuredError after both sides.
 
     CPU times are in ns (rounds, 3): plain, off, timed.
     """
@@ -70,7 +70,7 @@ class RepeatingExecutor:
             plain = self._plain[side]
             self.cpu_ns[side] = self._repeated((plain, replace(command, environment=plain.environment), command))
             if len(self.cpu_ns) == len(Side):
-                raise EnoughSeen
+                raise MeasuredError
         return self._inner.execute(command)
 
     def _repeated(self, commands: Sequence[Command]) -> Floats:
@@ -98,7 +98,7 @@ def measured(name: str, rounds: int, room: Path) -> dict[Side, Floats]:
     sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
     workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
     executor = RepeatingExecutor(SIZES[name], rounds, seed=1)
-    with contextlib.suppress(EnoughSeen):
+    with contextlib.suppress(MeasuredError):
         pipeline.compare(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent(), executor=executor)
     return executor.cpu_ns
 

@@ -143,7 +143,7 @@ def _chosen(rows: Observations, setting: Setting, *, margin: float) -> tuple[Fac
     candidates = basis(usable, len(rows))
     contest = Contest(candidates, rows.cost, setting)
     terms = select(contest, margin=margin)
-    features = [name for name in usable if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)]
+    features = [name for name in candidates.shapes if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)]
     if len(features) > 1:
         candidates = candidates.with_products(features, usable)
         contest = Contest(candidates, rows.cost, setting)

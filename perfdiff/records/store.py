@@ -162,7 +162,9 @@ def _read_table(folder: Path, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.read_table(pa.BufferReader(_content(folder, name)))
+    # Without Arrow's threads, which abort the process where a signal ends it while they run.
+    with pq.ParquetFile(pa.BufferReader(_content(folder, name)), pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
 def _content(folder: Path, name: str) -> bytes:
