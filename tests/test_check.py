@@ -101,10 +101,10 @@ def test_base_against_itself_violates_no_more_often_than_the_false_discovery_rat
 @pytest.mark.parametrize(
     ("factor", "noise", "sizes", "least"),
     [
-        (1.10, 0.02, SIZES[-1:], 0.95),
-        (1.10, 0.05, SIZES, 0.85),
-        (1.20, 0.05, SIZES[-1:], 0.95),
-        (1.30, 0.05, SIZES[-1:], 1.0),
+        (1.21, 0.02, SIZES[-1:], 0.95),
+        (1.21, 0.05, SIZES, 0.85),
+        (1.32, 0.05, SIZES[-1:], 0.95),
+        (1.43, 0.05, SIZES[-1:], 1.0),
     ],
 )
 def test_slow_downs_are_found_with_ten_runs(factor: float, noise: float, sizes: Sequence[float], least: float) -> None:
@@ -119,17 +119,17 @@ def test_slow_downs_are_found_with_ten_runs(factor: float, noise: float, sizes: 
 
 
 @pytest.mark.statistical
-def test_ten_percent_under_five_percent_of_noise_at_one_size_are_never_said_to_hold() -> None:
-    """One size and ten runs see from about 10 % on, as the check itself says."""
+def test_twenty_percent_under_five_percent_of_noise_at_one_size_are_never_said_to_hold() -> None:
+    """One size and ten runs see from about 20 % on, as the check itself says."""
     standings: Counter[Standing] = Counter()
     visible = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        found = checked(learnt(timed(rng, noise=0.05, sizes=SIZES[-1:])), timed(rng, factor=1.1, noise=0.05, sizes=SIZES[-1:]))
+        found = checked(learnt(timed(rng, noise=0.05, sizes=SIZES[-1:])), timed(rng, factor=1.2, noise=0.05, sizes=SIZES[-1:]))
         standings[found.standing] += 1
         visible.append(found.visible)
     assert standings[Standing.HOLDS] <= 1
-    assert np.median(visible) == pytest.approx(1.10, abs=0.02)
+    assert np.median(visible) == pytest.approx(1.20, abs=0.02)
 
 
 def test_a_slow_down_at_one_size_names_it() -> None:
@@ -260,10 +260,18 @@ def test_an_annotation_by_hand_is_taken_as_exact() -> None:
     rng = np.random.default_rng(1)
     annotation = parse("f.wall_ns(n) { int n = arg.n; Norm(25000 + 8*n, 5%); }")
     assert checked(annotation, timed(rng, noise=0.02)).standing is Standing.HOLDS
-    found = checked(annotation, timed(rng, factor=1.1, noise=0.02))
+    found = checked(annotation, timed(rng, factor=1.3, noise=0.02))
     assert found.standing is Standing.VIOLATED
     assert found.overall is not None
-    assert math.isclose(found.overall.value, 1.1, rel_tol=0.01)
+    assert math.isclose(found.overall.value, 1.3, rel_tol=0.01)
+
+
+def test_times_that_drift_from_day_to_day_violate_nothing_and_counts_do() -> None:
+    rng = np.random.default_rng(2)
+    assert checked(learnt(timed(rng, noise=0.02)), timed(rng, factor=1.12, noise=0.02)).standing is Standing.HOLDS
+    annotation = learnt(counted(1.0))
+    assert checked(annotation, counted(1.0)).standing is Standing.HOLDS
+    assert checked(annotation, counted(1.12)).standing is Standing.VIOLATED
 
 
 def test_logs_are_held_against_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

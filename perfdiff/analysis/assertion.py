@@ -28,6 +28,9 @@ from perfdiff.records.schema import METRICS, Floats, Point, SampleTable
 LEAST_RUNS = MIN_RUNS // 2
 # Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.
 LEAST_KNOWN = 0.5
+# Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a shared
+# machine; runs that are not interleaved cannot tell that from a change of the code.
+DRIFT = 0.15
 _ROUNDING = 1e-9  # of a feature's bound
 
 # An annotation with the calls of its function, or the reason why there are none.
@@ -131,10 +134,16 @@ def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
     return [_judged(each, next(q), setting.config) if isinstance(each, _Seen) else each for each in seen]
 
 
+def least_effect(metric: str, config: CompareConfig) -> float:
+    """Return the effect (log scale) from which on an annotation counts as violated: `min_effect`, for times `DRIFT` at least."""
+    noisy = metric not in METRICS or METRICS[metric].noisy
+    return math.log1p(max(config.min_effect, DRIFT) if noisy else config.min_effect)
+
+
 def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
-    """Judge by both, practice and statistics: a violation is beyond `min_effect` with its whole interval, and beyond chance."""
+    """Judge by both, practice and statistics: a violation is beyond the least effect with its whole interval, and beyond chance."""
     found = replace(seen.assertion, q=q)
-    least = math.log1p(config.min_effect)
+    least = least_effect(found.annotation.metric, config)
     low, high = seen.overall.interval(config.confidence)
     sure = q <= config.fdr and found.p <= EVIDENCE and seen.resolved
     if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
@@ -180,7 +189,8 @@ def _contrasted(found: Assertion, calls: Calls, table: SampleTable, setting: Set
     levels = run_levels(annotation, calls, seed=config.seed)
     overall = _Stratum("", calls, against(levels, annotation.levels), _is_material(annotation.metric, calls, setting))
     tested = [overall, *_strata(annotation, calls, setting)]
-    worst = _worst(tested, config)
+    least = least_effect(annotation.metric, config)
+    worst = _worst(tested, least, config)
     annotated = float(np.average(annotation.predict(worst.calls.values), weights=worst.calls.weight))
     found = replace(
         found,
@@ -189,8 +199,8 @@ def _contrasted(found: Assertion, calls: Calls, table: SampleTable, setting: Set
         worst=as_ratio(worst.contrast, config.confidence, len(tested)),
         stratum=worst.name,
         p=min(1.0, min(each.contrast.p for each in tested) * len(tested)),
-        visible=math.exp(math.log1p(config.min_effect) + overall.contrast.half_width(config.confidence, len(tested))),
-        passed=tuple(zip(levels.run.tolist(), _passing(levels, annotation.levels, config).tolist(), strict=True)),
+        visible=math.exp(least + overall.contrast.half_width(config.confidence, len(tested))),
+        passed=tuple(zip(levels.run.tolist(), _passing(levels, annotation.levels, least, config).tolist(), strict=True)),
         distance=_distance(cdf(annotation, calls.values, calls.cost, seed=config.seed)),
         outliers=_outliers(annotation, calls, levels, config.seed),
         trimmed=sum(scope.share * scope.trimmed for scope in annotation.scopes),
@@ -199,9 +209,8 @@ def _contrasted(found: Assertion, calls: Calls, table: SampleTable, setting: Set
     return _Seen(found, overall.contrast, worst.contrast, len(tested), worst.material, resolved)
 
 
-def _worst(tested: Sequence[_Stratum], config: CompareConfig) -> _Stratum:
+def _worst(tested: Sequence[_Stratum], least: float, config: CompareConfig) -> _Stratum:
     """Return the stratum that is clearly above the annotation, and clearly more so than all calls are; else all calls."""
-    least = math.log1p(config.min_effect)
 
     def low(each: _Stratum) -> float:
         return each.contrast.interval(config.confidence, len(tested))[0]
@@ -296,11 +305,10 @@ def _parts(annotation: Annotation, calls: Calls, points: Sequence[Point]) -> Ite
             yield labels.get(point, f"point {point}"), calls.point == point
 
 
-def _passing(levels: RunLevels, learnt: Levels | None, config: CompareConfig) -> Bools:
-    """Return which runs (r,) lie no further above the annotation than `min_effect`, or than a further one of its own runs would."""
+def _passing(levels: RunLevels, learnt: Levels | None, least: float, config: CompareConfig) -> Bools:
+    """Return which runs (r,) lie no further above the annotation than `least`, or than a further one of its own runs would."""
     from scipy.special import stdtrit
 
-    least = math.log1p(config.min_effect)
     if learnt is None:
         return np.asarray(levels.level <= least)
     freedom = max(learnt.runs - learnt.points, 1)
