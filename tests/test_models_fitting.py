@@ -358,3 +358,18 @@ def test_any_numbers_have_an_annotation(calls: tuple[dict[str, Floats], Floats],
     found = fit(made, metric, seed=1)
     assert np.isfinite(found.predict({name: np.array([1.0, 10.0]) for name in columns})).all()
     assert refit(found, made, metric).n == found.n == np.isfinite(cost).sum()
+
+
+@pytest.mark.statistical
+def test_disturbed_runs_of_a_steep_cost_are_no_delays() -> None:
+    near = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        run = np.repeat(np.arange(20), 10)
+        n = np.array([1000.0, 2000.0, 4000.0, 8000.0])[run // 5]
+        slow = np.isin(run, rng.choice(20, 4, replace=False))
+        cost = noisy(rng, 5000 + 0.013 * n**2, 0.01, 0.0) * np.where(slow, rng.uniform(1.2, 2.3, len(run)), 1.0)
+        annotation = fit(table({"n": n}, cost, run=run, point=run // 5), "wall_ns", seed=1)
+        assert annotation.cost_class is CostClass.QUADRATIC
+        near += annotation.predict({"n": np.array([1000.0])})[0] == pytest.approx(18_000, rel=0.25)
+    assert near >= 7

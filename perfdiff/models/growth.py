@@ -37,9 +37,10 @@ ROUNDING = 1e-9  # of shares
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
 
 
-def shapes_for(x: Floats) -> tuple[Shape, ...]:
+def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
     """Return the shapes that a column of values can tell apart: k distinct values allow k - 2 terms beside the intercept, at least one.
 
+    Over fewer than `doublings` of the values, n log n passes for a line that bends a little, and is left out.
     Two values only have a slope. Logarithms need values of at least 0, where both log x and x·log x count as 0.
     """
     distinct = len(np.unique(x))
@@ -48,6 +49,8 @@ def shapes_for(x: Floats) -> tuple[Shape, ...]:
     if distinct == 2:
         return (("x",),)
     refused = {"log", "xlogx"} if x.min() < 0 else set()
+    if doublings and x.max() < 2**doublings * x[x > 0].min(initial=x.max()):
+        refused.add("xlogx")
     return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from perfdiff.models import noise
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
+from perfdiff.models.middle import median
 from perfdiff.models.selection import MARGIN
 from perfdiff.records.schema import Floats
 
@@ -18,6 +19,8 @@ ENOUGH = 30
 _CENSORED = noise.MAX_TRIMMED
 # Of a normal, the quantile skewness (Q90 + Q10 - 2·Q50) / (Q90 - Q10) is 0, of an exponential 0.465: halfway, the latter is worth a trial.
 _SKEWED = 0.25
+# Delays are the same for cheap and dear calls; where these scatter more unequally than this, it is no delay that makes them scatter.
+_UNEQUAL = 3.0
 # A deviation that differs less than this between cheap and dear calls is one number.
 _EVEN = 1.25
 # The slope of an exponential's lower edge is read off this quantile, where its density is high and stray low values have no pull.
@@ -55,7 +58,7 @@ def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floa
     plain = Verdict(normal, coefficients, weights)
     if not skewed or len(cost) < ENOUGH or not np.all(np.isfinite(residuals)):
         return plain
-    if not is_skewed(residuals):
+    if not is_skewed(residuals) or not _scatter_alike(expected, residuals):
         return plain
     return _delays(columns, cost, _edge(columns, cost, coefficients), normal, expected) or plain
 
@@ -84,6 +87,13 @@ def is_skewed(residuals: Floats) -> bool:
     """Return whether residuals may be delays: skewed upward, whatever the outliers."""
     low, middle, high = np.quantile(residuals, [0.1, 0.5, 0.9])
     return bool(high > low and high + low - 2 * middle >= _SKEWED * (high - low))
+
+
+def _scatter_alike(expected: Floats, residuals: Floats) -> bool:
+    """Return whether the cheaper half of the calls scatters about as much as the dearer one."""
+    cheap = expected <= median(expected)
+    spreads = [median(np.abs(side - median(side))) for side in (residuals[cheap], residuals[~cheap]) if len(side)]
+    return max(spreads) <= _UNEQUAL * min(spreads)
 
 
 def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expected: Floats) -> Verdict | None:

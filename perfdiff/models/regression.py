@@ -17,10 +17,11 @@ from perfdiff.records.schema import Floats, Ints
 # interest, since growth over a range is read off two ends. Counts are exact.
 MATERIAL_NOISY = 0.10
 MATERIAL_EXACT = 0.001
-# Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time. Over inputs from 1 to 8, a line
-# that outgrows a cache was seen to bend by 4 %; n log n differs less from a line there, and can only be told over wider ranges.
+# Relative misfit that systematic effects (caches, branch predictors, layout) leave in any model of a time.
 FLOOR_NOISY = 0.04
 FLOOR_EXACT = 0.001
+# Over three doublings, n log n lies within 2 % of a line; a line that outgrows a cache was seen to bend by 4 % there.
+DOUBLINGS_NOISY = 4.0
 _PILOTS = 2
 _ROUNDS = 8  # of reweighting at most
 _SETTLED = 1e-4  # relative change of every cost below which reweighting ends
@@ -28,15 +29,19 @@ _SETTLED = 1e-4  # relative change of every cost below which reweighting ends
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a model of a metric need not explain: a relative misfit, growth below `material` over the range, and outliers if `robust`."""
+    """What a model of a metric need not explain: a relative misfit, growth below `material` over the range, and outliers if `robust`.
+
+    n log n is told from a line over so many `doublings` of a feature.
+    """
 
     floor: float
     material: float
     robust: bool
+    doublings: float
 
 
-NOISY = Tolerance(FLOOR_NOISY, MATERIAL_NOISY, robust=True)
-EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT, robust=False)
+NOISY = Tolerance(FLOOR_NOISY, MATERIAL_NOISY, robust=True, doublings=DOUBLINGS_NOISY)
+EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT, robust=False, doublings=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
     weights = np.ones(len(rows))
     deviation = noise.observed_deviation(rows.cost)
     for _ in range(_PILOTS):
-        pilot = _chosen(rows, Setting(deviation, weights, tolerance.floor**2, 1.0), margin=0.0)
+        pilot = _chosen(rows, Setting(deviation, weights, tolerance.floor**2, 1.0), tolerance, margin=0.0)
         columns = matrix(pilot, rows.columns, len(rows))
         expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
         deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
@@ -90,7 +95,7 @@ def survey(rows: Observations, tolerance: Tolerance) -> Setting:
 
 def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice:
     """Choose the terms that earn their place by the margin and whose effect is material."""
-    terms = _chosen(rows, setting, margin=MARGIN)
+    terms = _chosen(rows, setting, tolerance, margin=MARGIN)
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
@@ -138,9 +143,9 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
     return Fit(solution, sigma, weights / deviation**2)
 
 
-def _chosen(rows: Observations, setting: Setting, *, margin: float) -> tuple[Factors, ...]:
+def _chosen(rows: Observations, setting: Setting, tolerance: Tolerance, *, margin: float) -> tuple[Factors, ...]:
     usable = rows.usable()
-    candidates = basis(usable, len(rows))
+    candidates = basis(usable, len(rows), doublings=tolerance.doublings)
     contest = Contest(candidates, rows.cost, setting)
     terms = select(contest, margin=margin)
     features = [name for name in candidates.shapes if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)]

@@ -45,12 +45,15 @@ class Basis:
         return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
 
 
-def basis(values: Mapping[str, Floats], rows: int) -> Basis:
-    """Return the intercept and every transform of every feature that varies, for columns without absent values."""
+def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0) -> Basis:
+    """Return the intercept and every transform of every feature that varies, for columns without absent values.
+
+    n log n is among them where a feature's values span so many `doublings`.
+    """
     factors: list[Factors] = [()]
     shapes = {}
     for name, column in values.items():
-        possible = shapes_for(column)
+        possible = shapes_for(column, doublings=doublings)
         if possible:
             shapes[name] = possible
             used = {function for shape in possible for function in shape}
