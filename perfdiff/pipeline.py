@@ -16,6 +16,7 @@ import numpy as np
 
 from perfdiff import __version__, analysis, storage
 from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.trend import RUN
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
@@ -42,6 +43,8 @@ from perfdiff.revisions.repository import find_repository
 SURVEY_ROUNDS = 2
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
+# From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
+CLASS_CALLS = 40
 RECORDS = 10_000  # single calls kept per function and side; the models gain nothing from more
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
@@ -334,6 +337,9 @@ def settled(findings: Findings, config: Config) -> bool:
         if function.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
             ratios = [metric.ratio for metric in function.metrics.values() if metric.ratio is not None]
             if not any(ratio.low > margin or ratio.high < 1 / margin for ratio in ratios):
+                return False
+            learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
+            if any(annotation.n < CLASS_CALLS for annotation in learnt):
                 return False
     return findings.verdict is not Verdict.INCONCLUSIVE
 

@@ -18,16 +18,15 @@ pytestmark = pytest.mark.integration
 MORE_RUNS = 4  # halves the noise
 
 
-def compare(case: Case, folder: Path, cache: Path, *revisions: str) -> Findings:
-    """Compare as configured; where the machine is too noisy for that many runs, once more with the remedy that the report names."""
+def requested(case: Case, folder: Path, cache: Path, *revisions: str) -> pipeline.Request:
     checkout = repository(case, folder)
-    config = configuration.load(checkout, environment={})
-    request = pipeline.Request(checkout, revisions, config, cache, dict(os.environ))
-    findings = pipeline.compare(request, Silent()).findings
-    if findings.verdict is Verdict.INCONCLUSIVE and case.expected.get("verdict") != Verdict.INCONCLUSIVE:
-        more = tuple(replace(workload, runs=MORE_RUNS * workload.runs) for workload in config.workloads)
-        findings = pipeline.compare(replace(request, config=replace(config, workloads=more)), Silent()).findings
-    return findings
+    return pipeline.Request(checkout, revisions, configuration.load(checkout, environment={}), cache, dict(os.environ))
+
+
+def longer(request: pipeline.Request) -> pipeline.Request:
+    """Return the same with so many more runs that noise is halved."""
+    workloads = tuple(replace(workload, runs=MORE_RUNS * workload.runs) for workload in request.config.workloads)
+    return replace(request, config=replace(request.config, workloads=workloads))
 
 
 def named(findings: Findings, name: str) -> FunctionFinding:
@@ -47,7 +46,19 @@ def summary(findings: Findings) -> str:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
-    findings = compare(case, tmp_path / "program", tmp_path / "cache", "base", "head")
+    """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
+    request = requested(case, tmp_path / "program", tmp_path / "cache", "base", "head")
+    findings = pipeline.compare(request, Silent()).findings
+    assert findings.verdict is not Verdict.REGRESSION or case.expected.get("verdict", findings.verdict) == findings.verdict, summary(
+        findings
+    )
+    try:
+        judge(case, findings)
+    except AssertionError:
+        judge(case, pipeline.compare(longer(request), Silent()).findings)
+
+
+def judge(case: Case, findings: Findings) -> None:
     expected = case.expected
     if "verdict" in expected:
         assert findings.verdict == expected["verdict"], summary(findings)
