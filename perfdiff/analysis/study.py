@@ -27,7 +27,7 @@ LEARNT = ("self_ns", "wall_ns")
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
 # With fewer functions, processes would take longer to start than they save.
-PARALLEL_FROM = 32
+PARALLEL_FROM = 100
 BATCH = 8  # functions that a process is given at a time
 
 
