@@ -16,7 +16,7 @@ from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, 
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_ledger
 from perfdiff.analysis.shift import Shift, describe
-from perfdiff.analysis.study import LEARNT, Samples, Study, both_tables, learn, same_cost, study_all
+from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
 from perfdiff.analysis.verdict import (
     ALLOCATION,
@@ -33,6 +33,7 @@ from perfdiff.analysis.verdict import (
 )
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
+from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
 
 Judgements = Mapping[int, Mapping[str, Judgement]]

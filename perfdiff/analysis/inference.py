@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.middle import median
+from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.records.schema import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -21,7 +22,6 @@ Bools = npt.NDArray[np.bool_]
 # Values further than this many (robust) standard deviations from their side's median are pulled in to it: one run that was preempted
 # shall not hide a change that all others show. At 4 the t-test keeps its level under normal noise with 5 runs a side (simulated).
 OUTLIER_SD = 4.0
-MAD_TO_SD = 1.4826  # of normal noise
 OUTLIER_RUNS = 5  # with fewer, no run can be told to be the outlier
 UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
 # From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
@@ -122,7 +122,7 @@ def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
     groups = [group for pair in pairs for group in (pair.base, pair.head)]
     residuals = np.concatenate([group.values - median(group.values) for group in groups])
     # A median takes one degree of freedom from each group.
-    scale = MAD_TO_SD * median(np.abs(residuals)) * len(residuals) / (len(residuals) - len(groups))
+    scale = NORMAL_MAD * median(np.abs(residuals)) * len(residuals) / (len(residuals) - len(groups))
     if scale == 0:
         return list(pairs)
     return [Pair(_clipped(pair.base, scale), _clipped(pair.head, scale)) for pair in pairs]
@@ -132,7 +132,7 @@ def _clipped(group: Group, common: float) -> Group:
     if len(group.values) < OUTLIER_RUNS:
         return group
     middle = median(group.values)
-    own = MAD_TO_SD * median(np.abs(group.values - middle)) * len(group.values) / (len(group.values) - 1)
+    own = NORMAL_MAD * median(np.abs(group.values - middle)) * len(group.values) / (len(group.values) - 1)
     if own == 0:  # most runs are equal, which says nothing of how far the others may lie
         return group
     reach = OUTLIER_SD * max(common, own)

@@ -16,6 +16,7 @@ from perfdiff.models.annotation import Annotation, CostClass, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
+from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
@@ -150,7 +151,7 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
         solution = np.linalg.pinv(rows.T @ rows) @ (rows.T @ (cost * weight))
         fitted = np.maximum(unit @ solution, 1e-3 * expected)
         residual = (cost - unit @ solution) / fitted
-        spread = 1.4826 * median(np.abs(residual))
+        spread = NORMAL_MAD * median(np.abs(residual))
         pulled = np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residual), 1e-300)) if spread > 0 else 1.0
         weight = np.sqrt(pulled) / fitted
     return solution / scale, _jackknifed(unit * weight[:, None], cost * weight, runs) / np.outer(scale, scale)
@@ -186,7 +187,7 @@ def _information(annotation: Annotation, table: SampleTable) -> float:
     residual = np.log(cost / np.maximum(expected, least))
     # Preempted calls lie far above any curve and would speak for none.
     middle = median(residual)
-    spread = max(1.4826 * median(np.abs(residual - middle)), 1e-3)
+    spread = max(NORMAL_MAD * median(np.abs(residual - middle)), 1e-3)
     residual = np.clip(residual, middle - 4 * spread, middle + 4 * spread)
     independent = len(np.unique(np.stack([table.run[usable], np.floor(np.log2(cost)).astype(np.int64)]), axis=1).T)
     terms = sum(len(scope.terms) for scope in annotation.scopes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,9 +18,8 @@ from perfdiff.analysis.trend import over_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
+from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
-
-Samples = Callable[[int, Side], SampleTable | None]
 
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")

@@ -95,15 +95,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
-        overrides = Overrides(
-            file=config,
-            build=build,
-            command=comparison.command_text(context.obj or []),
-            workloads=tuple(workload or ()),
-            parameters=options.parameters(param),
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             chosen = _side(recorded, side)

@@ -13,7 +13,6 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import comparison, exits, options, output, samples, waiting
 from perfdiff.cli.annotate import recorded_calls
-from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,15 +87,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(written)
         if save:
             samples.check(save)
-        overrides = Overrides(
-            file=config,
-            build=build,
-            command=comparison.command_text(context.obj or []),
-            workloads=tuple(workload or ()),
-            parameters=options.parameters(param),
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:

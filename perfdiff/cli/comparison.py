@@ -98,15 +98,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(output_file)
         if save:
             samples.check(save)
-        overrides = Overrides(
-            file=config,
-            build=build,
-            command=command_text(context.obj or []),
-            workloads=tuple(workload or ()),
-            parameters=options.parameters(param),
-            runs=runs,
-            seed=seed,
-        )
+        overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
         if save and outcome.experiment:
@@ -142,6 +134,28 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
 
 def _guess(config: Config) -> str:
     return f"building with '{config.build.command}', guessed from {config.build_guessed_from}; `perfdiff init` writes it down to be changed"
+
+
+def overridden(  # noqa: PLR0913 (each is an option of the command line)
+    context: typer.Context,
+    *,
+    file: Path | None,
+    build: str | None,
+    workload: list[str] | None,
+    param: list[str] | None,
+    runs: int | None,
+    seed: int | None,
+) -> Overrides:
+    """Return what the command line of a measuring command says over its configuration."""
+    return Overrides(
+        file=file,
+        build=build,
+        command=command_text(context.obj or []),
+        workloads=tuple(workload or ()),
+        parameters=options.parameters(param),
+        runs=runs,
+        seed=seed,
+    )
 
 
 def command_text(words: list[str]) -> str | None:

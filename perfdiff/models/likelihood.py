@@ -33,7 +33,6 @@ _STRAY = 0.001  # share of calls below the lower edge: clock errors
 _STEPS = 20  # of expectation and maximisation; censoring a tenth, they converge by a factor of ten each
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _HAZARD_AT_0 = np.sqrt(2 / np.pi)
-_NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _QUASI = 4  # rounds of weights from expected numbers
 _NEVER = 1e-3  # calls beyond the cost that fewer than this are expected above are outliers
 
@@ -67,7 +66,7 @@ def bounded(columns: Floats, cost: Floats, bound: Floats) -> Verdict:
     """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
     above = cost - columns @ bound
     middle = float(np.median(above))
-    kept = noise.kept((above - middle) / max(_NORMAL_MAD * float(np.median(np.abs(above - middle))), 1e-300))
+    kept = noise.kept((above - middle) / max(noise.NORMAL_MAD * float(np.median(np.abs(above - middle))), 1e-300))
     coefficients = _raised(bound, float(above[kept].mean()))
     normal = Normal(float(above[kept].std()))
     plain = Verdict(normal, coefficients, kept / max(normal.sigma, 1e-300) ** 2)
