@@ -19,12 +19,13 @@ from perfdiff.records.recording import Recording
 from perfdiff.records.type_names import readable
 
 HEADER_SIZE = 4096
-HEADER_FIELDS = 2192  # bytes of a header that are in use
+HEADER_FIELDS = 3736  # bytes of a header that are in use
 ENDED, FULL, ALLOCATIONS, LOCKS = 1, 2, 4, 8
 ABSENT = 2**64 - 1
 TICK = 256  # time units
 START = (1000, 5000)  # ticks, ns
 END = (3000, 6000)  # so half a nanosecond a tick
+COUNTERS = ("cpu_ns", "blocks", "switches")
 
 
 def block(kind: int, payload: bytes) -> bytes:
@@ -45,12 +46,13 @@ def totals(
     outer: tuple[int, int] | None = None,
     unfinished: int = 0,
     resources: Sequence[int] = (0, 0, 0, 0),
-    usage: Sequence[int] = (0, 0, 0, 0),
+    flagged: int = 0,
+    counters: Sequence[int] = (0, 0, 0),
 ) -> bytes:
     weight = timed if weight is None else weight
     outer_finished, outer_weight = outer or (finished, weight)
     counts = (calls, finished, outer_finished, timed, weight, outer_weight, unfinished)
-    return block(1, struct.pack("<II7Q2q8Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *usage))
+    return block(1, struct.pack("<II7Q2q8Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, flagged, *counters))
 
 
 def edges(rows: Sequence[tuple[int, int, int, int]], *, places: int) -> bytes:
@@ -60,9 +62,16 @@ def edges(rows: Sequence[tuple[int, int, int, int]], *, places: int) -> bytes:
 
 
 def sample(
-    call: int, cells: Sequence[int], mask: Sequence[int], *, wall: int = 0, rest: Sequence[int] = (0,) * 8, weight: int = 1
+    call: int,
+    cells: Sequence[int],
+    mask: Sequence[int],
+    *,
+    wall: int = 0,
+    rest: Sequence[int] = (0,) * 5,
+    counters: Sequence[int] = (ABSENT,) * 3,
+    weight: int = 1,
 ) -> bytes:
-    return struct.pack(f"<Q2q9Q{len(mask)}Q{len(cells)}Q", call, wall * TICK, wall * TICK, *rest, weight, *mask, *cells)
+    return struct.pack(f"<Q2q9Q{len(mask)}Q{len(cells)}Q", call, wall * TICK, wall * TICK, *rest, weight, *counters, *mask, *cells)
 
 
 def samples(probe: int, cells: int, records: Sequence[bytes], *, first: int = 0) -> bytes:
@@ -78,12 +87,13 @@ def extent(thread: int, *blocks: bytes, room: int = 64) -> bytes:
     return struct.pack("<IIQ", 0x58454450, thread, 16 + len(body)) + body
 
 
-def file(*extents: bytes, flags: int = ENDED | ALLOCATIONS | LOCKS, probes: int = 10, newest: int = 1, version: int = 1) -> bytes:
+def file(*extents: bytes, flags: int = ENDED | ALLOCATIONS | LOCKS, probes: int = 10, newest: int = 1, version: int = 2) -> bytes:
     body = b"".join(extents)
     pairs = (*START, *END, *END) if newest else (*START, *END, 0, 0)
     header = struct.pack("<8s8I", b"PDREC1\0\0", version, 0x01020304, HEADER_SIZE, flags, 77, 66, probes, newest)
     header += struct.pack("<6Q2Q5Q", *pairs, 123, HEADER_SIZE + len(body), *(10 * TICK, 40 * TICK, 20 * TICK, 60 * TICK, 18 * TICK))
-    header += struct.pack("<1024s1024s", b"/bin/program", b"program")
+    header += struct.pack("<1024s1024sII", b"/bin/program", b"program", len(COUNTERS), 0)
+    header += b"".join(struct.pack("<56sII", name.encode(), 2 * (name == "blocks"), 0) for name in COUNTERS)
     return header.ljust(HEADER_SIZE, b"\0") + body
 
 
@@ -92,9 +102,11 @@ def two_threads() -> bytes:
     first = extent(
         1,
         totals(1, mode=Mode.SAMPLE, calls=1, finished=1, timed=1, wall=1000, self_time=200, resources=(50, 2, 30, 40)),
-        totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, usage=(4, 70, 8, 2)),
+        totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, flagged=4, counters=(70, 8, ABSENT)),
         edges([(0, 1, 1, 1000), (1, 2, 8, 800)], places=4),
-        samples(1, 3, [sample(1, (7, 2**64 - 1, 9), (0b101,), wall=1000, rest=(8, 50, 2, 30, 40, ABSENT, ABSENT, ABSENT)), bytes(8 * 16)]),
+        samples(
+            1, 3, [sample(1, (7, 2**64 - 1, 9), (0b101,), wall=1000, rest=(8, 50, 2, 30, 40), counters=(ABSENT, 5, ABSENT)), bytes(8 * 16)]
+        ),
     )
     second = extent(
         2,
@@ -127,8 +139,10 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert rows.alloc_bytes.tolist() == [50, 0]
     assert rows.lock_wait_ns.tolist() == [15, 0]
     assert rows.flagged.tolist() == [0, 4]
-    assert rows.cpu_ns[1] == 70
-    assert np.isnan(rows.cpu_ns[0])
+    assert rows.counters["cpu_ns"][1] == 70
+    assert np.isnan(rows.counters["cpu_ns"][0])
+    assert np.isnan(rows.counters["switches"][1])
+    assert record.multiplexed == {"blocks"}
 
 
 def test_edges_add_up_to_the_callees_total(tmp_path: Path) -> None:
@@ -145,7 +159,11 @@ def test_samples_have_cells_and_masks(tmp_path: Path) -> None:
     assert samples_of_1.cells.tolist() == [[7, 2**64 - 1, 9]]
     assert samples_of_1.read.tolist() == [[True, False, True]]
     assert (samples_of_1.wall_ns[0], samples_of_1.callee_calls[0], samples_of_1.lock_hold_ns[0]) == (500, 8, 20)
-    assert np.isnan([samples_of_1.cpu_ns[0], samples_of_1.page_faults[0], samples_of_1.switches[0]]).all()
+    assert samples_of_1.counters["blocks"].tolist() == [5]
+    assert samples_of_1.metric("blocks") is samples_of_1.counters["blocks"]
+    assert samples_of_1.metric("wall_ns") is samples_of_1.wall_ns
+    assert samples_of_1.metric("page_faults") is None
+    assert np.isnan([samples_of_1.counters["cpu_ns"][0], samples_of_1.counters["switches"][0]]).all()
 
 
 def test_masks_of_more_than_64_cells(tmp_path: Path) -> None:
@@ -202,7 +220,7 @@ def test_full_disk_is_incomplete(tmp_path: Path) -> None:
 def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
     data = two_threads()
     whole = read(data, tmp_path)
-    for length in [*range(0, 2300, 53), *range(HEADER_SIZE - 9, len(data))]:
+    for length in [*range(0, HEADER_FIELDS + 100, 53), *range(HEADER_SIZE - 9, len(data))]:
         if length < HEADER_FIELDS:
             with pytest.raises(RecordingError):
                 read(data[:length], tmp_path)
@@ -219,7 +237,7 @@ def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
     [
         (b"", 0, "the file ends within the header", "recording-damaged"),
         (b"\x7fELF".ljust(5000, b"\0"), 0, "not a recording", "recording-damaged"),
-        (file(version=2), 8, "version 2", "recording-version"),
+        (file(version=3), 8, "version 3", "recording-version"),
         (file(bytes(32)), 4096, "not an extent", "recording-damaged"),
         (file(extent(1, block(9, b""))), 4112, "not a block", "recording-damaged"),
         (file(extent(1, struct.pack("<IIQ", 1, 0, 2**63))), 4112, "not a block", "recording-damaged"),
@@ -248,7 +266,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 def test_arbitrary_damage_ends_in_a_recording_or_its_error(tmp_path: Path, data: st.DataObject) -> None:
     original = two_threads()
     damaged = bytearray(original)
-    fields = st.integers(0, 110).map(lambda word: word * 4) | st.integers(HEADER_SIZE // 4, len(original) // 4 - 1).map(
+    fields = st.integers(0, HEADER_FIELDS // 4 - 1).map(lambda word: word * 4) | st.integers(HEADER_SIZE // 4, len(original) // 4 - 1).map(
         lambda word: word * 4
     )
     values = st.sampled_from([0, 1, 2, 3, 4, 8, 16, 2**31, 2**32 - 1]) | st.integers(0, 2**32 - 1)

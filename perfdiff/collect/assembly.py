@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.languages.protocol import FeaturePlan, Load, Probe
-from perfdiff.records.recording import RecordedSamples, Recording
+from perfdiff.records.recording import MEASURED, RecordedSamples, Recording
 from perfdiff.records.schema import (
-    METRICS,
     Branch,
     Edges,
     Feature,
@@ -101,11 +100,7 @@ class Assembly:
         return SampleTable(
             function=probe.id,
             side=side,
-            metrics={
-                name: np.concatenate([getattr(samples, name) for _, _, samples in parts])
-                for name, metric in METRICS.items()
-                if metric.per_call
-            },
+            metrics=_metrics([samples for _, _, samples in parts]),
             features=tuple(feature for feature, _ in columns),
             values=np.column_stack([values for _, values in columns]) if columns else np.empty((len(points), 0)),
             branches=tuple(Branch(plan.text, plan.line) for plan in branches),
@@ -142,8 +137,17 @@ def _evened(samples: RecordedSamples, seed: int) -> RecordedSamples:
     kept = np.random.default_rng(seed).random(len(samples)) * heaviest < samples.weight
     if kept.all():
         return samples
-    columns = {name: getattr(samples, name)[kept] for name in samples.__slots__}
-    return RecordedSamples(**columns | {"weight": np.full(int(kept.sum()), samples.weight.sum() / kept.sum())})
+    return replace(samples.rows(kept), weight=np.full(int(kept.sum()), samples.weight.sum() / kept.sum()))
+
+
+def _metrics(parts: Sequence[RecordedSamples]) -> dict[str, Floats]:
+    """Return what was measured of the calls of all parts by name, NaN where a process had no such counter."""
+    names = dict.fromkeys((*MEASURED, *(name for part in parts for name in part.counters)))
+    return {name: np.concatenate([_present(part.metric(name), len(part)) for part in parts]) for name in names}
+
+
+def _present(values: Floats | None, rows: int) -> Floats:
+    return np.full(rows, np.nan) if values is None else values
 
 
 def _column(

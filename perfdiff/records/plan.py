@@ -25,15 +25,17 @@ class Mode(IntEnum):
 
 
 # Flags.
-_DETAIL = 1  # CPU time, page faults and context switches of sampled calls
+_DETAIL = 1  # counters of sampled calls: CPU time, page faults, context switches, events
 _PASSING = 2  # calls between two timed ones pass without a look
+_OWN = 4  # counters of every call, without those of probed callees
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
 
-    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones.
+    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `detail`
+    the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off.
     """
 
     mode: Mode
@@ -43,6 +45,7 @@ class Entry:
     features: int = 0
     branches: int = 0
     passing: bool = False
+    own: bool = False
 
     @classmethod
     def survey(cls, *, conditions: bool) -> Entry:
@@ -53,6 +56,11 @@ class Entry:
     def timed(cls, *, period: int, passing: bool, detail: bool, reservoir: int) -> Entry:
         """Count, time one call in `period`, and keep up to `reservoir` of them."""
         return cls(Mode.SAMPLE, period, detail, reservoir, passing=passing)
+
+    @classmethod
+    def counted(cls, *, reservoir: int) -> Entry:
+        """Count every call with its own counters, and keep up to `reservoir` of them."""
+        return cls(Mode.SAMPLE, reservoir=reservoir, own=True)
 
     def sized(self, *, features: int, branches: int) -> Entry:
         """Return the entry for a probe with so many features and conditions."""
@@ -65,6 +73,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
-        flags = _DETAIL * entry.detail | _PASSING * entry.passing
+        flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
     path.write_bytes(rows)

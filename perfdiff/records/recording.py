@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
 from perfdiff.records.plan import Mode
-from perfdiff.records.recording_file import EDGE, SAMPLE_WORDS, TIME_UNITS, Contents, DamageError, Flag, Header, decode
+from perfdiff.records.recording_file import EDGE, SAMPLE_WORDS, TIME_UNITS, Contents, CounterFlag, DamageError, Flag, Header, decode
 from perfdiff.records.schema import Floats, Ints
 
 _ABSENT = np.uint64(2**64 - 1)
@@ -45,8 +45,8 @@ class RecordedTotals:
 
     `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN for a
     probe that is counted only. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp`
-    or the like (no time), or were open when the process ended (time until then). `cpu_ns`, `page_faults` and `switches` are sums over
-    the `flagged` calls only.
+    or the like (no time), or were open when the process ended (time until then). `counters` are sums over the `flagged` calls only, NaN
+    where one was absent in any of them.
     """
 
     probe: Ints
@@ -60,9 +60,7 @@ class RecordedTotals:
     lock_wait_ns: Floats
     lock_hold_ns: Floats
     flagged: Floats
-    cpu_ns: Floats
-    page_faults: Floats
-    switches: Floats
+    counters: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.probe)
@@ -94,26 +92,39 @@ class RecordedSamples:
     weight: Floats
     wall_ns: Floats
     self_ns: Floats
-    cpu_ns: Floats
     alloc_bytes: Floats
     alloc_count: Floats
     callee_calls: Floats
     lock_wait_ns: Floats
     lock_hold_ns: Floats
-    page_faults: Floats
-    switches: Floats
+    counters: Mapping[str, Floats]
     cells: Cells
     read: Bools
 
     def __len__(self) -> int:
         return len(self.call)
 
+    def metric(self, name: str) -> Floats | None:
+        """Return a metric or counter (n,) by its name, or None where the process had none of this name."""
+        found: Floats | None = getattr(self, name) if name in MEASURED else self.counters.get(name)
+        return found
+
+    def rows(self, keep: Bools) -> RecordedSamples:
+        """Return the rows where `keep` (n,) holds."""
+        columns = {name: getattr(self, name)[keep] for name in self.__slots__ if name != "counters"}
+        return RecordedSamples(**columns, counters={name: values[keep] for name, values in self.counters.items()})
+
+
+# What is measured of every call, whatever counters there are.
+MEASURED = ("wall_ns", "self_ns", "alloc_bytes", "alloc_count", "callee_calls", "lock_wait_ns", "lock_hold_ns")
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """All that one process recorded. `complete` is False where it was killed or recording had to stop.
 
-    `types` maps a vtable pointer, as a cell holds it, to the type's name.
+    `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
+    the time.
     """
 
     pid: int
@@ -127,6 +138,7 @@ class Recording:
     edges: RecordedEdges
     samples: Mapping[int, RecordedSamples]
     types: Mapping[int, str]
+    multiplexed: frozenset[str] = frozenset()
 
 
 def read(path: Path) -> Recording:
@@ -152,15 +164,17 @@ def read(path: Path) -> Recording:
         edges=_edges(header, contents, totals),
         samples={probe: _samples(header, contents, probe) for probe in sorted(contents.samples)},
         types=contents.types,
+        multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
     )
 
 
 def _totals(header: Header, contents: Contents) -> RecordedTotals:
     """Sum over threads and scale what was timed to all finished calls."""
     probes = np.array([probe for probe, _ in contents.totals], np.int64)
-    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 18)
+    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 15 + len(header.counters))
+    rows[:, 15:][rows[:, 15:] == float(_ABSENT)] = np.nan
     probe, place = np.unique(probes, return_inverse=True)
-    sums = np.zeros((len(probe), 17))
+    sums = np.zeros((len(probe), rows.shape[1] - 1))
     np.add.at(sums, place, rows[:, 1:])
     never_timed = np.isin(probe, probes[rows[:, 0] == Mode.COUNT])
     calls, finished, outer_finished, timed, weight, outer_weight, dropped, wall, self_time = sums[:, :9].T
@@ -168,7 +182,7 @@ def _totals(header: Header, contents: Contents) -> RecordedTotals:
     outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_weight))
     resources = _resources(header, sums[:, 9:13]) * outer
     flagged = sums[:, 13]
-    usage = np.where(flagged > 0, sums[:, 14:17].T, np.nan)
+    counters = np.where(flagged > 0, sums[:, 14:].T, np.nan)
     return RecordedTotals(
         probe=probe,
         calls=calls,
@@ -181,9 +195,7 @@ def _totals(header: Header, contents: Contents) -> RecordedTotals:
         lock_wait_ns=resources[2],
         lock_hold_ns=resources[3],
         flagged=flagged,
-        cpu_ns=usage[0],
-        page_faults=usage[1],
-        switches=usage[2],
+        counters={name: counters[i] for i, (name, _) in enumerate(header.counters)},
     )
 
 
@@ -234,23 +246,22 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     unit = header.ns_per_tick / TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
     resources = _resources(header, rows[:, 4:8])
-    usage = np.where(rows[:, 8:11] == _ABSENT, np.nan, rows[:, 8:11].astype(np.float64))
+    first = SAMPLE_WORDS + len(header.counters)
+    counters = np.where(rows[:, SAMPLE_WORDS:first] == _ABSENT, np.nan, rows[:, SAMPLE_WORDS:first].astype(np.float64))
     column = np.arange(cells)
-    words = rows[:, SAMPLE_WORDS : SAMPLE_WORDS + masks][:, ::-1]
+    words = rows[:, first : first + masks][:, ::-1]
     return RecordedSamples(
         thread=thread,
         call=rows[:, 0].astype(np.int64),
         weight=(calls / kept)[place] * stands if len(rows) else np.empty(0),
         wall_ns=times[:, 0],
         self_ns=times[:, 1],
-        cpu_ns=usage[:, 0],
         alloc_bytes=resources[0],
         alloc_count=resources[1],
         callee_calls=rows[:, 3].astype(np.float64),
         lock_wait_ns=resources[2],
         lock_hold_ns=resources[3],
-        page_faults=usage[:, 1],
-        switches=usage[:, 2],
-        cells=rows[:, SAMPLE_WORDS + masks :].copy(),
+        counters={name: counters[:, i] for i, (name, _) in enumerate(header.counters)},
+        cells=rows[:, first + masks :].copy(),
         read=(words[:, column // 64] >> (column % 64).astype(np.uint64) & np.uint64(1)).astype(np.bool_),
     )

@@ -13,18 +13,20 @@ import numpy.typing as npt
 
 from perfdiff.records.type_names import readable
 
-VERSION = 1
-SAMPLE_WORDS = 12  # of a record, ahead of its mask and cells
+VERSION = 2
+SAMPLE_WORDS = 9  # of a record, ahead of its counters, mask and cells
 TIME_UNITS = 256.0  # to a tick
 EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
 
 _MAGIC = b"PDREC1\0\0"
 _BYTE_ORDER = 0x01020304
-_HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024s")
+_HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024sII")
+_COUNTER = struct.Struct("<56sII")
+_COUNTERS = 24  # places in the header
 _EXTENT = struct.Struct("<IIQ")
 _EXTENT_MAGIC = 0x58454450
 _BLOCK = struct.Struct("<IIQ")
-_TOTALS = struct.Struct("<II7Q2q4QQ3Q")
+_TOTALS = struct.Struct("<II7Q2q4QQ")
 _EDGES = struct.Struct("<II")
 _SAMPLES = struct.Struct("<IIII")
 _TYPE = struct.Struct("<QII")
@@ -37,6 +39,13 @@ class Flag(IntFlag):
     FULL = 2
     SEES_ALLOCATIONS = 4
     SEES_LOCKS = 8
+
+
+class CounterFlag(IntFlag):
+    """What the header says of a counter."""
+
+    EXACT = 1
+    MULTIPLEXED = 2
 
 
 class _Kind(IntEnum):
@@ -61,6 +70,7 @@ class Header:
     end: int
     costs: tuple[int, ...]
     program: str
+    counters: tuple[tuple[str, CounterFlag], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +116,19 @@ def _text(raw: bytes) -> str:
 
 
 def _header(data: bytes) -> Header:
-    if len(data) < _HEADER.size:
-        raise DamageError(len(data), f"the file ends within the header of {_HEADER.size} bytes")
+    least = _HEADER.size + _COUNTERS * _COUNTER.size
+    if len(data) < least:
+        raise DamageError(len(data), f"the file ends within the header of {least} bytes")
     fields = _HEADER.unpack_from(data)
     magic, version, byte_order, size, flags, pid, parent_pid, probes, newest = fields[:9]
     ticks, ns, *latest = fields[9:15]
     started_unix_ns, end = fields[15:17]
-    program, argv0 = fields[22:]
+    program, argv0, counters, _ = fields[22:]
     if magic != _MAGIC:
         raise DamageError(0, "not a recording")
     if version != VERSION or byte_order != _BYTE_ORDER:
         raise DamageError(8, f"a recording of version {version} with byte order {byte_order:#x}", slug="recording-version")
-    if size < _HEADER.size or size % 8 or newest > 1 or end < size:
+    if size < least or size % 8 or newest > 1 or end < size or counters > _COUNTERS:
         raise DamageError(16, "impossible sizes in the header")
     ticks_passed, ns_passed = latest[2 * newest] - ticks, latest[2 * newest + 1] - ns
     if ticks_passed < 0 or ns_passed < 0:
@@ -133,7 +144,13 @@ def _header(data: bytes) -> Header:
         end=end,
         costs=fields[17:22],
         program=_text(program) or _text(argv0),
+        counters=tuple(_counter(data, _HEADER.size + place * _COUNTER.size) for place in range(counters)),
     )
+
+
+def _counter(data: bytes, offset: int) -> tuple[str, CounterFlag]:
+    name, flags, _ = _COUNTER.unpack_from(data, offset)
+    return _text(name), CounterFlag(flags & sum(CounterFlag))
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[_Block]:
@@ -161,20 +178,21 @@ def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterat
         offset += size
 
 
-def _fields(data: bytes, block: _Block, layout: struct.Struct) -> tuple[int, ...]:
-    if block.start + layout.size > block.end:
+def _fields(data: bytes, block: _Block, layout: struct.Struct, offset: int = 0) -> tuple[int, ...]:
+    if block.start + offset + layout.size > block.end:
         raise DamageError(block.start, f"a block of kind {block.kind.name} is too short")
-    return layout.unpack_from(data, block.start)
+    return layout.unpack_from(data, block.start + offset)
 
 
 def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> None:
     match block.kind:
         case _Kind.TOTALS:
             fields = _fields(data, block, _TOTALS)
+            counters = struct.Struct(f"<{len(header.counters)}Q")
             probe = _probe(fields[0], block, header)
             if (probe, block.thread) in contents.totals:
                 raise DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
-            contents.totals[probe, block.thread] = fields[1:]
+            contents.totals[probe, block.thread] = (*fields[1:], *_fields(data, block, counters, _TOTALS.size))
         case _Kind.EDGES:
             contents.edges.append(_edges_block(data, block, header))
         case _Kind.SAMPLES:
@@ -209,7 +227,7 @@ def _collect_samples(data: bytes, block: _Block, header: Header, contents: Conte
     fields = _fields(data, block, _SAMPLES)
     probe = _probe(fields[0], block, header)
     _, capacity, cells = fields[1:]
-    words = SAMPLE_WORDS + -(-cells // 64) + cells
+    words = SAMPLE_WORDS + len(header.counters) + -(-cells // 64) + cells
     start = block.start + _SAMPLES.size
     if capacity * words * 8 > block.end - start:
         raise DamageError(block.start, f"{capacity} records of {words} words do not fit into their block")

@@ -9,10 +9,11 @@
 
 #define BATCHES 5
 #define CALLS 64u
-#define SEGMENT_BYTES 16384u /* more than the largest one used */
+#define COUNTED_CALLS 8u
+#define SEGMENT_BYTES 32768u /* more than the largest one used */
 #define LEVELS 3             /* segments that hold CALLS records */
 _Static_assert((PD_SEGMENT_FIRST << LEVELS) - PD_SEGMENT_FIRST >= CALLS, "all records have a place");
-_Static_assert((PD_SEGMENT_FIRST << (LEVELS - 1)) * sizeof(struct pd_sample) + sizeof(struct pd_samples) <= SEGMENT_BYTES, "room");
+_Static_assert((PD_SEGMENT_FIRST << (LEVELS - 1)) * (sizeof(struct pd_sample) + 8 * PD_COUNTERS) + sizeof(struct pd_samples) <= SEGMENT_BYTES, "room");
 
 static __attribute__((noinline)) void bare(void)
 {
@@ -78,10 +79,31 @@ static uint64_t measure_passing(struct pd_thread *thread)
 	return (with - lesser(with, without)) / CALLS;
 }
 
+/* What is counted between the two readings of an empty call. */
+static void measure_counters(struct pd_local *local)
+{
+	uint64_t costs[PD_COUNTERS];
+
+	local->flags = PD_FLAG_COUNTERS;
+	memset(costs, 0xff, sizeof(costs));
+	for (uint32_t call = 0; call < COUNTED_CALLS; call++) {
+		memset(local->totals->counters, 0, sizeof(costs));
+		local->considered = 0;
+		probed();
+		for (uint32_t i = 0; i < pd_process.counter_count; i++)
+			costs[i] = lesser(costs[i], local->totals->counters[i]);
+	}
+	for (uint32_t i = 0; i < pd_process.counter_count; i++)
+		pd_process.counter_costs[i] = costs[i] == PD_ABSENT ? 0 : costs[i];
+}
+
 /* Probe 0's totals, edge and records are in no file. */
 void pd_calibrate(struct pd_thread *thread)
 {
-	struct pd_totals totals = {0};
+	union {
+		struct pd_totals totals;
+		char room[sizeof(struct pd_totals) + PD_COUNTERS * sizeof(uint64_t)];
+	} own = {0};
 	struct pd_edge edge = {0};
 	struct pd_local *local = thread->locals;
 	char *segments = pd_memory(LEVELS * SEGMENT_BYTES);
@@ -91,7 +113,7 @@ void pd_calibrate(struct pd_thread *thread)
 		return;
 	for (int level = 0; level < LEVELS; level++)
 		local->segments[level] = (struct pd_samples *)(segments + level * SEGMENT_BYTES);
-	local->totals = &totals;
+	local->totals = &own.totals;
 	local->edge = &edge;
 	local->period = 1;
 	local->reservoir = CALLS;
@@ -100,6 +122,7 @@ void pd_calibrate(struct pd_thread *thread)
 	measure(thread, PD_SAMPLE, &costs[PD_COST_SAMPLED], &costs[PD_COST_SAMPLED_INNER]);
 	memcpy(pd_process.costs, costs, sizeof(costs));
 	pd_process.pass_cost = measure_passing(thread);
+	measure_counters(local);
 	memset(local, 0, sizeof(*local));
 	pd_modes[0] = PD_OFF;
 	thread->root.callee_time = 0;

@@ -152,6 +152,8 @@ bool pd_file_create(void)
 	header->end = size;
 	header->flags = pd_process.sees;
 	memcpy(header->costs, pd_process.costs, sizeof(header->costs));
+	header->counter_count = pd_process.counter_count;
+	memcpy(header->counters, pd_process.counters, sizeof(header->counters));
 	describe_program(header);
 	pd_order();
 	memcpy(header->magic, PD_RECORDING_MAGIC, sizeof(header->magic));

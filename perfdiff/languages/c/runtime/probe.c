@@ -13,9 +13,31 @@ static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
 {
 	thread->top = entry->parent;
 	pd_order();
-	if (entry->cells)
-		thread->values = entry->cells - (entry->local->cells + 63) / 64;
+	thread->values = entry->values;
 	thread->next = (char *)entry;
+}
+
+/* Puts what a call has counted down to callees of the nearest caller whose counters are read. */
+static void charge(const struct pd_entry *entry, const uint64_t *counted)
+{
+	const struct pd_entry *payer = entry->parent;
+
+	while (payer->parent && !payer->counters)
+		payer = payer->parent;
+	if (payer->counters)
+		for (uint32_t i = 0; i < pd_process.counter_count; i++)
+			payer->counters[2 * pd_process.counter_count + i] += counted[i];
+}
+
+/* Drops a call that was left without its cleanup: when it ended is not known. */
+static void abandon(struct pd_thread *thread, struct pd_entry *entry)
+{
+	entry->local->active--;
+	entry->local->totals->unfinished++;
+	entry->parent->debt += entry->debt;
+	if (entry->counters)
+		charge(entry, entry->counters + 2 * pd_process.counter_count);
+	pop(thread, entry);
 }
 
 /*
@@ -32,10 +54,7 @@ static __attribute__((noinline, cold)) struct pd_entry *drop_stale(struct pd_thr
 	if (sigaltstack(NULL, &alternate) || !(alternate.ss_flags & SS_ONSTACK) ||
 	    entry->stack - (uintptr_t)alternate.ss_sp < alternate.ss_size) {
 		while (entry->parent && (entry->stack < stack || entry->frame == frame)) {
-			entry->local->active--;
-			entry->local->totals->unfinished++;
-			entry->parent->debt += entry->debt;
-			pop(thread, entry);
+			abandon(thread, entry);
 			entry = thread->top;
 		}
 	}
@@ -96,7 +115,7 @@ static inline uint64_t *record_at(struct pd_thread *thread, struct pd_local *loc
 	uint32_t level = 27 - (uint32_t)__builtin_clz(record + PD_SEGMENT_FIRST);
 	uint32_t first = (PD_SEGMENT_FIRST << level) - PD_SEGMENT_FIRST;
 	struct pd_samples *segment = local->segments[level];
-	size_t words = sizeof(struct pd_sample) / 8 + (local->cells + 63) / 64 + local->cells;
+	size_t words = sizeof(struct pd_sample) / 8 + pd_process.counter_count + (local->cells + 63) / 64 + local->cells;
 
 	if (pd_unlikely(!segment)) {
 		segment = pd_segment_open(thread, local, level, first);
@@ -104,6 +123,31 @@ static inline uint64_t *record_at(struct pd_thread *thread, struct pd_local *loc
 			return NULL;
 	}
 	return segment->records + (record - first) * words;
+}
+
+/* Makes room for the call's counters: at the start, absent until they are read; at entry; of probed callees. */
+static bool counters_open(struct pd_thread *thread, struct pd_entry *entry)
+{
+	uint64_t *counters = thread->values;
+	uint32_t count = pd_process.counter_count;
+
+	if (pd_unlikely(counters + 3 * count > thread->values_limit))
+		return false;
+	thread->values = counters + 3 * count;
+	pd_order();
+	memset(counters, 0xff, count * sizeof(*counters));
+	memset(counters + count, 0, 2 * count * sizeof(*counters));
+	entry->counters = counters;
+	return true;
+}
+
+/* Reads the counters of a call whose cells nobody asks for. */
+static __attribute__((noinline)) void counters_begin(struct pd_thread *thread, struct pd_entry *entry)
+{
+	if (!counters_open(thread, entry))
+		return;
+	pd_counters_read(thread, entry->counters);
+	memcpy(entry->counters + pd_process.counter_count, entry->counters, pd_process.counter_count * sizeof(*entry->counters));
 }
 
 /* Makes room for the call's cells; branch cells start as read, feature cells as absent. */
@@ -134,8 +178,8 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	}
 	frame->cells = (uintptr_t)entry->cells;
 	entry->guard = PD_GUARD_UNKNOWN;
-	if (local->flags & PD_FLAG_USAGE)
-		pd_process.counters->read(entry->usage);
+	if (local->flags & (PD_FLAG_COUNTERS | PD_FLAG_OWN) && counters_open(thread, entry) && local->flags & PD_FLAG_OWN)
+		pd_counters_read(thread, entry->counters + pd_process.counter_count);
 	return 1;
 }
 
@@ -187,6 +231,8 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	entry->callee_calls = 0;
 	entry->record = 0;
 	entry->cells = NULL;
+	entry->values = thread->values;
+	entry->counters = NULL;
 	entry->call = ++local->totals->calls;
 	parent->callee_calls += !(local->flags & PD_FLAG_PASSING);
 	local->active++;
@@ -205,10 +251,10 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 		entry->record = reservoir_choose(thread, local);
 		if (entry->record)
 			return sampled_begin(thread, entry, frame);
-	} else if (pd_unlikely(local->flags & PD_FLAG_USAGE)) {
-		pd_process.counters->read(entry->usage);
 	}
-	entry->start = pd_unlikely(local->is_long || local->flags & PD_FLAG_USAGE) ? pd_ticks() : entry->entered;
+	if (pd_unlikely(local->flags & PD_FLAG_OWN))
+		counters_begin(thread, entry);
+	entry->start = pd_unlikely(local->is_long || entry->counters) ? pd_ticks() : entry->entered;
 	return 0;
 }
 
@@ -216,15 +262,17 @@ PD_API int pd_start(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry;
 
+	if (pd_unlikely(entry->counters != NULL))
+		pd_counters_read(pd_self.thread, entry->counters);
 	entry->start = pd_ticks();
 	return 1;
 }
 
 static __attribute__((noinline)) void record_write(struct pd_thread *thread, struct pd_entry *entry, int64_t wall, int64_t self,
-						    const uint64_t resources[PD_RESOURCES], const uint64_t usage[PD_USAGES])
+						    const uint64_t resources[PD_RESOURCES], const uint64_t counters[PD_COUNTERS])
 {
 	struct pd_local *local = entry->local;
-	uint32_t masks = (local->cells + 63) / 64;
+	uint32_t masks = (local->cells + 63) / 64, count = pd_process.counter_count;
 	struct pd_sample *sample;
 
 	if (thread->writing)
@@ -239,9 +287,9 @@ static __attribute__((noinline)) void record_write(struct pd_thread *thread, str
 		sample->self = self;
 		sample->callee_calls = entry->callee_calls;
 		memcpy(sample->resources, resources, sizeof(sample->resources));
-		memcpy(sample->usage, usage, sizeof(sample->usage));
+		memcpy(sample->counters, counters, count * sizeof(*counters));
 		sample->weight = entry->weight;
-		memcpy(sample + 1, entry->cells - masks, (masks + local->cells) * sizeof(uint64_t));
+		memcpy(sample->counters + count, entry->cells - masks, (masks + local->cells) * sizeof(uint64_t));
 		pd_order();
 		sample->call = entry->call;
 	}
@@ -249,25 +297,47 @@ static __attribute__((noinline)) void record_write(struct pd_thread *thread, str
 	thread->writing = 0;
 }
 
+/* Reads a call's counters at its end; with PD_FLAG_OWN, takes off what probed callees have counted. */
+static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t counted[PD_COUNTERS])
+{
+	const uint64_t *start = entry->counters, *entered = start + pd_process.counter_count, *callees = entered + pd_process.counter_count;
+	struct pd_totals *totals = entry->local->totals;
+	bool own = entry->local->flags & PD_FLAG_OWN;
+	uint64_t now[PD_COUNTERS], whole[PD_COUNTERS];
+
+	pd_counters_read(thread, now);
+	for (uint32_t i = 0; i < pd_process.counter_count; i++) {
+		uint64_t others = pd_process.counter_costs[i] + (own ? callees[i] : 0);
+
+		whole[i] = own ? now[i] - entered[i] : 0;
+		if (now[i] == PD_ABSENT || start[i] == PD_ABSENT)
+			counted[i] = PD_ABSENT;
+		else
+			counted[i] = now[i] - start[i] > others ? now[i] - start[i] - others : 0;
+		if (counted[i] == PD_ABSENT || totals->counters[i] == PD_ABSENT)
+			totals->counters[i] = PD_ABSENT;
+		else
+			totals->counters[i] += counted[i];
+	}
+	totals->flagged++;
+	if (own)
+		charge(entry, whole);
+}
+
 /* The part of leaving that sampled and flagged calls have beyond the others. Returns what it cost, in time's unit. */
 static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, int64_t wall,
 							const uint64_t resources[PD_RESOURCES])
 {
-	struct pd_totals *totals = entry->local->totals;
-	uint64_t usage[PD_USAGES] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	uint64_t counted[PD_COUNTERS];
 	uint64_t cost = 0;
 
-	if (entry->local->flags & PD_FLAG_USAGE && thread == pd_self.thread) {
-		pd_process.counters->read(usage);
-		totals->flagged++;
-		for (int i = 0; i < PD_USAGES; i++) {
-			usage[i] -= entry->usage[i];
-			totals->usage[i] += usage[i];
-		}
+	memset(counted, 0xff, sizeof(counted));
+	if (entry->counters && thread == pd_self.thread) {
+		counters_close(thread, entry, counted);
 		cost += (pd_ticks() - now) << PD_TIME_FRACTION;
 	}
 	if (entry->record)
-		record_write(thread, entry, wall, wall - entry->callee_time, resources, usage);
+		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
 	return cost;
 }
 
@@ -294,7 +364,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		for (int i = 0; i < PD_RESOURCES; i++)
 			totals->resources[i] += resources[i] * entry->weight;
 	}
-	if (entry->record || pd_unlikely(entry->local->flags & PD_FLAG_USAGE && entry->local->mode == PD_TIME))
+	if (entry->record || pd_unlikely(entry->counters != NULL))
 		debt += extras_close(thread, entry, now, wall, resources);
 	parent->callee_time += wall * entry->weight;
 	parent->debt += debt;
@@ -330,12 +400,8 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 		entry = entry->parent;
 	if (!entry->parent)
 		return false;
-	while (thread->top != entry) {
-		thread->top->local->active--;
-		thread->top->local->totals->unfinished++;
-		thread->top->parent->debt += thread->top->debt;
-		pop(thread, thread->top);
-	}
+	while (thread->top != entry)
+		abandon(thread, thread->top);
 	return true;
 }
 

@@ -87,7 +87,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 
 	if (!folder || !plan || strlen(folder) >= sizeof(pd_process.folder))
 		return;
-	pd_process.counters = &pd_system_counters;
+	pd_counters_open();
 	pd_process.counter_clock = counter_is_invariant();
 	pd_process.long_ticks = UINT64_MAX; /* until the probes' cost is known */
 	if (!plan_read(plan) || !pd_threads_begin() || pthread_atfork(NULL, NULL, child_begin))

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #define PD_RECORDING_MAGIC "PDREC1\0"
-#define PD_RECORDING_VERSION 1u
+#define PD_RECORDING_VERSION 2u
 #define PD_BYTE_ORDER 0x01020304u
 #define PD_EXTENT_MAGIC 0x58454450u /* "PDEX" */
 #define PD_TIME_FRACTION 8          /* times are ticks with this many binary places */
+#define PD_COUNTERS 24              /* of a process, at most */
+#define PD_ABSENT UINT64_MAX        /* the value of a counter that could not be read */
 
 enum pd_recording_flag {
 	PD_ENDED = 1,     /* the process ended by exit, _exit or return from main */
@@ -31,6 +33,17 @@ struct pd_instant {
 	uint64_t ns; /* CLOCK_MONOTONIC */
 };
 
+enum pd_counter_flag {
+	PD_COUNTER_EXACT = 1,       /* the same whenever the same work is done */
+	PD_COUNTER_MULTIPLEXED = 2, /* counted part of the time, and scaled */
+};
+
+struct pd_counter {
+	char name[56];
+	uint32_t flags;
+	uint32_t reserved;
+};
+
 struct pd_header {
 	char magic[8];
 	uint32_t version;
@@ -48,6 +61,9 @@ struct pd_header {
 	uint64_t costs[PD_COSTS];    /* already taken off all times */
 	char program[1024];
 	char argv0[1024];
+	uint32_t counter_count;
+	uint32_t reserved;
+	struct pd_counter counters[PD_COUNTERS];
 };
 
 struct pd_extent {
@@ -79,12 +95,11 @@ struct pd_totals {
 	int64_t wall;          /* of timed outer calls, times their weights */
 	int64_t self;          /* of timed calls, times their weights */
 	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
-	uint64_t flagged;    /* calls with usage */
-	uint64_t usage[3];   /* by enum pd_usage */
+	uint64_t flagged;    /* calls whose counters were read */
+	uint64_t counters[]; /* of these; PD_ABSENT where one was absent in any of them */
 };
 
 enum pd_resource { PD_ALLOC_BYTES, PD_ALLOC_COUNT, PD_LOCK_WAIT, PD_LOCK_HOLD, PD_RESOURCES }; /* locks: in ticks */
-enum pd_usage { PD_CPU_NS, PD_PAGE_FAULTS, PD_SWITCHES, PD_USAGES };
 
 struct pd_edge {
 	uint32_t caller; /* 0: the start of the thread */
@@ -109,15 +124,15 @@ struct pd_samples {
 	uint64_t records[];
 };
 
-/* A record: struct pd_sample, (cells + 63) / 64 mask words (the word of cells 0 to 63 last), then the cells. */
+/* A record: struct pd_sample with its counters, (cells + 63) / 64 mask words (the word of cells 0 to 63 last), then the cells. */
 struct pd_sample {
 	uint64_t call; /* which call of the probe in the thread, from 1; 0: empty; written last */
 	int64_t wall;
 	int64_t self;
 	uint64_t callee_calls;
 	uint64_t resources[PD_RESOURCES];
-	uint64_t usage[PD_USAGES]; /* all ones: absent */
 	uint64_t weight; /* calls it stands for, before the reservoir's choice */
+	uint64_t counters[];
 };
 
 struct pd_type_name {

@@ -24,7 +24,11 @@
 #define pd_order() atomic_signal_fence(memory_order_seq_cst)
 
 enum pd_mode { PD_OFF, PD_COUNT, PD_TIME, PD_SAMPLE };
-enum pd_flag { PD_FLAG_USAGE = 1, PD_FLAG_PASSING = 2 };
+enum pd_flag {
+	PD_FLAG_COUNTERS = 1, /* of sampled calls, callees included */
+	PD_FLAG_PASSING = 2,
+	PD_FLAG_OWN = 4, /* counters of all calls, without those of probed callees */
+};
 
 /* A probe's line of the plan file. */
 struct pd_plan_entry {
@@ -86,7 +90,8 @@ struct pd_entry {
 	uint64_t call;
 	uint64_t *cells;
 	uint64_t resources[PD_RESOURCES];
-	uint64_t usage[PD_USAGES];
+	uint64_t *values;   /* the thread's free values at entry */
+	uint64_t *counters; /* at the start, at entry, and of probed callees, one array each; NULL: not read */
 };
 
 struct pd_arena {
@@ -147,17 +152,29 @@ struct pd_local_state {
 extern PD_TLS struct pd_local_state pd_self;
 extern unsigned char *pd_modes; /* one mode a probe */
 
-/* Where the counters of flagged calls come from: all are read together, for the calling thread, at a call's start and end. */
+/* Where the counters of calls come from: all sources are read together, for the calling thread, at a call's start and end. */
 struct pd_counter_source {
-	void (*read)(uint64_t counters[PD_USAGES]); /* all ones where one cannot be had */
+	uint32_t (*open)(struct pd_counter *counters, uint32_t room); /* once a process: names its counters, returns their number */
+	void (*thread_open)(struct pd_thread *thread);                /* NULL where threads need nothing */
+	void (*thread_close)(struct pd_thread *thread);               /* NULL where threads need nothing */
+	void (*read)(struct pd_thread *thread, uint64_t *values);     /* PD_ABSENT where one cannot be had now */
 };
 
 extern const struct pd_counter_source pd_system_counters;
+extern const struct pd_counter_source pd_papi_counters __attribute__((weak));
+extern const struct pd_counter_source pd_pmu_counters __attribute__((weak)); /* of the counted build, which reads no others */
+
+#define PD_SOURCES 2
 
 struct pd_process {
 	struct pd_header *header; /* NULL: no recording yet */
 	const struct pd_plan_entry *plan;
-	const struct pd_counter_source *counters;
+	const struct pd_counter_source *sources[PD_SOURCES];
+	uint32_t source_first[PD_SOURCES]; /* place of its first counter */
+	uint32_t source_count;
+	uint32_t counter_count;
+	struct pd_counter counters[PD_COUNTERS];
+	uint64_t counter_costs[PD_COUNTERS]; /* what a call's probe itself counts between the two readings */
 	uint32_t probes;
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
@@ -232,6 +249,12 @@ uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry);
 /* probe.c */
 void pd_thread_count_passed(struct pd_thread *thread);
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);
+
+/* counters.c */
+void pd_counters_open(void);
+void pd_counters_thread_open(struct pd_thread *thread);
+void pd_counters_thread_close(struct pd_thread *thread);
+void pd_counters_read(struct pd_thread *thread, uint64_t *values);
 
 /* calibration.c */
 void pd_calibrate(struct pd_thread *thread);

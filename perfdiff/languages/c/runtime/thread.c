@@ -24,6 +24,7 @@ static void thread_end(void *data)
 	pd_presence_mark(thread);
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
 	pd_thread_count_passed(thread);
+	pd_counters_thread_close(thread);
 	thread->held_count = 0;
 	pd_self.thread = NULL;
 	pd_gates = NULL;
@@ -87,6 +88,7 @@ static struct pd_thread *thread_new(void)
 struct pd_thread *pd_thread_open(void)
 {
 	struct pd_thread *thread = NULL;
+	bool opened = false;
 	struct pd_slow slow;
 
 	pd_slow_begin(&slow);
@@ -105,15 +107,18 @@ struct pd_thread *pd_thread_open(void)
 		pd_stop();
 		thread = NULL;
 	}
-	if (thread)
+	if (thread) {
 		thread->resources = pd_self.resources;
-	if (thread)
 		pd_presence_begin(thread);
+		opened = true;
+	}
 	pd_self.thread = thread;
 	pd_gates = thread ? thread->gates : NULL;
 	pd_clock_refresh();
 end:
 	pd_slow_end(&slow);
+	if (opened)
+		pd_counters_thread_open(thread);
 	return thread;
 }
 
@@ -136,16 +141,17 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 
 bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe)
 {
+	size_t size = sizeof(struct pd_totals) + pd_process.counter_count * sizeof(uint64_t);
 	struct pd_totals *totals;
 	struct pd_slow slow;
 
 	pd_slow_begin(&slow);
-	totals = pd_recording() ? pd_arena_take(&thread->arena, sizeof(*totals)) : NULL;
+	totals = pd_recording() ? pd_arena_take(&thread->arena, size) : NULL;
 	if (totals) {
 		local_plan(thread, local, probe);
 		totals->probe = probe;
 		totals->mode = local->mode;
-		pd_block_publish(&totals->block, PD_BLOCK_TOTALS, sizeof(*totals));
+		pd_block_publish(&totals->block, PD_BLOCK_TOTALS, size);
 		local->totals = totals;
 	}
 	pd_slow_end(&slow);
@@ -154,7 +160,7 @@ bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t pr
 
 struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *local, uint32_t level, uint32_t first)
 {
-	uint64_t words = sizeof(struct pd_sample) / 8 + (local->cells + 63) / 64 + local->cells;
+	uint64_t words = sizeof(struct pd_sample) / 8 + pd_process.counter_count + (local->cells + 63) / 64 + local->cells;
 	uint64_t capacity = PD_SEGMENT_FIRST << level;
 	struct pd_samples *segment;
 	struct pd_slow slow;
