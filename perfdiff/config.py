@@ -41,6 +41,28 @@ class ProbeConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheSize:
+    """A cache of the software PMU: its bytes, and in how many places of it a line may lie."""
+
+    size: int
+    ways: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountersConfig:
+    """`[counters]`: what is counted beside time, and the caches that the software PMU has. None: as the machine offers it."""
+
+    events: tuple[str, ...] | None = None  # by their PAPI names, read on sampled calls of the timed build
+    software: bool = True  # whether a counted build is made and run
+    budget_s: float = 60.0  # that counted runs may take, all together
+    l1d: CacheSize | None = None
+    l2: CacheSize | None = None
+    llc: CacheSize | None = None
+    line: int | None = None  # bytes
+    nodes: int | None = None  # of memory
+
+
+@dataclass(frozen=True, slots=True)
 class CompareConfig:
     """`[compare]`: when a difference counts."""
 
@@ -61,5 +83,6 @@ class Config:
     workloads: tuple[WorkloadConfig, ...]
     probes: ProbeConfig = ProbeConfig()
     compare: CompareConfig = CompareConfig()
+    counters: CountersConfig = CountersConfig()
     source: str | None = None
     build_guessed_from: str | None = None

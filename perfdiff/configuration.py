@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff import buildsystem, settings, tomlfile
-from perfdiff.config import BuildConfig, CompareConfig, Config, ProbeConfig, WorkloadConfig
+from perfdiff.config import BuildConfig, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.settings import Setting
 from perfdiff.tomlfile import Keys, TomlFile
@@ -66,6 +66,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         workloads=workloads,
         probes=ProbeConfig(**values["probes"]),
         compare=CompareConfig(**values["compare"]),
+        counters=CountersConfig(**values["counters"]),
         source=str(source.path) if source else None,
         build_guessed_from=guessed.file if guessed else None,
     )

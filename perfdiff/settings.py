@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from perfdiff.config import CacheSize
+
+_CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+# What a recording names at most (PD_COUNTERS in recording.h), less those that the runtime itself has.
+_MOST_EVENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +85,29 @@ def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
     return {name: tuple(values) for name, values in value.items()}
 
 
+def _events(value: object) -> tuple[str, ...] | None:
+    names = _texts(value)
+    if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names) or any("," in name for name in names):
+        return None
+    return names
+
+
+def _cache_size(value: object) -> CacheSize | None:
+    found = _CACHE_SIZE.fullmatch(value) if isinstance(value, str) else None
+    if not found or not int(found[1]) or not int(found[3]):
+        return None
+    return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
+
+
+def _line(value: object) -> int | None:
+    return value if type(value) is int and 16 <= value <= 1024 and value & (value - 1) == 0 else None
+
+
 _SECONDS = Setting("a number of seconds above 0, such as 300", _number(lambda value: value > 0))
 _SHARE = Setting("a share between 0 and 1, such as 0.05", _number(lambda value: 0 < value < 1))
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
+
+_CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
 
 # Two runs a side are the fewest that have a spread.
 RUNS = Setting("a whole number of at least 2, such as 10", _integer(2))
@@ -95,6 +123,16 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "samples": Setting("a whole number of at least 1, such as 1000", _integer(1)),
     },
     "compare": {"min_effect": _SHARE, "fdr": _SHARE, "confidence": _SHARE, "seed": SEED},
+    "counters": {
+        "events": Setting(f'a list of at most {_MOST_EVENTS} different names, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]', _events),
+        "software": Setting("true or false", lambda value: value if isinstance(value, bool) else None),
+        "budget_s": _SECONDS,
+        "l1d": _CACHE,
+        "l2": _CACHE,
+        "llc": _CACHE,
+        "line": Setting("a power of two from 16 to 1024, such as 64", _line),
+        "nodes": Setting("a whole number of at least 1, such as 2", _integer(1)),
+    },
 }
 WORKLOAD: Mapping[str, Setting] = {
     "name": Setting('a name, such as "sort"', _text, text=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import buildsystem, configuration, settings, tomlfile
-from perfdiff.config import BuildConfig, CompareConfig, Config, ProbeConfig, WorkloadConfig
+from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError
 
@@ -70,11 +70,53 @@ def test_file_is_read_with_defaults_for_the_rest(checkout: Path) -> None:
 
 @pytest.mark.parametrize(
     ("section", "values"),
-    [("build", BuildConfig), ("probes", ProbeConfig), ("compare", CompareConfig), ("workload", WorkloadConfig)],
+    [
+        ("build", BuildConfig),
+        ("probes", ProbeConfig),
+        ("compare", CompareConfig),
+        ("counters", CountersConfig),
+        ("workload", WorkloadConfig),
+    ],
 )
 def test_every_value_of_the_configuration_has_a_setting(section: str, values: type) -> None:
     known = settings.WORKLOAD if section == "workload" else settings.SECTIONS[section]
     assert set(known) == {field.name for field in fields(values)}
+
+
+def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> None:
+    text = '[counters]\nevents = ["PAPI_TOT_INS"]\nsoftware = false\nbudget_s = 5\nl1d = "48 KiB/12"\nllc = "36MiB/18"\nline = 128\nnodes = 2\n'
+    assert load(checkout, GOOD + text, environment={"PERFDIFF_COUNTERS_L2": "2 MiB/16"}).counters == CountersConfig(
+        events=("PAPI_TOT_INS",),
+        software=False,
+        budget_s=5.0,
+        l1d=CacheSize(48 * 1024, 12),
+        l2=CacheSize(2 * 2**20, 16),
+        llc=CacheSize(36 * 2**20, 18),
+        line=128,
+        nodes=2,
+    )
+    assert load(checkout, GOOD).counters == CountersConfig()
+    assert load(checkout, GOOD + "[counters]\nevents = []\n").counters.events == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ('l1d = "32 KB/8"', 'such as "32 KiB/8"'),
+        ('l2 = "0 KiB/8"', 'such as "32 KiB/8"'),
+        ('llc = "1 MiB"', 'such as "32 KiB/8"'),
+        ("line = 48", "a power of two"),
+        ("nodes = 0", "at least 1"),
+        ('software = "yes"', "true or false"),
+        ('events = ["PAPI_TOT_INS", "PAPI_TOT_INS"]', "different names"),
+        ('events = ["PAPI_TOT_INS,PAPI_TOT_CYC"]', "different names"),
+        (f"events = {[f'E{i}' for i in range(21)]}", "at most 20"),
+    ],
+)
+def test_counters_that_cannot_be_meant_are_told_with_an_example(checkout: Path, line: str, wanted: str) -> None:
+    message, slug = error_of(checkout, f"{GOOD}[counters]\n{line}\n")
+    assert slug == "config-value"
+    assert wanted in message
 
 
 def test_file_is_found_upward_to_the_top_of_the_checkout(checkout: Path) -> None:

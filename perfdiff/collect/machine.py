@@ -9,16 +9,23 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
 from perfdiff import __version__
+from perfdiff.config import CacheSize, CountersConfig
 from perfdiff.records.schema import Environment
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_NODES = Path("/sys/devices/system/node/online")
+# Where the kernel does not tell, as in some virtual machines: those of a usual server.
+_USUAL_CACHES = {1: CacheSize(32 * 2**10, 8), 2: CacheSize(2**20, 16), 3: CacheSize(32 * 2**20, 16)}
+_USUAL_LINE = 64
 _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
 _COMPILERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 _COMPILER_TIMEOUT_S = 10.0
@@ -36,6 +43,24 @@ class Pmu(StrEnum):
     PRESENT = "present"
     ABSENT = "absent"  # the processor, or the virtual machine, has none
     FORBIDDEN = "forbidden"  # by perf_event_paranoid or a sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What lies between a core and its data: first and second level of each core, the last level that all share, nodes of memory."""
+
+    l1d: CacheSize
+    l2: CacheSize
+    llc: CacheSize
+    line: int  # bytes
+    nodes: int
+
+    def setting(self) -> str:
+        """Return what the runtime reads of it, in the form of `l1d=32768/8,l2=1048576/16,llc=33554432/16,line=64,nodes=1`."""
+        caches = {"l1d": self.l1d, "l2": self.l2, "llc": self.llc}
+        return ",".join(
+            (*(f"{name}={cache.size}/{cache.ways}" for name, cache in caches.items()), f"line={self.line}", f"nodes={self.nodes}")
+        )
 
 
 class _Attribute(ctypes.Structure):
@@ -121,6 +146,42 @@ def pmu() -> Pmu:
         os.close(descriptor)
         return Pmu.PRESENT
     return Pmu.FORBIDDEN if ctypes.get_errno() in (errno.EACCES, errno.EPERM) else Pmu.ABSENT
+
+
+def memory(config: CountersConfig) -> Memory:
+    """Return the caches and nodes that the software PMU has: as configured, else as the first core's, else usual ones."""
+    caches = dict(_USUAL_CACHES)
+    line = _USUAL_LINE
+    for folder in sorted(_CACHES.glob("index*")):
+        found = _cache(folder)
+        if found:
+            caches[found[0]], line = found[1], _number(folder / "coherency_line_size") or line
+    return Memory(
+        l1d=config.l1d or caches[1],
+        l2=config.l2 or caches[2],
+        llc=config.llc or caches[3],
+        line=config.line or line,
+        nodes=config.nodes or _online_nodes(),
+    )
+
+
+def _cache(folder: Path) -> tuple[int, CacheSize] | None:
+    """Return level and size of a cache that holds data, None of any other."""
+    size, ways, level = _first_line(folder / "size") or "", _number(folder / "ways_of_associativity"), _number(folder / "level")
+    if _first_line(folder / "type") == "Instruction" or not size[:-1].isdecimal() or not size.endswith("K") or not ways or not level:
+        return None
+    return level, CacheSize(int(size[:-1]) * 2**10, ways)
+
+
+def _online_nodes() -> int:
+    """Return how many nodes of memory are online; the kernel writes them as `0-1,4`."""
+    ranges = [part.partition("-") for part in (_first_line(_NODES) or "0").split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
+
+
+def _number(path: Path) -> int | None:
+    text = _first_line(path) or ""
+    return int(text) if text.isdecimal() else None
 
 
 def governor() -> str | None:
