@@ -1,0 +1,164 @@
+/*
+ * Plain memory accesses, as gcc and clang report them: the hot path of the counted build.
+ *
+ * An access to a recent line is a comparison in thread-local memory. The line's address is compared together with those low
+ * bits of the access's own that are zero where it is aligned, so that one that may reach into the next line fails, too.
+ */
+#include "pmu.h"
+
+static inline __attribute__((always_inline)) bool readable(uintptr_t address, size_t alignment)
+{
+	return pd_core.readable[pd_recent_index(address)] == (address & ~(uintptr_t)(PD_LINE - alignment));
+}
+
+static inline __attribute__((always_inline)) bool write_recent(uintptr_t address, size_t alignment, uint64_t bytes)
+{
+	if (pd_unlikely(pd_core.writable[pd_recent_index(address)] != (address & ~(uintptr_t)(PD_LINE - alignment))))
+		return false;
+	pd_core.written[pd_recent_index(address)] |= bytes << address % PD_LINE;
+	return true;
+}
+
+/* What the first line of an access from `address` on has of it. */
+static inline size_t part_of(uintptr_t address, size_t size)
+{
+	size_t room = PD_LINE - address % PD_LINE;
+
+	return size < room ? size : room;
+}
+
+static __attribute__((noinline)) void read_lines(uintptr_t address, size_t size)
+{
+	for (size_t part; size; address += part, size -= part) {
+		part = part_of(address, size);
+		if (!readable(pd_line_of(address), 1))
+			pd_core_touch(pd_line_of(address), pd_bytes_of(address, part), false);
+	}
+}
+
+static __attribute__((noinline)) void write_lines(uintptr_t address, size_t size)
+{
+	for (size_t part; size; address += part, size -= part) {
+		part = part_of(address, size);
+		if (!write_recent(pd_line_of(address), 1, pd_bytes_of(address, part)))
+			pd_core_touch(pd_line_of(address), pd_bytes_of(address, part), true);
+	}
+}
+
+void pd_access_read(const void *address, size_t size)
+{
+	pd_core.events[PD_EVENT_LOADS]++;
+	read_lines((uintptr_t)address, size);
+}
+
+void pd_access_write(const void *address, size_t size)
+{
+	pd_core.events[PD_EVENT_STORES]++;
+	write_lines((uintptr_t)address, size);
+}
+
+void pd_access_update(const void *address, size_t size)
+{
+	pd_core.events[PD_EVENT_LOADS]++;
+	pd_core.events[PD_EVENT_STORES]++;
+	write_lines((uintptr_t)address, size);
+}
+
+static inline __attribute__((always_inline)) void read(uintptr_t address, size_t size)
+{
+	pd_core.events[PD_EVENT_LOADS]++;
+	if (pd_unlikely(!readable(address, size)))
+		read_lines(address, size);
+}
+
+static inline __attribute__((always_inline)) void write(uintptr_t address, size_t size)
+{
+	pd_core.events[PD_EVENT_STORES]++;
+	if (pd_unlikely(!write_recent(address, size, (UINT64_C(1) << size) - 1)))
+		write_lines(address, size);
+}
+
+#define HOT PD_API __attribute__((hot, aligned(64)))
+
+#define ACCESSES(size) \
+	HOT void __tsan_read##size(uintptr_t address); \
+	HOT void __tsan_write##size(uintptr_t address); \
+	HOT void __tsan_volatile_read##size(uintptr_t address); \
+	HOT void __tsan_volatile_write##size(uintptr_t address); \
+	HOT void __tsan_read_write##size(uintptr_t address); \
+	HOT void __tsan_unaligned_read##size(uintptr_t address); \
+	HOT void __tsan_unaligned_write##size(uintptr_t address); \
+	HOT void __tsan_unaligned_volatile_read##size(uintptr_t address); \
+	HOT void __tsan_unaligned_volatile_write##size(uintptr_t address); \
+	HOT void __tsan_unaligned_read_write##size(uintptr_t address); \
+	\
+	HOT void __tsan_read##size(uintptr_t address) { read(address, size); } \
+	HOT void __tsan_write##size(uintptr_t address) { write(address, size); } \
+	HOT void __tsan_volatile_read##size(uintptr_t address) { read(address, size); } \
+	HOT void __tsan_volatile_write##size(uintptr_t address) { write(address, size); } \
+	HOT void __tsan_unaligned_read##size(uintptr_t address) { read(address, size); } \
+	HOT void __tsan_unaligned_write##size(uintptr_t address) { write(address, size); } \
+	HOT void __tsan_unaligned_volatile_read##size(uintptr_t address) { read(address, size); } \
+	HOT void __tsan_unaligned_volatile_write##size(uintptr_t address) { write(address, size); } \
+	HOT void __tsan_read_write##size(uintptr_t address) { pd_access_update((void *)address, size); } \
+	HOT void __tsan_unaligned_read_write##size(uintptr_t address) { pd_access_update((void *)address, size); }
+
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+
+/* Aggregates, and what gcc knows to be unaligned. */
+PD_API void __tsan_read_range(void *address, size_t size);
+PD_API void __tsan_write_range(void *address, size_t size);
+
+PD_API void __tsan_read_range(void *address, size_t size)
+{
+	pd_access_read(address, size);
+}
+
+PD_API void __tsan_write_range(void *address, size_t size)
+{
+	pd_access_write(address, size);
+}
+
+PD_API void __tsan_vptr_read(void **vptr);
+PD_API void __tsan_vptr_update(void **vptr, void *value);
+
+PD_API void __tsan_vptr_read(void **vptr)
+{
+	read((uintptr_t)vptr, sizeof(*vptr));
+}
+
+PD_API void __tsan_vptr_update(void **vptr, void *value __attribute__((unused)))
+{
+	write((uintptr_t)vptr, sizeof(*vptr));
+}
+
+/* Of the race detector's interface: nothing is to be done here. */
+HOT void __tsan_func_entry(void *caller);
+HOT void __tsan_func_exit(void);
+PD_API void __tsan_init(void);
+PD_API void __tsan_ignore_thread_begin(void);
+PD_API void __tsan_ignore_thread_end(void);
+
+HOT void __tsan_func_entry(void *caller __attribute__((unused)))
+{
+}
+
+HOT void __tsan_func_exit(void)
+{
+}
+
+PD_API void __tsan_init(void)
+{
+}
+
+PD_API void __tsan_ignore_thread_begin(void)
+{
+}
+
+PD_API void __tsan_ignore_thread_end(void)
+{
+}

@@ -1,0 +1,47 @@
+/* The software PMU's counts as counters of calls. */
+#include <string.h>
+
+#include "pmu.h"
+
+static const char *const names[PD_EVENTS] = {
+	[PD_EVENT_BLOCKS] = "blocks",
+	[PD_EVENT_LOADS] = "loads",
+	[PD_EVENT_STORES] = "stores",
+	[PD_EVENT_L1D_MISS] = "l1d_misses",
+	[PD_EVENT_L2_MISS] = "l2_misses",
+	[PD_EVENT_LLC_MISS] = "llc_misses",
+	[PD_EVENT_HITM] = "hitm",
+	[PD_EVENT_HITM_FALSE] = "hitm_false",
+	[PD_EVENT_REMOTE_DRAM] = "remote_dram",
+};
+
+uint32_t pd_pmu_lost(void)
+{
+	return atomic_load_explicit(&pd_pmu.lost, memory_order_relaxed);
+}
+
+PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
+{
+	bool lost = pd_pmu_lost();
+
+	for (int event = 0; event < PD_EVENTS; event++)
+		events[event] = lost && event >= PD_EVENT_L1D_MISS ? PD_ABSENT : pd_core.events[event];
+}
+
+static uint32_t source_open(struct pd_counter *counters, uint32_t room)
+{
+	if (room < PD_EVENTS)
+		return 0;
+	for (int event = 0; event < PD_EVENTS; event++) {
+		strcpy(counters[event].name, names[event]);
+		counters[event].flags = PD_COUNTER_EXACT;
+	}
+	return PD_EVENTS;
+}
+
+static void source_read(struct pd_thread *thread __attribute__((unused)), uint64_t *values)
+{
+	pd_pmu_read(values);
+}
+
+const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read};
