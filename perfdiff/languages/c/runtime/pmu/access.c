@@ -64,14 +64,14 @@ void pd_access_update(const void *address, size_t size)
 	write_lines((uintptr_t)address, size);
 }
 
-static inline __attribute__((always_inline)) void read(uintptr_t address, size_t size)
+static inline __attribute__((always_inline)) void load(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_LOADS]++;
 	if (pd_unlikely(!readable(address, size)))
 		read_lines(address, size);
 }
 
-static inline __attribute__((always_inline)) void write(uintptr_t address, size_t size)
+static inline __attribute__((always_inline)) void store(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_STORES]++;
 	if (pd_unlikely(!write_recent(address, size, (UINT64_C(1) << size) - 1)))
@@ -92,14 +92,14 @@ static inline __attribute__((always_inline)) void write(uintptr_t address, size_
 	HOT void __tsan_unaligned_volatile_write##size(uintptr_t address); \
 	HOT void __tsan_unaligned_read_write##size(uintptr_t address); \
 	\
-	HOT void __tsan_read##size(uintptr_t address) { read(address, size); } \
-	HOT void __tsan_write##size(uintptr_t address) { write(address, size); } \
-	HOT void __tsan_volatile_read##size(uintptr_t address) { read(address, size); } \
-	HOT void __tsan_volatile_write##size(uintptr_t address) { write(address, size); } \
-	HOT void __tsan_unaligned_read##size(uintptr_t address) { read(address, size); } \
-	HOT void __tsan_unaligned_write##size(uintptr_t address) { write(address, size); } \
-	HOT void __tsan_unaligned_volatile_read##size(uintptr_t address) { read(address, size); } \
-	HOT void __tsan_unaligned_volatile_write##size(uintptr_t address) { write(address, size); } \
+	HOT void __tsan_read##size(uintptr_t address) { load(address, size); } \
+	HOT void __tsan_write##size(uintptr_t address) { store(address, size); } \
+	HOT void __tsan_volatile_read##size(uintptr_t address) { load(address, size); } \
+	HOT void __tsan_volatile_write##size(uintptr_t address) { store(address, size); } \
+	HOT void __tsan_unaligned_read##size(uintptr_t address) { load(address, size); } \
+	HOT void __tsan_unaligned_write##size(uintptr_t address) { store(address, size); } \
+	HOT void __tsan_unaligned_volatile_read##size(uintptr_t address) { load(address, size); } \
+	HOT void __tsan_unaligned_volatile_write##size(uintptr_t address) { store(address, size); } \
 	HOT void __tsan_read_write##size(uintptr_t address) { pd_access_update((void *)address, size); } \
 	HOT void __tsan_unaligned_read_write##size(uintptr_t address) { pd_access_update((void *)address, size); }
 
@@ -128,12 +128,12 @@ PD_API void __tsan_vptr_update(void **vptr, void *value);
 
 PD_API void __tsan_vptr_read(void **vptr)
 {
-	read((uintptr_t)vptr, sizeof(*vptr));
+	load((uintptr_t)vptr, sizeof(*vptr));
 }
 
 PD_API void __tsan_vptr_update(void **vptr, void *value __attribute__((unused)))
 {
-	write((uintptr_t)vptr, sizeof(*vptr));
+	store((uintptr_t)vptr, sizeof(*vptr));
 }
 
 /* Of the race detector's interface: nothing is to be done here. */
