@@ -84,7 +84,8 @@ def test_every_value_of_the_configuration_has_a_setting(section: str, values: ty
 
 
 def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> None:
-    text = '[counters]\nevents = ["PAPI_TOT_INS"]\nsoftware = false\nbudget_s = 5\nl1d = "48 KiB/12"\nllc = "36MiB/18"\nline = 128\nnodes = 2\n'
+    caches = 'l1d = "48 KiB/12"\nllc = "36MiB/18"\nline = 128\nnodes = 2\n'
+    text = f'[counters]\nevents = ["PAPI_TOT_INS"]\nsoftware = false\nbudget_s = 5\n{caches}'
     assert load(checkout, GOOD + text, environment={"PERFDIFF_COUNTERS_L2": "2 MiB/16"}).counters == CountersConfig(
         events=("PAPI_TOT_INS",),
         software=False,

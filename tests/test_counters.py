@@ -10,8 +10,7 @@ from perfdiff.collect import machine
 from perfdiff.config import CacheSize, CountersConfig
 
 
-def cache(folder: Path, index: int, level: int, kind: str, size: str, ways: int) -> None:
-    place = folder / f"index{index}"
+def cache(place: Path, level: int, kind: str, size: str, ways: int) -> None:
     place.mkdir(parents=True)
     told = {"level": level, "type": kind, "size": size, "ways_of_associativity": ways, "coherency_line_size": 128}
     for name, value in told.items():
@@ -19,10 +18,10 @@ def cache(folder: Path, index: int, level: int, kind: str, size: str, ways: int)
 
 
 def test_caches_are_those_that_the_kernel_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache(tmp_path / "cache", 0, 1, "Data", "48K", 12)
-    cache(tmp_path / "cache", 1, 1, "Instruction", "32K", 8)
-    cache(tmp_path / "cache", 2, 2, "Unified", "2048K", 16)
-    cache(tmp_path / "cache", 3, 3, "Unified", "36864K", 18)
+    cache(tmp_path / "cache" / "index0", 1, "Data", "48K", 12)
+    cache(tmp_path / "cache" / "index1", 1, "Instruction", "32K", 8)
+    cache(tmp_path / "cache" / "index2", 2, "Unified", "2048K", 16)
+    cache(tmp_path / "cache" / "index3", 3, "Unified", "36864K", 18)
     (tmp_path / "online").write_text("0-1,4\n")
     monkeypatch.setattr(machine, "_CACHES", tmp_path / "cache")
     monkeypatch.setattr(machine, "_NODES", tmp_path / "online")
