@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfdiff import processes
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.commands import DroppedProbe, read_compile_log
+from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
@@ -28,7 +28,10 @@ _VERSION_TIMEOUT_S = 20.0  # `cc --version` takes milliseconds; a wrapper script
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run."""
+    """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run.
+
+    `uncounted` names what a counted build had to leave plain.
+    """
 
     variant: Phase
     tree: Path
@@ -37,6 +40,7 @@ class Built:
     dropped: tuple[DroppedProbe, ...]
     notes: tuple[Note, ...]
     duration_s: float
+    uncounted: tuple[Uncounted, ...] = ()
 
 
 def build(request: BuildRequest, cache: BuildCache) -> Built:
@@ -68,6 +72,7 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
         dropped=log.dropped,
         notes=notes,
         duration_s=duration_s,
+        uncounted=log.uncounted,
     )
 
 
@@ -76,7 +81,8 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
     probes = None
     if request.instrumentation is not None:
-        probes = ProbeFlags(header=request.instrumentation.insert(tree), runtime=request.instrumentation.runtime)
+        asked = request.instrumentation
+        probes = ProbeFlags(header=asked.insert(tree), runtime=asked.runtime, counted=asked.counted)
         settle(tree)
     masquerade = set_up_masquerade(folder / _BUILD, tree, environment, probes)
     place = tree / request.pin.repository.folder

@@ -24,21 +24,35 @@ class DroppedProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class Uncounted:
+    """A source or program (`file`, relative to the tree) of a counted build in which nothing is counted, or not all."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompileLog:
-    """The successful compiles of a build, each once, and the probes that were dropped in them."""
+    """The successful compiles of a build, each once, the probes that were dropped in them, and what is not counted."""
 
     commands: tuple[CompileCommand, ...]
     dropped: tuple[DroppedProbe, ...]
+    uncounted: tuple[Uncounted, ...] = ()
 
 
 def read_compile_log(calls: Path, tree: Path) -> CompileLog:
     """Read the records in `calls` of a build of `tree`; the commands come by file, whatever a parallel build's order was."""
     commands: dict[tuple[object, ...], CompileCommand] = {}
     dropped: dict[tuple[int | None, str], DroppedProbe] = {}
+    uncounted: dict[str, Uncounted] = {}
     for file in sorted(calls.glob("*.json")):
         call = json.loads(file.read_text())
         if call["status"] != 0:
             continue
+        for path, says in call["uncounted"].items():
+            name = _inside(path, tree)
+            if name is not None:
+                uncounted.setdefault(name, Uncounted(name, says))
         for command in _commands(call, tree):
             commands.setdefault((command.file, command.directory, command.compiler, _essence(command.arguments)), command)
             name = str(command.file.relative_to(tree))
@@ -46,7 +60,17 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
                 number = None if probe == "all" else int(probe)
                 dropped.setdefault((number, name), DroppedProbe(number, name, reason))
     by_file = sorted(commands.values(), key=lambda command: command.file)
-    return CompileLog(tuple(by_file), tuple(sorted(dropped.values(), key=lambda drop: (drop.file, drop.probe or 0))))
+    return CompileLog(
+        tuple(by_file),
+        tuple(sorted(dropped.values(), key=lambda drop: (drop.file, drop.probe or 0))),
+        tuple(one for _, one in sorted(uncounted.items())),
+    )
+
+
+def _inside(path: str, tree: Path) -> str | None:
+    """Return a path's name in the tree, or None where it lies elsewhere."""
+    resolved = Path(path).resolve()
+    return str(resolved.relative_to(tree)) if resolved.is_relative_to(tree) else None
 
 
 def _commands(call: dict[str, object], tree: Path) -> Iterator[CompileCommand]:

@@ -22,10 +22,14 @@ _CHOICES = ("CC", "CXX")
 
 @dataclass(frozen=True, slots=True)
 class ProbeFlags:
-    """What compile and link commands of a probed build get: the header with the probes and the folder of the runtime."""
+    """What compile and link commands of a probed build get: the header with the probes and the folder of the runtime.
+
+    In a `counted` build every memory access and basic block calls the runtime, too.
+    """
 
     header: Path
     runtime: Path
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
     compiled.write_bytes(_compiled_wrapper())
     for name in compilers_on_path(environment):
         words = [sys.executable, "-I", "-S", compiled, name, folder, tree.resolve()]
-        words += [probes.header, probes.runtime] if probes else ["", ""]
+        words += [probes.header, probes.runtime, "counted" if probes.counted else ""] if probes else ["", "", ""]
         stand_in = stand_ins / name
         stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n')
         stand_in.chmod(0o755)

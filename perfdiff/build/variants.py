@@ -38,13 +38,14 @@ class Instrumentation:
     """What turns the plain build into a probed one.
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
-    every translation unit; `digest` stands for the text it will insert. `runtime` is a folder with `libperfdiff.so`, `libperfdiff.a`
-    and `perfdiff_probe.h`.
+    every translation unit; `digest` stands for the text it will insert. `runtime` is a folder with the libraries and
+    `perfdiff_probe.h`. `counted`: memory accesses and basic blocks call the runtime, too.
     """
 
     digest: str
     insert: Callable[[Path], Path]
     runtime: Path
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
+        *(("counted",) if instrumentation and instrumentation.counted else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

@@ -1,8 +1,8 @@
 """The compiler masquerade: stands in for `cc`, `g++`, … on PATH, runs the real one, and records what was compiled.
 
-Runs on its own by `python -I -S wrapper NAME FOLDER TREE HEADER RUNTIME ARGUMENTS…`, once per compiler call, so it imports nothing
-that is slow to start. HEADER and RUNTIME are empty in a plain build. Writes one JSON file a compile to FOLDER/calls; FOLDER/bin is the
-masquerade itself.
+Runs on its own by `python -I -S wrapper NAME FOLDER TREE HEADER RUNTIME COUNTED ARGUMENTS…`, once per compiler call, so it imports
+nothing that is slow to start. HEADER and RUNTIME are empty in a plain build; COUNTED is empty but in a counted one. Writes one JSON file a
+compile to FOLDER/calls; FOLDER/bin is the masquerade itself.
 """
 
 # Importing pathlib would take longer than all the rest.
@@ -30,8 +30,35 @@ _LANGUAGES = {"c": "c", "cpp-output": "c", "c++": "c++", "c++-cpp-output": "c++"
 _CACHES = frozenset(("ccache", "distcc", "icecc", "sccache", "colorgcc"))
 _CHECK_PLACES = ("/CMakeFiles/CMakeTmp", "/CMakeFiles/CMakeScratch", "/meson-private/", "/CompilerIdC", "/.conf_check_", "/config.tests/")
 _CHECK_NAMES = ("conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "sanitycheckc", "testCCompiler", "testCXXCompiler")
+_ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 _ATTEMPTS = 12  # clang stops at 20 errors, so one attempt can name 20 probes; a unit with more than 220 bad ones loses all its probes
+
+# What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
+# (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
+_LINES = ("-g1", "-DPD_COUNTED")  # line tables name what is counted
+_COUNTED_GCC = ("-Wno-tsan", "-U__SANITIZE_THREAD__")  # it is no data race detector, which programs would treat in their own way
+_COUNTED_CLANG = (
+    *("-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    *("-Xclang", "-fsanitize-coverage-type=2", "-Xclang", "-fsanitize-coverage-trace-pc", "-Xclang", "-fsanitize-coverage-no-prune"),
+)
+# Sanitizers whose own instrumentation cannot stand beside it; a linked leak detector can, and undefined behaviour's checks.
+_OWN_SANITIZERS = frozenset(
+    ("address", "kernel-address", "hwaddress", "kernel-hwaddress", "thread", "memory", "kernel-memory", "dataflow", "fuzzer", "memtag")
+)
+# Functions that must not call: naked ones have no frame (gcc would call from them), resolvers run before the program is ready.
+_NO_CALLS = (("naked", "it has naked functions"), ("ifunc", "it chooses implementations while the program is being linked (ifunc)"))
+
+
+class Build:
+    """What all compiler calls of a build share; `header` and `runtime` are empty in a plain one, `counted` but in a counted one."""
+
+    def __init__(self, folder: str, tree: str, header: str, runtime: str, counted: str) -> None:
+        self.folder = folder
+        self.tree = tree
+        self.header = header
+        self.runtime = runtime
+        self.is_counted = bool(counted)
 
 
 class Call:
@@ -41,6 +68,7 @@ class Call:
         self.arguments = expand(arguments, 0)
         self.sources: list[tuple[str, str]] = []
         self.others: list[str] = []  # objects, archives, assembler files, libraries
+        self.assembler: list[str] = []  # of the others
         self.headers: list[str] = []  # to be precompiled
         self.output: str | None = None
         self.stop = "link"  # "preprocess", "check", "compile" or "link"
@@ -84,6 +112,8 @@ class Call:
 
     def _add_input(self, path: str, language: str, *, cplusplus: bool) -> None:
         suffix = os.path.splitext(path)[1]
+        if language.startswith("assembler") or (not language and suffix in _ASSEMBLER_SUFFIXES):
+            self.assembler.append(path)
         if path == "-":
             self.others.append(path)
         elif language in _LANGUAGES or (not language and suffix in _HEADER_SUFFIXES):
@@ -210,11 +240,8 @@ def run_captured(command: list[str], path: str) -> tuple[int, str]:
     return wait(process), errors
 
 
-def run_probed(command: list[str], additions: list[str], links: list[str], path: str) -> tuple[int, dict[str, str]]:
-    """Compile with probes, without those that do not compile; return the status and the dropped ones with reasons (`all` for all).
-
-    Only the last attempt's messages are shown. Where the unit does not compile without probes either, the fault is the project's.
-    """
+def run_probed(command: list[str], additions: list[str], links: list[str], path: str) -> tuple[int, dict[str, str], str]:
+    """Compile with probes, without those that do not compile; return the status, the dropped ones with reasons, and the messages."""
     dropped: dict[str, str] = {}
     for _ in range(_ATTEMPTS):
         without = [f"-DPD_NO_{probe}" for probe in dropped]
@@ -223,23 +250,89 @@ def run_probed(command: list[str], additions: list[str], links: list[str], path:
         if not new:
             break
         dropped.update(dict.fromkeys(sorted(new, key=int), reason(errors)))
+    return status, dropped, errors
+
+
+def run_instrumented(command: list[str], added: Additions, path: str) -> tuple[int, dict[str, str], str | None]:
+    """Compile with probes and counting, as far as the compiler takes them.
+
+    Returns the status, the dropped probes with reasons (`all` for all), and why nothing is counted in the objects, None if it is or nobody
+    asked. Only the last attempt's messages are shown. Where the unit does not compile without probes either, the fault is the project's.
+    """
+    uncounted = added.uncounted
+    status, dropped, errors = run_probed(command, [*added.counting, *added.probing], added.links, path)
+    if status and added.counting:
+        uncounted = f"it does not compile when it is to be counted: {reason(errors)}"
+        status, dropped, errors = run_probed(command, added.probing, added.links, path)
     if status:
         dropped = {"all": reason(errors)}
-        status, errors = run_captured([command[0], *additions, "-DPD_NONE", *command[1:], *links], path)
+        status, errors = run_captured([command[0], *added.probing, "-DPD_NONE", *command[1:], *added.links], path)
     sys.stderr.buffer.write(errors.encode("utf-8", "surrogateescape"))
     sys.stderr.flush()
-    return status, dropped if status == 0 else {}
+    return status, dropped if status == 0 else {}, uncounted
 
 
-def additions_for(call: Call, header: str, runtime: str) -> tuple[list[str], list[str]]:
-    """Return what a probed build adds to a call: words for compiling, which come first, and words for linking, which come last."""
-    additions = ["-include", header, "-isystem", runtime] if call.sources or call.headers else []
-    if additions and call.stop in ("preprocess", "check"):
-        additions.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something
-    if not call.links:
-        return additions, []
-    library = ["-l:libperfdiff.a"] if call.static else [f"-Wl,-rpath,{runtime}", "-lperfdiff"]  # `-x` would give a path a language
-    return additions, [f"-L{runtime}", *library, "-lpthread", "-ldl"]
+class Additions:
+    """What a probed build adds to a call: words for probes and for counting, which come first, and words for linking, which come last.
+
+    `uncounted` says why a counted build counts nothing in the objects of this call; None where it does, and in other builds.
+    """
+
+    def __init__(self, call: Call, compiler: str, path: str, build: Build) -> None:
+        self.probing = ["-include", build.header, "-isystem", build.runtime] if call.sources or call.headers else []
+        self.counting: list[str] = []
+        self.links: list[str] = []
+        self.uncounted: str | None = None
+        if build.is_counted and self.probing:
+            self.probing = [*_LINES, *self.probing]
+        if self.probing and call.stop in ("preprocess", "check"):
+            self.probing.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something
+        if build.is_counted and call.stop in ("compile", "link"):
+            is_clang = names_clang(compiler, path)
+            self.uncounted = uncountable(call, is_clang=is_clang)
+            if self.uncounted is None and not is_clang:  # the link too: with `-flto` it compiles
+                self.counting = [f"-specs={os.path.join(build.runtime, 'counted.specs')}", *_COUNTED_GCC]
+            elif self.uncounted is None and self.probing:
+                self.counting = [*_COUNTED_CLANG]
+        if call.links:
+            name = "perfdiff_counted" if build.is_counted else "perfdiff"
+            # `-x` would give a path a language
+            library = [f"-l:lib{name}.a"] if call.static else [f"-Wl,-rpath,{build.runtime}", f"-l{name}"]
+            self.links = [f"-L{build.runtime}", *library, "-lpthread", "-ldl"]
+
+
+def names_clang(compiler: str, path: str) -> bool:
+    """Return whether a compiler is clang, by the name of its file, else by what it says of itself, run with PATH `path`."""
+    name = os.path.basename(os.path.realpath(compiler))
+    if "clang" in name or "gcc" in name or "g++" in name:
+        return "clang" in name
+    reading, writing = os.pipe()
+    output = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_CLOSE, writing)]
+    process = os.posix_spawn(compiler, [compiler, "--version"], {**os.environ, "PATH": path}, file_actions=output)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as stream:
+        version = stream.read()
+    wait(process)
+    return "clang" in version
+
+
+def uncountable(call: Call, *, is_clang: bool) -> str | None:
+    """Return why what a call compiles cannot be counted, as far as its words and sources tell, or None."""
+    own = {part for word in call.arguments if word.startswith("-fsanitize=") for part in word.partition("=")[2].split(",")}
+    if found := sorted(own & _OWN_SANITIZERS):
+        return f"its own -fsanitize={found[0]} stands in the way"
+    if any(word.startswith("-fsanitize-coverage") for word in call.arguments):
+        return "its own -fsanitize-coverage stands in the way"
+    for file, _ in call.sources:
+        try:
+            with open(file, "rb") as source:
+                text = source.read().lower()
+        except OSError:
+            continue  # the compiler says more about it
+        for word, says in _NO_CALLS:
+            if word.encode() in text and not (is_clang and word == "naked"):
+                return says
+    return None
 
 
 def record(folder: str, content: dict[str, object]) -> None:
@@ -252,27 +345,44 @@ def record(folder: str, content: dict[str, object]) -> None:
     os.rename(name + ".part", name + ".json")
 
 
-def main(name: str, folder: str, tree: str, header: str, runtime: str, *arguments: str) -> int:
+def main(name: str, build: Build, arguments: list[str]) -> int:
     """Run one compiler call; return its exit status."""
-    compiler, path = real_compiler(name, os.path.realpath(os.path.join(folder, "bin")))
+    compiler, path = real_compiler(name, os.path.realpath(os.path.join(build.folder, "bin")))
     command = [compiler, *arguments]
     directory = os.getcwd()
-    call = Call(name, list(arguments))
-    is_inner = arguments[:1] in (("-cc1",), ("-cc1as",))  # clang calling itself
-    if is_inner or call.is_configuration_check(directory) or not (call.sources or call.headers or call.links):
+    call = Call(name, arguments)
+    is_inner = arguments[:1] in (["-cc1"], ["-cc1as"])  # clang calling itself
+    is_passed = is_inner or call.is_configuration_check(directory)
+    if is_passed or not (call.sources or call.headers or call.links or (build.is_counted and call.assembler)):
         os.environ["PATH"] = path
         os.execv(compiler, command)
-    additions, links = additions_for(call, header, runtime) if header else ([], [])
+    added = Additions(call, compiler, path, build) if build.header else None
     dropped: dict[str, str] = {}
-    if additions and call.stop in ("compile", "link"):
-        status, dropped = run_probed(command, additions, links, path)
+    uncounted = added.uncounted if added else None
+    if added and added.probing and call.stop in ("compile", "link"):
+        status, dropped, uncounted = run_instrumented(command, added, path)
     else:
-        status = wait(start([compiler, *additions, *arguments, *links], path))
-    if call.compiles and any(is_inside(file, tree) for file, _ in call.sources):
+        words = [*added.counting, *added.probing, *arguments, *added.links] if added else arguments
+        status = wait(start([compiler, *words], path))
+    plain = uncounted_files(call, uncounted) if build.is_counted else {}
+    if any(is_inside(file, build.tree) for file in [*(file for file, _ in call.sources if call.compiles), *plain]):
         sources = [{"file": os.path.join(directory, file), "language": language} for file, language in call.sources]
         content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "sources": sources}
-        record(folder, {**content, "output": call.output, "status": status, "dropped": dropped})
+        named = {os.path.join(directory, file): says for file, says in plain.items()}
+        record(build.folder, {**content, "output": call.output, "status": status, "dropped": dropped, "uncounted": named})
     return status
+
+
+def uncounted_files(call: Call, reason: str | None) -> dict[str, str]:
+    """Return the files of a call in which a counted build counts nothing, or not all, with reasons; `reason` is that of its sources."""
+    files: dict[str, str] = {}
+    if reason is not None:
+        files.update((file, reason) for file, _ in call.sources)
+    if call.stop in ("compile", "link"):
+        files.update((file, "it is written in assembler") for file in call.assembler)
+    if call.links and call.static:
+        files[call.output or "a.out"] = "it is linked statically: what the C library does with memory is not counted"
+    return files
 
 
 def is_inside(file: str, tree: str) -> bool:
@@ -281,4 +391,4 @@ def is_inside(file: str, tree: str) -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))

@@ -109,7 +109,7 @@ def _definitions(probe: Probe) -> str:
             *(f"#define {name} (" for name in conditions),
             "#else",
             f"#define PD_{number} PD_FRAME({number}); \\",
-            "  int pd_probe_ __attribute__((unused)) = pd_enter(&pd_frame_) ? \\",
+            f"  int pd_probe_ __attribute__((unused)) = PD_ENTER({number}) ? \\",
             f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
             *(f"#define {name} pd_branch(&pd_frame_, {features}, {branch}," for branch, name in enumerate(conditions)),
             "#endif\n",

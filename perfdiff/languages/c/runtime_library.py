@@ -16,6 +16,7 @@ from perfdiff.errors import BuildError, StoreError
 
 SOURCES = Path(__file__).parent / "runtime"
 HEADER = "perfdiff_probe.h"
+SPECS = "counted.specs"
 
 _FLAGS = (
     "-x",
@@ -30,14 +31,27 @@ _FLAGS = (
     "-Wall",
     "-Wextra",
 )
-# Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
-_LINK_FLAGS = ("-Wl,-soname,libperfdiff.so", "-Wl,-z,nodelete")
+_LINK_FLAGS = ("-Wl,-z,nodelete",)  # never unloaded: signal handlers and thread destructors outlive a library that is closed
+_COUNTED_SOURCES = SOURCES / "pmu"
+# The counted library stands before these functions of the C library. Its own calls of them, the compiler's too, are not to be counted.
+_OWN_CALLS = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp", "strchr", "strstr")
+_COUNTED_LINK_FLAGS = tuple(f"-Wl,--wrap={function}" for function in _OWN_CALLS)
+# gcc's driver would link its own runtime for these options; through specs, the compiler proper alone sees them. Without the entry and exit
+# of functions (an option since gcc 11), tail calls stay what they are.
+_SPECS = """\
+*cc1_options:
++ -fsanitize=thread -fsanitize-coverage=trace-pc --param=tsan-instrument-func-entry-exit=0
+
+"""
 _C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
 _TIMEOUT_S = 120.0
 
 
 def build(compiler: str, cache: Path) -> Path:
-    """Return the folder with `perfdiff_probe.h`, `libperfdiff.so` and `libperfdiff.a`, compiling them at the first call.
+    """Return the folder with `perfdiff_probe.h`, the libraries and `counted.specs`, compiling them at the first call.
+
+    `libperfdiff` is the runtime of timed builds, `libperfdiff_counted` that of counted ones, each as `.so` and as `.a` for static links;
+    the specs are what gcc compiles a counted build with.
 
     The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too.
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
@@ -55,6 +69,7 @@ def build(compiler: str, cache: Path) -> Path:
             made.mkdir()
             _compile(driver, made)
             shutil.copy(SOURCES / HEADER, made)
+            (made / SPECS).write_text(_SPECS)
             _keep(made, folder)
     except OSError as error:
         raise StoreError.about(cache, error) from error
@@ -71,32 +86,54 @@ def _c_driver(compiler: str) -> str:
     return str(path)
 
 
-def _sources() -> Iterator[Path]:
-    return (path for path in sorted(SOURCES.iterdir()) if path.suffix in (".c", ".h"))
+def _sources(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
 
 
 def _fingerprint(driver: str) -> str:
     digest = hashlib.sha256(_run([driver, "--version"]))
-    digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS)).encode())
-    for source in _sources():
+    digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
+    for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
 def _compile(driver: str, made: Path) -> None:
-    """Compile the shared library, and the archive for static links, whose runtime interposes nothing."""
-    sources = [str(path) for path in _sources() if path.suffix == ".c"]
-    _run([driver, *_FLAGS, "-shared", *_LINK_FLAGS, *sources, "-o", str(made / "libperfdiff.so"), "-ldl", "-lpthread"])
-    joined = str(made / "perfdiff.o")
+    """Compile both libraries, shared, and as archives for static links, whose runtime interposes nothing."""
+    shared, static = made / "shared", made / "static"
+    ordinary = _objects(driver, shared, SOURCES)
+    counted = _objects(driver, shared, _COUNTED_SOURCES)
+    _link(driver, made / "libperfdiff.so", _LINK_FLAGS, ordinary)
+    _link(driver, made / "libperfdiff_counted.so", (*_LINK_FLAGS, *_COUNTED_LINK_FLAGS), [*ordinary, *counted])
+    ordinary = _objects(driver, static, SOURCES, "-DPD_STATIC")
+    counted = _objects(driver, static, _COUNTED_SOURCES, "-DPD_STATIC")
+    _archive(driver, made / "libperfdiff.a", ordinary)
+    _archive(driver, made / "libperfdiff_counted.a", [*ordinary, *counted])
+    shutil.rmtree(shared)
+    shutil.rmtree(static)
+
+
+def _objects(driver: str, folder: Path, sources: Path, *flags: str) -> list[str]:
+    """Compile the C files of a folder to objects in another one."""
+    folder.mkdir(exist_ok=True)
     objects = []
-    for source in sources:
-        objects.append(str(made / (Path(source).stem + ".o")))
-        _run([driver, *_FLAGS, "-DPD_STATIC", "-c", source, "-o", objects[-1]])
-    # One object, so that linking any part of the archive links its constructor too.
+    for source in _sources(sources):
+        if source.suffix == ".c":
+            objects.append(str(folder / f"{sources.name}-{source.stem}.o"))
+            _run([driver, *_FLAGS, *flags, "-c", str(source), "-o", objects[-1]])
+    return objects
+
+
+def _link(driver: str, library: Path, flags: Sequence[str], objects: Sequence[str]) -> None:
+    _run([driver, "-shared", f"-Wl,-soname,{library.name}", *flags, *objects, "-o", str(library), "-ldl", "-lpthread"])
+
+
+def _archive(driver: str, archive: Path, objects: Sequence[str]) -> None:
+    """Make an archive of one object, so that linking any part of it links its constructor too."""
+    joined = str(archive.with_suffix(".o"))
     _run([driver, "-r", "-nostdlib", *objects, "-o", joined])
-    _run([_archiver(driver), "rcs", str(made / "libperfdiff.a"), joined])
-    for built in (*objects, joined):
-        Path(built).unlink()
+    _run([_archiver(driver), "rcs", str(archive), joined])
+    Path(joined).unlink()
 
 
 def _archiver(driver: str) -> str:

@@ -23,8 +23,14 @@ struct pd_frame {
 	pd_cell_t cells; /* of a sampled call, 0 for others; the mask of read cells lies below them */
 };
 
-/* The declaration that makes a block a call of probe `number`. */
+/* The declaration that makes a block a call of probe `number`, and its entry: 1 if this call is sampled. */
+#ifndef PD_COUNTED
 #define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave))) = {number, 0, 0, 0}
+#define PD_ENTER(number) pd_enter(&pd_frame_)
+#else
+#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave)))
+#define PD_ENTER(number) pd_enter_numbered(&pd_frame_, number)
+#endif
 
 /* How pd_field reads the value behind the last offset. */
 enum pd_kind {
@@ -46,7 +52,19 @@ void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, 
 void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
 
+#ifdef PD_COUNTED
+/* In the counted build all that stands in the program is counted, so that these are calls. */
+int pd_enter_numbered(struct pd_frame *, unsigned int number);
+void pd_leave(struct pd_frame *);
+void pd_unsigned(struct pd_frame *, unsigned int cell, pd_cell_t value);
+void pd_signed(struct pd_frame *, unsigned int cell, pd_signed_t value);
+void pd_floating(struct pd_frame *, unsigned int cell, double value);
+int pd_branch(struct pd_frame *, unsigned int features, unsigned int branch, int outcome);
+#else
+
+#ifndef PD_INLINE
 #define PD_INLINE static __inline__ __attribute__((always_inline, no_instrument_function))
+#endif
 
 PD_INLINE int pd_enter(struct pd_frame *frame)
 {
@@ -102,6 +120,7 @@ PD_INLINE int pd_branch(struct pd_frame *frame, unsigned int features, unsigned 
 }
 
 #undef PD_INLINE
+#endif
 
 #ifdef __cplusplus
 }
