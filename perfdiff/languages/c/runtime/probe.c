@@ -310,7 +310,7 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 		uint64_t others = pd_process.counter_costs[i] + (own ? callees[i] : 0);
 
 		whole[i] = own ? now[i] - entered[i] : 0;
-		if (now[i] == PD_ABSENT || start[i] == PD_ABSENT)
+		if (now[i] == PD_ABSENT || start[i] == PD_ABSENT || now[i] < start[i]) /* an event may be a level, which falls */
 			counted[i] = PD_ABSENT;
 		else
 			counted[i] = now[i] - start[i] > others ? now[i] - start[i] - others : 0;
