@@ -1,0 +1,74 @@
+"""Programs with and without a defect of sharing or placement, as repositories of three commits: base, defective, harmless."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from perfdiff import configuration, pipeline
+from perfdiff.config import Config
+from programs import git
+
+SHARING = Path(__file__).parent.parent / "fixtures" / "sharing"
+REVISIONS = ("base", "defective", "harmless")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program whose heads are laid over its base; `expected` is its `expected.toml`."""
+
+    name: str
+    expected: Mapping[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        return SHARING / self.name
+
+    def lay_out(self, revision: str, folder: Path) -> None:
+        """Copy a revision into `folder`, with times of its own, as they may be compared by `make`."""
+        layers = [SHARING / "common" / self.expected["common"], self.folder / "base"]
+        if revision != "base":
+            layers.append(self.folder / revision)
+        for layer in layers:
+            shutil.copytree(layer, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        shutil.copyfile(self.folder / "perfdiff.toml", folder / "perfdiff.toml")
+
+
+def programs() -> list[Program]:
+    """Return all programs by name."""
+    return [Program(path.parent.name, tomllib.loads(path.read_text())) for path in sorted(SHARING.glob("*/expected.toml"))]
+
+
+def repository(program: Program, folder: Path) -> Path:
+    """Make `folder` a repository with a commit for each revision, tagged with its name; base is checked out."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    for revision in REVISIONS:
+        if revision != "base":
+            git(folder, "checkout", "-q", "base")
+        program.lay_out(revision, folder)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "--allow-empty", "-m", f"{program.name}: {revision}")
+        git(folder, "tag", revision)
+    git(folder, "checkout", "-q", "base")
+    return folder
+
+
+def with_workload(config: Config, *, threads: tuple[int, ...], sizes: tuple[int, ...], runs: int) -> Config:
+    """Return the configuration with other values of the workload's parameters."""
+    parameters = {"threads": threads, "n": sizes}
+    return replace(config, workloads=tuple(replace(workload, parameters=parameters, runs=runs) for workload in config.workloads))
+
+
+def request(program: Program, room: Path, *revisions: str) -> pipeline.Request:
+    """Return a comparison as the program's configuration asks for; its repository and the cache lie in `room`."""
+    checkout = room / program.name
+    if not checkout.exists():
+        repository(program, checkout)
+    config = configuration.load(checkout, environment={})
+    return pipeline.Request(checkout, revisions, config, room / "cache", dict(os.environ))
