@@ -1,6 +1,6 @@
 """The whole method, from two revisions to findings.
 
-revisions → plain builds → changed functions → survey → probes within the budget → interleaved runs → models and comparison
+revisions → plain builds → changed functions → survey → probes within the budget → interleaved runs → counted runs → models and comparison
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from perfdiff.analysis.trend import RUN
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import caveats, machine, reach, schedule, survey, workloads
+from perfdiff.collect import caveats, counting, machine, reach, schedule, survey, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
@@ -29,7 +30,7 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import CompareConfig, Config
-from perfdiff.errors import DiskFilledError, RecordingError
+from perfdiff.errors import BuildError, DiskFilledError, RecordingError, WorkloadError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language, Program
 from perfdiff.progress import Progress, Silent
@@ -67,6 +68,7 @@ class Outcome:
     findings: Findings
     samples: Callable[[int, Side], SampleTable | None]
     experiment: Experiment | None = None
+    counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outc
     """Compare the two sides of what was recorded."""
     progress.stage("analysing", None)
     samples = Kept(found.samples, TABLES)
-    return Outcome(analysis.analyse(found.experiment, samples, config), samples, found.experiment)
+    return Outcome(analysis.analyse(found.experiment, samples, config, found.counts), samples, found.experiment, found.counts)
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
@@ -189,11 +191,12 @@ class Bench:
             )
             for choice in choices
         }
+        counted, uncounted = self._counted_targets(workshop, probes, plain)
         return Measurement(
             subjects=subjects,
             choices=choices,
             probes=probes,
-            targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes),
+            targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes) | counted,
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
                 *subjects.obstacles(config.probes.exclude),
@@ -201,7 +204,27 @@ class Bench:
                 *subjects.untouched(seen.ran, probeable.keys() - lost),
                 *dropped(timed, probes),
             ),
-            notes=(*dict.fromkeys(note for built in plain.values() for note in built.notes), *caveats.changes_not_run(subjects, seen.ran)),
+            notes=(
+                *dict.fromkeys(note for built in plain.values() for note in built.notes),
+                *caveats.changes_not_run(subjects, seen.ran),
+                *uncounted,
+            ),
+        )
+
+    def _counted_targets(
+        self, workshop: Workshop, probes: Probes, plain: Mapping[Side, Built]
+    ) -> tuple[dict[tuple[Phase, Side], Target], tuple[Note, ...]]:
+        """Build over the software PMU; a build that fails costs the counts, not the comparison."""
+        if not self.request.config.counters.software or len(self.sides) == 1:
+            return {}, ()
+        try:
+            built = workshop.probed(Phase.COUNTED, probes, plain)
+        except BuildError as error:
+            return {}, (counting.failed(str(error)),)
+        modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
+        steering = {"PERFDIFF_PMU": machine.memory(self.request.config.counters).setting()}
+        return workshop.targets(Phase.COUNTED, built, modes, probes, steering), tuple(
+            note for each in built.values() for note in each.notes
         )
 
     def _run(self, measurement: Measurement, folder: Path) -> None:
@@ -229,12 +252,40 @@ class Bench:
                 if self._is_settled(measurement, runs, assembly):
                     break
                 look *= NEXT_LOOK
+        counts, counted, uncounted = self._count(measurement, collector, runs)
         notes = (
             *caveats.outputs_differ(runs, self._points),
             *caveats.recordings_incomplete(incomplete, self._points),
             *referee.notes(runs),
+            *uncounted,
         )
-        store.save(folder, self._experiment(measurement, runs, assembly, notes), assembly.tables())
+        experiment = self._experiment(measurement, [*runs, *counted], assembly, notes)
+        if counted:
+            experiment = replace(experiment, counts=counts.totals())
+        store.save(folder, experiment, assembly.tables(), counts.tables())
+
+    def _count(self, measurement: Measurement, collector: Collector, runs: Sequence[Run]) -> tuple[Assembly, list[Run], tuple[Note, ...]]:
+        """Make counted runs until the counts repeat, or as many as the budget allows; where one fails, nothing was counted."""
+        config = self.request.config
+        assembly = Assembly(measurement.probes, {point.id: point for point in self._points}, counted=True)
+        counted: list[Run] = []
+        if (Phase.COUNTED, self.sides[0]) not in measurement.targets:
+            return assembly, counted, ()
+        points = counting.affordable(self._points, runs, config.counters.budget_s, len(self.sides))
+        self.progress.stage("counting", len(points) * len(self.sides) * counting.LEAST_ROUNDS)
+        started = time.monotonic()
+        try:
+            for block in range(counting.MOST_ROUNDS if points else 0):
+                slots = schedule.counted_block(points, block, config.compare.seed, self.sides)
+                for run, recordings in collector.collect(slots, self.progress.advance):
+                    counted.append(run)
+                    assembly.add(run, recordings)
+                enough = block + 1 >= counting.LEAST_ROUNDS and counting.repeats(assembly.totals(), counted)
+                if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > config.counters.budget_s:
+                    break
+        except WorkloadError as error:
+            return Assembly(measurement.probes, {}, counted=True), [], (counting.failed(str(error)),)
+        return assembly, counted, counting.left_out(self._points, points, config.counters.budget_s)
 
     def _is_settled(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> bool:
         """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
@@ -388,7 +439,7 @@ def _experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] 
         pins.head.tree,
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
-        codec.encode((config.build, config.workloads, config.probes, config.compare.seed)),
+        codec.encode((config.build, config.workloads, config.probes, config.counters, config.compare.seed)),
         compiler_identity(environment),
         keyed(environment),
         *sides,

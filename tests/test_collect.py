@@ -129,13 +129,14 @@ def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command]
 def test_calls_that_stand_for_many_outweigh_the_first_ones() -> None:
     n = 132
     weight = np.r_[np.ones(100), np.full(32, 200.0)]
-    zeros = dict.fromkeys(RecordedSamples.__slots__, np.zeros(n))
+    zeros = dict.fromkeys(RecordedSamples.__slots__, np.zeros(n)) | {"counters": {"blocks": np.arange(n) * 3.0}}
     samples = RecordedSamples(**zeros | {"weight": weight, "call": np.arange(n), "cells": np.zeros((n, 2)), "read": np.ones((n, 2))})
     evened = assembly._evened(samples, 1)
     assert set(range(100, 132)) <= set(evened.call.tolist())
     assert len(evened) <= 36
     assert evened.weight.sum() == pytest.approx(weight.sum())
     assert len(set(evened.weight.tolist())) == 1
+    assert evened.counters["blocks"].tolist() == (evened.call * 3.0).tolist()
     assert assembly._evened(RecordedSamples(**zeros | {"weight": np.ones(n), "call": np.arange(n)}), 1).call.tolist() == list(range(n))
 
 

@@ -33,13 +33,13 @@ from perfdiff.analysis.verdict import (
 )
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
-from perfdiff.records.recorded import Samples
+from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
 
 Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
-def analyse(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
+def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
     `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in

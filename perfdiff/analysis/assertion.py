@@ -23,7 +23,7 @@ from perfdiff.models.forecast import cdf
 from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judged, run_levels, summary
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
-from perfdiff.records.schema import METRICS, Floats, Point, SampleTable
+from perfdiff.records.schema import Floats, Point, SampleTable, metric_of
 
 LEAST_RUNS = MIN_RUNS // 2
 # Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.
@@ -136,7 +136,7 @@ def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
 
 def least_effect(metric: str, config: CompareConfig) -> float:
     """Return the effect (log scale) from which on an annotation counts as violated: `min_effect`, for times `DRIFT` at least."""
-    noisy = metric not in METRICS or METRICS[metric].noisy
+    noisy = metric_of(metric).noisy
     return math.log1p(max(config.min_effect, DRIFT) if noisy else config.min_effect)
 
 
@@ -352,6 +352,6 @@ def _within(annotation: Annotation, calls: Calls) -> tuple[Bools, Outside | None
 def _is_resolved(metric: str, annotated: float, seen: Contrast, table: SampleTable) -> bool:
     """Return whether a difference is large enough for the clock, or for a count."""
     difference = abs(annotated * math.expm1(seen.effect))
-    if METRICS[metric].unit == "ns":
+    if metric_of(metric).unit == "ns":
         return difference >= max(RESOLUTION_NS, table.resolution_ns)
     return difference >= NONE_A_CALL or annotated < NONE_A_CALL

@@ -14,7 +14,7 @@ from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals
+from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals, metric_of
 
 # Where so many functions are slower, and so large a share of them, it is rarely their code.
 _COMMON = 5
@@ -134,7 +134,7 @@ def _absence(function: str, found: Recorded) -> str:
 
 
 def _notes(assertions: Sequence[Assertion]) -> Iterator[Note]:
-    timed = [each for each in assertions if each.overall is not None and METRICS[each.annotation.metric].unit == "ns"]
+    timed = [each for each in assertions if each.overall is not None and metric_of(each.annotation.metric).unit == "ns"]
     if timed:
         yield LEARNT_APART
     ratios = sorted(each.overall.value for each in timed if each.overall is not None and each.overall.low > 1)

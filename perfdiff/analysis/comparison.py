@@ -28,7 +28,7 @@ from perfdiff.analysis.strata import Stratum, stratify
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
-from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Point, SampleTable
+from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, metric_of
 
 # Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
 # to a few ns) and within what a shift of the code by some bytes makes.
@@ -222,7 +222,7 @@ def _log_ratios(question: Question) -> Sides | None:
 
 def _least(metric: str) -> float:
     """Return the least value that is told from zero: a time below is short, not absent; a count of zero has no ratio."""
-    return 1.0 if METRICS[metric].unit == "ns" else 0.0
+    return 1.0 if metric_of(metric).unit == "ns" else 0.0
 
 
 def _sizes(question: Question, expected: Sides) -> Sides:
@@ -268,7 +268,7 @@ def _misfit(octaves: Ints, ratios: Floats) -> float:
 
 def _is_fine(question: Question) -> bool:
     """Return whether a typical call, on either side, lasts so few steps of the clock that a median would only name a step."""
-    if METRICS[question.metric].unit != "ns":
+    if metric_of(question.metric).unit != "ns":
         return False
     tables = (question.base, question.head)
     fine_ns = max(FINE_NS, *(FINE_STEPS * table.resolution_ns for table in tables))
@@ -368,7 +368,7 @@ def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
 
 def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
     """Return what a whole run costs in a metric: its time, or the count of the function that has most of it, callees included."""
-    return cost_ns if METRICS[metric].unit == "ns" else float(np.median(sums.max(axis=1)))
+    return cost_ns if metric_of(metric).unit == "ns" else float(np.median(sums.max(axis=1)))
 
 
 def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumContrast | None:
@@ -395,7 +395,7 @@ def _typical(question: Question, stratum: Stratum) -> Typical | None:
     if not len(known):
         return None
     middle = median(known)
-    if METRICS[question.metric].unit == "ns" and middle < FINE_NS:
+    if metric_of(question.metric).unit == "ns" and middle < FINE_NS:
         middle = float(known[: len(known) - int(len(known) * TRIMMED)].mean())
     values = {name: column[rows] for name, column in columns(question.base).items()}
     return Typical(middle, {name: median(inside[np.isfinite(inside)]) for name, inside in values.items() if np.isfinite(inside).any()})
@@ -403,7 +403,7 @@ def _typical(question: Question, stratum: Stratum) -> Typical | None:
 
 def resolved(comparison: Comparison, base: SampleTable) -> bool:
     """Return whether the difference of a typical call's time is large enough for the clock."""
-    if METRICS[comparison.metric].unit != "ns" or comparison.worst is None:
+    if metric_of(comparison.metric).unit != "ns" or comparison.worst is None:
         return True
     cost = base.metrics[comparison.metric]
     # The calls that make most of the cost, not the typical ones.

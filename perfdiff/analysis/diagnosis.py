@@ -16,7 +16,7 @@ from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind, changed_lines
 from perfdiff.analysis.study import Study
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.schema import METRICS, Change, FunctionInfo, Side
+from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
 # A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
 TELLING = 0.2
@@ -206,7 +206,7 @@ def _longer(patient: Patient) -> str:
 
 def too_short(function: int, metric: str, ledger: Ledger) -> bool:
     """Return whether a call, on either side, takes less time than probes resolve: a ratio would be one of clamped values."""
-    return METRICS[metric].unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
+    return metric_of(metric).unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
 
 
 def _explains(metric: str, patient: Patient, ns: float) -> float:
@@ -233,7 +233,7 @@ def _beyond_chance(metric: str, patient: Patient) -> bool:
 def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
     name, says = _GREW[metric]
     values = per_call(patient.info.id, metric, patient.ledger)
-    base, head = (units.quantity(value, METRICS[metric].unit) if value else "none" for value in values)
+    base, head = (units.quantity(value, metric_of(metric).unit) if value else "none" for value in values)
     return Cause(name, f"{who}{says.format(head=head, base=base)}{lines}", (Evidence(metric, *values),))
 
 

@@ -75,7 +75,7 @@ def study(info: FunctionInfo, samples: Samples, ledger: Ledger, points: Sequence
     tables = both_tables(info.id, samples)
     if tables is not None:
         base, head = tables
-        for metric in (*LEARNT, *(name for name in METRICS if name not in LEARNT)):
+        for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
             if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
                 annotation = _learn(metric, base, comparisons, info.name, config)
                 found = compare(Question(metric, base, head, annotation), ledger, points, config)

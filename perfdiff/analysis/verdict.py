@@ -20,7 +20,7 @@ from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.schema import METRICS, Change, Floats, FunctionInfo, Side
+from perfdiff.records.schema import Change, Floats, FunctionInfo, Side, metric_of
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
 ALLOCATION = ("alloc_bytes", "alloc_count")
@@ -64,7 +64,7 @@ def decide(case: Case) -> Decision:
         return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
     if heavier:
-        return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {METRICS[heavier[0]].says} a call did", heavier)
+        return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
     if guilt is not None and case.attribution.saves(guilt, effect):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if guilt is not None and guilt.moved and suspect:
@@ -283,7 +283,7 @@ def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str |
 
 
 def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> str:
-    unit = METRICS[found.metric].unit
+    unit = metric_of(found.metric).unit
     ratio = found.ratio
     assert ratio is not None
     growth = _growth(found, unit)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.languages.protocol import FeaturePlan, Load, Probe
-from perfdiff.records.recording import MEASURED, RecordedSamples, Recording
+from perfdiff.records.recording import MEASURED, RecordedSamples, RecordedTotals, Recording
 from perfdiff.records.schema import (
     Branch,
     Edges,
@@ -27,47 +27,60 @@ from perfdiff.records.schema import (
 Part = tuple[Run, Mapping[int, str], RecordedSamples]  # a run, the names of its types by vtable pointer, and one function's calls
 
 _SUMMED = ("calls", "wall_ns", "self_ns")
-_OTHER = ("alloc_bytes", "alloc_count", "lock_wait_ns", "lock_hold_ns")
+_ALLOCATED = ("alloc_bytes", "alloc_count")
+_LOCKED = ("lock_wait_ns", "lock_hold_ns")
 
 
 @dataclass(slots=True)
 class Assembly:
-    """Collects the recordings of many runs; the numbers of a run are sums over its processes and threads."""
+    """Collects the recordings of many runs; the numbers of a run are sums over its processes and threads.
+
+    Of `counted` runs it takes what their calls counted, and no times: the software PMU stretches them.
+    """
 
     probes: Mapping[Side, Mapping[int, Probe]]
     points: Mapping[int, Point]
-    _totals: list[tuple[int, int, tuple[float, ...]]] = field(default_factory=list)
+    counted: bool = False
+    _totals: list[tuple[int, int, dict[str, float]]] = field(default_factory=list)
     _edges: list[tuple[int, int, int, float, float]] = field(default_factory=list)
     _calls: dict[tuple[int, Side], list[Part]] = field(default_factory=dict)
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
         """Add what the processes of one run recorded."""
-        totals: dict[int, Floats] = {}
+        totals: dict[int, dict[str, float]] = {}
         edges: dict[tuple[int, int], Floats] = {}
         for recording in recordings:
-            columns = np.column_stack([getattr(recording.totals, name) for name in (*_SUMMED, *_OTHER)])
-            for probe, row in zip(recording.totals.probe.tolist(), columns, strict=True):
-                totals[probe] = totals.get(probe, 0.0) + row
+            columns = self._summed(recording.totals)
+            for row, probe in enumerate(recording.totals.probe.tolist()):
+                sums = totals.setdefault(probe, {})
+                for name, values in columns.items():
+                    sums[name] = sums.get(name, 0.0) + float(values[row])
             pairs = zip(recording.edges.caller.tolist(), recording.edges.callee.tolist(), strict=True)
             for pair, calls, wall_ns in zip(pairs, recording.edges.calls, recording.edges.wall_ns, strict=True):
                 edges[pair] = edges.get(pair, 0.0) + np.array([calls, wall_ns])
             for probe, samples in recording.samples.items():
                 if probe in self.probes[run.side]:
                     self._calls.setdefault((probe, run.side), []).append((run, recording.types, _evened(samples, run.id)))
-        self._totals += [(run.id, probe, tuple(row)) for probe, row in sorted(totals.items())]
+        self._totals += [(run.id, probe, sums) for probe, sums in sorted(totals.items())]
         self._edges += [(run.id, *pair, *row) for pair, row in sorted(edges.items())]
 
     def totals(self) -> Totals:
         """Return the exact sums of all runs."""
-        columns = np.array([values for _, _, values in self._totals]).reshape(len(self._totals), len(_SUMMED) + len(_OTHER))
+        names = dict.fromkeys((*_SUMMED, *(name for _, _, sums in self._totals for name in sums)))
+        columns = {name: np.array([sums.get(name, np.nan) for _, _, sums in self._totals], float) for name in names}
         return Totals(
             np.array([run for run, _, _ in self._totals], np.int64),
             np.array([probe for _, probe, _ in self._totals], np.int64),
-            calls=columns[:, 0],
-            wall_ns=columns[:, 1],
-            self_ns=columns[:, 2],
-            other={name: columns[:, len(_SUMMED) + i] for i, name in enumerate(_OTHER)},
+            **{name: columns.pop(name) for name in _SUMMED},
+            other=columns,
         )
+
+    def _summed(self, totals: RecordedTotals) -> dict[str, Floats]:
+        """Return the sums over all calls of a process by name, one row a probe."""
+        if self.counted:
+            absent = dict.fromkeys(("wall_ns", "self_ns"), np.full(len(totals), np.nan))
+            return {"calls": totals.calls, **absent, **{name: getattr(totals, name) for name in _ALLOCATED}, **totals.counters}
+        return {name: getattr(totals, name) for name in (*_SUMMED, *_ALLOCATED, *_LOCKED)}
 
     def edges(self) -> Edges:
         """Return the calls between probed functions of all runs."""
@@ -100,7 +113,7 @@ class Assembly:
         return SampleTable(
             function=probe.id,
             side=side,
-            metrics=_metrics([samples for _, _, samples in parts]),
+            metrics=self._metrics([samples for _, _, samples in parts]),
             features=tuple(feature for feature, _ in columns),
             values=np.column_stack([values for _, values in columns]) if columns else np.empty((len(points), 0)),
             branches=tuple(Branch(plan.text, plan.line) for plan in branches),
@@ -112,6 +125,12 @@ class Assembly:
             call=np.concatenate([samples.call for _, _, samples in parts]).astype(np.int64),
             weight=np.concatenate([samples.weight for _, _, samples in parts]),
         )
+
+    def _metrics(self, parts: Sequence[RecordedSamples]) -> dict[str, Floats]:
+        """Return what was measured of the calls of all parts by name, NaN where a process had no such counter."""
+        always = ("callee_calls", *_ALLOCATED) if self.counted else MEASURED
+        names = dict.fromkeys((*always, *(name for part in parts for name in part.counters)))
+        return {name: np.concatenate([_present(part.metric(name), len(part)) for part in parts]) for name in names}
 
     def _parameters(self, parts: Sequence[Part]) -> Iterator[tuple[Feature, Floats, Floats]]:
         """Yield each workload parameter as (feature, sorted point ids, value per point)."""
@@ -138,12 +157,6 @@ def _evened(samples: RecordedSamples, seed: int) -> RecordedSamples:
     if kept.all():
         return samples
     return replace(samples.rows(kept), weight=np.full(int(kept.sum()), samples.weight.sum() / kept.sum()))
-
-
-def _metrics(parts: Sequence[RecordedSamples]) -> dict[str, Floats]:
-    """Return what was measured of the calls of all parts by name, NaN where a process had no such counter."""
-    names = dict.fromkeys((*MEASURED, *(name for part in parts for name in part.counters)))
-    return {name: np.concatenate([_present(part.metric(name), len(part)) for part in parts]) for name in names}
 
 
 def _present(values: Floats | None, rows: int) -> Floats:

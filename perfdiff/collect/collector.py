@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor
 from perfdiff.collect.schedule import Slot
 from perfdiff.config import WorkloadConfig
@@ -15,13 +16,20 @@ from perfdiff.records import recording
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Run, Side
 
+_BUILDS = {Phase.PLAIN: "", Phase.SURVEY: " with probes", Phase.TIMED: " with probes", Phase.COUNTED: " with counters"}
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A built tree that workloads run in; `plan` steers its probes and is None for a plain build."""
+    """A built tree that workloads run in; `plan` steers its probes and is None for a plain build.
+
+    `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run.
+    """
 
     directory: Path
     plan: Path | None
+    steering: Mapping[str, str] = field(default_factory=dict)
+    fixed_layout: bool = False
 
 
 @dataclass(slots=True)
@@ -59,10 +67,11 @@ class Collector:
         return Command(
             text=slot.point.command,
             directory=target.directory,
-            environment=dict(self.environment) | (steering if target.plan else {}),
-            timeout_s=workload.timeout_s,
+            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}),
+            timeout_s=workload.timeout_s * (WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0),
             exit_codes=workload.exit_codes,
-            where=f"{slot.side}{' with probes' if target.plan else ''}, {slot.point.label}",
+            where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
+            fixed_layout=target.fixed_layout,
         )
 
 

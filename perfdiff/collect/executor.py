@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,10 @@ RESERVE_SHARE = 0.05  # … or less than this part of a small disk; filesystems 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the user's, ready to run: through the shell, in `directory`, with exactly this environment."""
+    """A command of the user's, ready to run: through the shell, in `directory`, with exactly this environment.
+
+    With `fixed_layout`, the programs' addresses are the same in every run.
+    """
 
     text: str
     directory: Path
@@ -34,6 +38,7 @@ class Command:
     timeout_s: float
     exit_codes: tuple[int, ...]
     where: str  # for messages: "head, sort n=1000"
+    fixed_layout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class ProcessExecutor:
             )
         machine, waited = _machine_ticks(), _waited_us()
         digest, tail = hashlib.blake2b(digest_size=16), bytearray()
-        with processes.running(command.text, command.directory, command.environment, stdout=subprocess.PIPE) as process:
+        with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
             started = time.perf_counter_ns()
             readers = [
                 _reader(process.stdout, digest.update),
@@ -92,6 +97,10 @@ class ProcessExecutor:
         load, steal = _foreign_load(machine, _machine_ticks(), wall_ns, cpu_ns)
         share = None if waited is None or now_waited is None else min(1.0, 1e3 * (now_waited - waited) / wall_ns)
         return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest(), share)
+
+
+def _text(command: Command) -> str:
+    return f"exec setarch -R /bin/sh -c {shlex.quote(command.text)}" if command.fixed_layout else command.text
 
 
 class _Watch:

@@ -38,6 +38,11 @@ def timed_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[
     return _paired(random.Random(f"{seed}:{block}"), phases, points, block, sides)
 
 
+def counted_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return one block of counted runs: every point once on all sides."""
+    return _paired(random.Random(f"{seed}:counted:{block}"), (Phase.COUNTED,), points, block, sides)
+
+
 def pairs(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
     """Return the slots of all sides that follow each other at one point in one phase, as they were put together."""
     return [list(group) for _, group in itertools.groupby(slots, key=lambda slot: (slot.phase, slot.point.id, slot.block))]

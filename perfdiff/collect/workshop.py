@@ -12,6 +12,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
+from perfdiff.collect.counting import fixes_layout
 from perfdiff.config import BuildConfig
 from perfdiff.languages.protocol import Language, Probe
 from perfdiff.progress import Progress
@@ -59,9 +60,15 @@ class Workshop:
         return frozenset(missing)
 
     def targets(
-        self, phase: Phase, built: Mapping[Side, Built], modes: Mapping[int, plan.Entry], probes: Probes
+        self,
+        phase: Phase,
+        built: Mapping[Side, Built],
+        modes: Mapping[int, plan.Entry],
+        probes: Probes,
+        steering: Mapping[str, str] | None = None,
     ) -> dict[tuple[Phase, Side], Target]:
         """Return where to run each side; `modes` say what each probe does and are written to a plan per side."""
+        fixed = phase is Phase.COUNTED and fixes_layout()
         found = {}
         for side in self.pins:
             path = None
@@ -73,7 +80,7 @@ class Workshop:
                     if (mode := modes.get(id_)) is not None
                 }
                 plan.write(path, entries)
-            found[phase, side] = Target(built[side].folder, path)
+            found[phase, side] = Target(built[side].folder, path, steering or {}, fixed)
         return found
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:

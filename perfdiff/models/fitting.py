@@ -18,7 +18,7 @@ from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, tre
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
 from perfdiff.models.scopes import grow
-from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, SampleTable, metric_of
 
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
 _SEARCHED = 2500
@@ -64,7 +64,7 @@ def _observed(table: SampleTable, metric: str) -> Observations:
 
 
 def _tolerance(metric: str) -> Tolerance:
-    return NOISY if metric not in METRICS or METRICS[metric].noisy else EXACT
+    return NOISY if metric_of(metric).noisy else EXACT
 
 
 def _joined(table: SampleTable, points: Mapping[int, Mapping[str, float | str]]) -> SampleTable:

@@ -15,7 +15,7 @@ from perfdiff.models.forecast import cdf
 from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import METRICS, Floats, Ints, SampleTable
+from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 
 # Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
 LARGEST = math.log(1e6)
@@ -80,7 +80,7 @@ def run_levels(annotation: Annotation, calls: Calls, *, seed: int) -> RunLevels:
 
 def _levels(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
     expected = annotation.predict(calls.values)
-    if METRICS[annotation.metric].unit != "ns":
+    if metric_of(annotation.metric).unit != "ns":
         total = np.bincount(place, calls.weight)
         return _ratios(*(np.bincount(place, calls.weight * costs) / total for costs in (calls.cost, expected)), none=NONE_A_CALL)
     if _is_short(annotation):

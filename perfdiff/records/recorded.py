@@ -20,15 +20,21 @@ RECORDED_APART = Note(
 Samples = Callable[[int, Side], SampleTable | None]
 
 
+def nothing(function: int, side: Side) -> SampleTable | None:
+    """Load no tables."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An experiment, and `samples`, which loads a function's table of one side, or None where it has none.
+    """An experiment, and `samples`, which loads a function's table of one side, or None where it has none; `counts` those of counted runs.
 
-    Functions are studied by several processes, so `samples` can be pickled.
+    Functions are studied by several processes, so the loaders can be pickled.
     """
 
     experiment: Experiment
     samples: Samples
+    counts: Samples = nothing
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -39,7 +45,7 @@ class Recorded:
 
 def load(folder: Path) -> Recorded:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs."""
-    found = Recorded(store.load(folder), functools.partial(store.samples, folder))
+    found = Recorded(store.load(folder), functools.partial(store.samples, folder), functools.partial(store.counts, folder))
     if not found.sides:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found

@@ -46,6 +46,7 @@ class Phase(StrEnum):
     PLAIN = "plain"  # no probes: end-to-end times and the probes' own overhead
     SURVEY = "survey"  # every function counted and timed, roughly; also exact call counts
     TIMED = "timed"  # the chosen probes; the only source of reported times
+    COUNTED = "counted"  # the same probes over the software PMU; the only source of its counts
 
 
 class Origin(StrEnum):
@@ -84,8 +85,25 @@ METRICS: Mapping[str, Metric] = {
         Metric("page_faults", "count", True, "page faults"),
         Metric("switches", "count", True, "context switches"),
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
+        Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
+        Metric("loads", "count", False, "loads, without probed callees'"),
+        Metric("stores", "count", False, "stores, without probed callees'"),
+        Metric("l1d_misses", "count", True, "L1 data cache misses, without probed callees'"),
+        Metric("l2_misses", "count", True, "L2 cache misses, without probed callees'"),
+        Metric("llc_misses", "count", True, "last-level cache misses, without probed callees'"),
+        Metric("hitm", "count", True, "lines fetched that another thread had modified"),
+        Metric("hitm_false", "count", True, "of these, lines of which the other thread had modified other bytes"),
+        Metric("remote_dram", "count", True, "lines fetched from another node's memory"),
     )
 }
+
+# What the software PMU counts, of counted runs alone.
+COUNTED = ("blocks", "loads", "stores", "l1d_misses", "l2_misses", "llc_misses", "hitm", "hitm_false", "remote_dram")
+
+
+def metric_of(name: str) -> Metric:
+    """Return what is known of a metric; a name that is no metric of ours is that of a hardware event."""
+    return METRICS.get(name) or Metric(name, "count", True, f"{name} counted by the hardware")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +314,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time."""
+    """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
+
+    `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted.
+    """
 
     base: Revision
     head: Revision
@@ -309,3 +330,4 @@ class Experiment:
     totals: Totals
     edges: Edges
     notes: tuple[Note, ...] = ()
+    counts: Totals | None = None

@@ -6,6 +6,8 @@ The layout and its version history stand in `docs/formats.md`:
     totals.parquet             exact sums per run and function
     edges.parquet              calls between probed functions per run
     samples/<id>-<side>.parquet   single calls of one function on one side
+    counts.parquet             sums of counted runs, where there are any
+    counts/<id>-<side>.parquet    single calls of counted runs
     digests.json               of all these files, so that damage is told and not analysed
 """
 
@@ -23,25 +25,30 @@ import numpy as np
 
 from perfdiff.errors import RecordingError, StoreError
 from perfdiff.records import codec
-from perfdiff.records.schema import METRICS, Branch, Edges, Experiment, Feature, Floats, SampleTable, Side, Totals
+from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, SampleTable, Side, Totals
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
 _DIGESTS = "digests.json"
+_SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
+_COUNTED = "counts.parquet"
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
+_PER_ROW = ("run", "point", "thread", "call", "weight")
 
 
-def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable]) -> None:
-    """Write an experiment and its sample tables to `folder`, which appears whole or not at all; raise StoreError."""
+def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable], counts: Iterable[SampleTable] = ()) -> None:
+    """Write an experiment, its sample tables and those of counted runs to `folder`, which appears whole or not at all; raise StoreError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
             draft = Path(room) / "experiment"
-            (draft / "samples").mkdir(parents=True)
+            for kind in (_SAMPLES, _COUNTS):
+                (draft / kind).mkdir(parents=True)
             _write_experiment(draft, experiment)
-            for table in tables:
-                _write_samples(draft / _samples_name(table.function, table.side), table)
+            for kind, found in ((_SAMPLES, tables), (_COUNTS, counts)):
+                for table in found:
+                    _write_samples(draft / _table_name(kind, table.function, table.side), table)
             _write_digests(draft)
             if folder.exists():
                 shutil.rmtree(folder)
@@ -66,9 +73,11 @@ def load(folder: Path) -> Experiment:
         raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA}", slug="format-version")
     _content(folder, "experiment.json")
     totals, edges = _read_columns(folder, "totals.parquet"), _read_columns(folder, "edges.parquet")
+    counts = _read_columns(folder, _COUNTED) if _COUNTED in _digests(folder) else None
     try:
         bulk = {
-            "totals": Totals(**{name: totals.pop(name) for name in _TOTALS}, other=totals),
+            "totals": _totals(totals),
+            "counts": None if counts is None else _totals(counts),
             "edges": Edges(**{name: edges[name] for name in Edges.__slots__}),
         }
     except KeyError as error:
@@ -76,9 +85,21 @@ def load(folder: Path) -> Experiment:
     return codec.decode(Experiment, document.get("experiment"), **bulk)
 
 
+def _totals(columns: dict[str, Any]) -> Totals:
+    return Totals(**{name: columns.pop(name) for name in _TOTALS}, other=columns)
+
+
 def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
     """Return the recorded calls of a function on one side, or None where none were recorded."""
-    name = _samples_name(function, side)
+    return _table(folder, _table_name(_SAMPLES, function, side), function, side)
+
+
+def counts(folder: Path, function: int, side: Side) -> SampleTable | None:
+    """Return the calls of a function on one side in counted runs, or None where none were counted."""
+    return _table(folder, _table_name(_COUNTS, function, side), function, side)
+
+
+def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | None:
     if name not in _digests(folder):
         return None
     path = folder / name
@@ -99,13 +120,13 @@ def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
         return SampleTable(
             function=function,
             side=side,
-            metrics={name: column[name] for name in METRICS if name in column},
+            metrics={name: values for name, values in column.items() if name not in _PER_ROW and ":" not in name},
             features=features,
             values=matrix("feature", len(features)),
             branches=branches,
             executed=matrix("executed", len(branches)),
             taken=matrix("taken", len(branches)),
-            **{name: column[name] for name in ("run", "point", "thread", "call", "weight")},
+            **{name: column[name] for name in _PER_ROW},
             resolution_ns=float(header.get("resolution_ns", 0.0)),
         )
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
@@ -113,19 +134,18 @@ def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
 
 
 def _write_experiment(folder: Path, experiment: Experiment) -> None:
-    values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in ("totals", "edges")}
+    values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in ("totals", "edges", "counts")}
     document = {"schema": EXPERIMENT_SCHEMA, "experiment": values}
     (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
-    totals, edges = experiment.totals, experiment.edges
-    _write_columns(
-        folder / "totals.parquet",
-        {name: getattr(totals, name) for name in _TOTALS} | dict(totals.other),
-    )
+    edges = experiment.edges
+    for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
+        if totals is not None:
+            _write_columns(folder / name, {column: getattr(totals, column) for column in _TOTALS} | dict(totals.other))
     _write_columns(folder / "edges.parquet", {name: getattr(edges, name) for name in edges.__slots__})
 
 
 def _write_samples(path: Path, table: SampleTable) -> None:
-    columns: dict[str, Any] = {name: getattr(table, name) for name in ("run", "point", "thread", "call", "weight")}
+    columns: dict[str, Any] = {name: getattr(table, name) for name in _PER_ROW}
     columns |= table.metrics
     for prefix, block in (("feature", table.values), ("executed", table.executed), ("taken", table.taken)):
         columns |= {f"{prefix}:{i}": block[:, i] for i in range(block.shape[1])}
@@ -178,8 +198,8 @@ def _content(folder: Path, name: str) -> bytes:
     return content
 
 
-def _samples_name(function: int, side: Side) -> str:
-    return f"samples/{function}-{side}.parquet"
+def _table_name(kind: str, function: int, side: Side) -> str:
+    return f"{kind}/{function}-{side}.parquet"
 
 
 def _digest(content: bytes) -> str:

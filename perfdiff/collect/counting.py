@@ -1,0 +1,78 @@
+"""Counted runs: which points they can afford, and when they have told all they can."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfdiff.records.schema import Note, Phase, Point, Run, Totals
+
+# A counted run takes some ten times as long as a plain one, one that mostly reads and writes memory up to forty times.
+USUAL_SLOWDOWN, WORST_SLOWDOWN = 20.0, 60.0
+LEAST_ROUNDS = 2  # tell whether counts repeat
+MOST_ROUNDS = 10  # of counts that depend on how threads met
+
+_ADDR_NO_RANDOMIZE, _ASK = 0x0040000, 0xFFFFFFFF  # personality(2)
+
+
+def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int) -> tuple[Point, ...]:
+    """Return the points whose counted runs fit into the budget `LEAST_ROUNDS` times, cheapest first chosen, in their own order.
+
+    `runs` are plain ones; they tell how long a point takes.
+    """
+    took = {
+        point.id: max((run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id), default=0.0) for point in points
+    }
+    left = budget_s * 1e9
+    chosen = set()
+    for point in sorted(points, key=lambda point: took[point.id]):
+        left -= took[point.id] * USUAL_SLOWDOWN * LEAST_ROUNDS * sides
+        if left < 0:
+            break
+        chosen.add(point.id)
+    return tuple(point for point in points if point.id in chosen)
+
+
+def repeats(totals: Totals, runs: Sequence[Run]) -> bool:
+    """Return whether every count was the same in all runs of a point and side, so that more runs would tell nothing new."""
+    key = {run.id: (run.point, run.side) for run in runs}
+    seen: dict[tuple[object, ...], tuple[float, ...]] = {}
+    columns = np.column_stack([totals.calls, *totals.other.values()])
+    for run, function, row in zip(totals.run.tolist(), totals.function.tolist(), columns, strict=True):
+        counted = tuple(np.nan_to_num(row, nan=-1.0).tolist())
+        if seen.setdefault((*key[run], function), counted) != counted:
+            return False
+    return True
+
+
+def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float) -> tuple[Note, ...]:
+    """Say which points were not counted because they would take too long."""
+    missing = [point.label for point in points if point not in chosen]
+    if not missing:
+        return ()
+    text = (
+        f"{len(missing)} of {len(points)} workload points ({missing[0]}, …) were not counted: counted runs take about "
+        f"{USUAL_SLOWDOWN:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
+    )
+    return (Note("partly-counted", text),)
+
+
+def failed(why: str) -> Note:
+    """Say that work was not counted, and why."""
+    return Note("not-counted", f"basic blocks, cache misses and shared lines were not counted: {why}")
+
+
+def fixes_layout() -> bool:
+    """Return whether programs can be started without random addresses, which containers may forbid."""
+    if shutil.which("setarch") is None:
+        return False
+    personality = ctypes.CDLL(None, use_errno=True).personality
+    personality.argtypes, personality.restype = (ctypes.c_ulong,), ctypes.c_int
+    mine = personality(_ASK)
+    allowed: bool = mine >= 0 and personality(mine | _ADDR_NO_RANDOMIZE) >= 0
+    if allowed:
+        personality(mine)
+    return allowed
