@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "runtime.h"
@@ -39,12 +40,17 @@ static struct {
 	FUNCTIONS(DECLARE)
 } next;
 
-/* The condition variable functions have an older version on x86-64, which a plain look-up may find. */
+/*
+ * Two functions have an older version on x86-64, which a plain look-up may find. No other version is asked for: a look-up that fails
+ * calls malloc, and where that is the target's own it may take a lock and come back here.
+ */
 static void *find(const char *name)
 {
-	void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-
-	return found ? found : pd_next_function(name);
+#if defined(__x86_64__)
+	if (!strcmp(name, "pthread_cond_wait") || !strcmp(name, "pthread_cond_timedwait"))
+		return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+#endif
+	return pd_next_function(name);
 }
 
 static __attribute__((noinline, cold)) void find_all(void)
