@@ -381,7 +381,7 @@ static bool hardware_read(uint64_t *values)
 	return true;
 }
 
-/* An event that no library has registered yet reads as -1, which is "absent" to us. */
+/* An event that no library has registered yet reads as -1; a level below zero is no count either. */
 static bool software_read(uint64_t *values)
 {
 	bool read;
@@ -389,6 +389,9 @@ static bool software_read(uint64_t *values)
 	software_take();
 	read = software_set != PAPI_NULL && papi.read(software_set, (long long *)values) == PAPI_OK;
 	software_release();
+	for (uint32_t i = 0; read && i < software.count; i++)
+		if (values[i] > INT64_MAX)
+			values[i] = PD_ABSENT;
 	return read;
 }
 
