@@ -1,0 +1,354 @@
+"""Calls of head whose counters, read together, are not like base's: how many, which, and by which counters (AutoPerf §4.3).
+
+What a detector adds to the comparison of single counters: it names the calls that differ, with their inputs, and the counter that
+differs most in each. Every call is scored by a detector that has not seen its run: base's runs are dealt into folds, the detector learns
+on all folds but one, and judges that fold's runs of base and as many of head's. So base's errors are what head's would be by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.comparison import as_ratio
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.analysis.judgement import AGREEMENT, EVIDENCE, RANK_DEVIATIONS
+from perfdiff.analysis.rows import thinned
+from perfdiff.config import CompareConfig
+from perfdiff.models.detectors.detector import Threshold, Training, threshold
+from perfdiff.models.detectors.kinds import Kind, learn
+from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
+from perfdiff.records.schema import METRICS, Floats, FunctionInfo, Ints, SampleTable, Side
+
+DEFAULT = Kind.MAHALANOBIS
+# Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
+MIN_RUNS = 6
+# With fewer calls of base, no spread of eleven counters is known.
+MIN_CALLS = 20
+# More of head's calls than of base's, by this share of all calls, are anomalous: a few calls of a few runs are their machine's.
+MATERIAL_SHARE = 0.05
+ROWS = 5000  # calls of a side that are judged at most
+FOLDS = 5
+SHOWN_CALLS = 5
+SHOWN_VOTES = 5
+# Metrics that say nothing of their own where others are read: sums over callees, or a part of another metric.
+DERIVED = frozenset({"self_ns", "callee_calls", "lock_hold_ns"})
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A counter that differs most from what is normal in `share` of the anomalous calls (AutoPerf §4.3.2).
+
+    `base` and `head` are its mean counts a call at equal inputs, `ratio` head over base with its interval over runs, half a count added
+    to each run's sum, so that a counter that was 0 has one too.
+    """
+
+    counter: str
+    share: float
+    base: float
+    head: float
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
+class OddCall:
+    """An anomalous call of head: which it is, its inputs by the features' names, its error and the counter that differs most."""
+
+    run: int
+    point: int
+    thread: int
+    call: int
+    inputs: Mapping[str, float]
+    error: float
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunErrors:
+    """The reconstruction errors of one run's calls: median, 95 % quantile, and the share above the threshold."""
+
+    run: int
+    point: int
+    side: Side
+    median: float
+    high: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """What a detector says of a function's calls in head.
+
+    `threshold` is the error above which a call is anomalous; `normal` (μ + 2σ) and `quantile` of base's held-out errors are what it was
+    chosen from. `anomalous_base` and `anomalous_head` are shares of the calls, `p` the probability of such a difference between runs of
+    one version. `is_anomalous` is the verdict; `open` says why there is none, "" where there is.
+    """
+
+    detector: Kind
+    threshold: float
+    normal: float
+    quantile: float
+    anomalous_base: float
+    anomalous_head: float
+    runs_base: int
+    runs_head: int
+    p: float
+    is_anomalous: bool
+    open: str
+    votes: tuple[Vote, ...]
+    calls: tuple[OddCall, ...]
+    errors: tuple[RunErrors, ...]
+
+
+def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+    """Judge the calls of a function in head by those in base, tables with the same features.
+
+    None where nothing can be said: no counters in common, fewer than `MIN_CALLS` calls or two runs of base, or no call of head with
+    inputs that base has.
+    """
+    judged = judge_calls(base, head, config, kind)
+    if judged is None:
+        return None
+    tested = _tested(judged, config)
+    shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
+    runs = [len(np.unique(side.table.run)) for side in judged.sides]
+    return Anomaly(
+        detector=kind,
+        threshold=judged.threshold.value,
+        normal=judged.threshold.normal,
+        quantile=judged.threshold.quantile,
+        anomalous_base=shares[0],
+        anomalous_head=shares[1],
+        runs_base=runs[0],
+        runs_head=runs[1],
+        p=tested.p,
+        is_anomalous=tested.is_anomalous,
+        open=tested.open,
+        votes=_votes(judged, config),
+        calls=_odd_calls(judged),
+        errors=tuple(each for side in judged.sides for each in _by_run(side, judged.threshold)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The calls of one side that could be judged, n rows: residuals, reconstruction errors (n,), and each counter's part (n, c)."""
+
+    table: SampleTable
+    residuals: Residuals
+    errors: Floats
+    parts: Floats
+
+    def anomalous(self, bound: Threshold) -> Bools:
+        """Return which calls are anomalous (n,)."""
+        return np.asarray(self.errors > bound.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Base's and head's scored calls, the counters' names and the threshold."""
+
+    counters: tuple[str, ...]
+    sides: tuple[Scored, Scored]
+    threshold: Threshold
+
+
+def judge_calls(base: SampleTable, head: SampleTable, config: CompareConfig, kind: Kind) -> Judged | None:
+    """Score every call of both sides by a detector that has not seen its run; None as in `find`."""
+    counters = _counters(base, head)
+    base, head = (_complete(thinned(table, ROWS), counters) for table in (base, head))
+    if not any(name in VOLUMES for name in counters) or len(base) < MIN_CALLS or len(np.unique(base.run)) < 2 or not len(head):
+        return None
+    expectation = Expectation.learn(base, counters, seed=config.seed)
+    of_base, of_head = expectation.residuals(base), expectation.residuals(head)
+    kept = (np.flatnonzero(of_base.known), np.flatnonzero(of_head.known & np.isin(of_head.cells, of_base.cells[of_base.known])))
+    base, head = base.rows(kept[0]), head.rows(kept[1])
+    of_base, of_head = of_base.rows(kept[0]), of_head.rows(kept[1])
+    if len(base) < MIN_CALLS or len(np.unique(base.run)) < 2 or not len(head):
+        return None
+    folds = min(FOLDS, len(np.unique(base.run)))
+    dealt = (_dealt(base, folds), _dealt(head, folds))
+    errors = (np.zeros(len(base)), np.zeros(len(head)))
+    parts = (np.zeros(of_base.values.shape), np.zeros(of_head.values.shape))
+    harmless = []
+    for fold in range(folds):
+        seen = dealt[0] != fold
+        if not seen.any():
+            continue
+        scale = Scale.learn(of_base, base.run, seen, slack=0.5 * math.log1p(config.min_effect))
+        learnt = of_base.rows(np.flatnonzero(seen))
+        training = Training(
+            rows=np.clip(scale.standardised(learnt), -OUTERMOST, OUTERMOST),
+            runs=base.run[seen],
+            slack=scale.slacks(learnt),
+            volume=counters.index(expectation.volume),
+            seed=config.seed,
+        )
+        detector = learn(kind, training)
+        harmless.append(detector.errors(training.harmless()))
+        for side, residuals in enumerate((of_base, of_head)):
+            rows = np.flatnonzero(dealt[side] == fold)
+            if len(rows):
+                standardised = scale.standardised(residuals.rows(rows))
+                errors[side][rows] = detector.errors(standardised)
+                parts[side][rows] = detector.parts(standardised)
+    bound = threshold(errors[0], np.concatenate(harmless))
+    return Judged(counters, (Scored(base, of_base, errors[0], parts[0]), Scored(head, of_head, errors[1], parts[1])), bound)
+
+
+def _counters(base: SampleTable, head: SampleTable) -> tuple[str, ...]:
+    """Return the counters that both sides have in most calls, without those that are 0 in all of them."""
+    found = []
+    for name in base.metrics:
+        both = [table.metrics[name] for table in (base, head) if name in table.metrics]
+        per_call = name not in METRICS or METRICS[name].per_call
+        if name in DERIVED or not per_call or len(both) < 2 or any(2 * np.isfinite(column).sum() <= len(column) for column in both):
+            continue
+        if any(np.nan_to_num(column).any() for column in both):
+            found.append(name)
+    return tuple(found)
+
+
+def _complete(table: SampleTable, counters: Sequence[str]) -> SampleTable:
+    present = np.ones(len(table), dtype=bool)
+    for name in counters:
+        present &= np.isfinite(table.metrics[name])
+    return table.rows(np.flatnonzero(present))
+
+
+def _dealt(table: SampleTable, folds: int) -> Ints:
+    """Return the fold of each call (n,): whole runs are dealt in turn, point by point, so that every fold has runs of every point."""
+    runs, first, index = np.unique(table.run, return_index=True, return_inverse=True)
+    order = np.argsort(table.point[first], kind="stable")
+    fold = np.empty(len(runs), dtype=np.int64)
+    fold[order] = np.arange(len(runs)) % folds
+    return np.asarray(fold[index])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    p: float
+    is_anomalous: bool
+    open: str
+
+
+def _tested(judged: Judged, config: CompareConfig) -> _Tested:
+    """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
+    groups = [_shares(side, judged.threshold) for side in judged.sides]
+    points = sorted(groups[0].keys() & groups[1].keys())
+    pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
+    asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
+    seen = [(each, found) for each in asked if (found := _contrast(each, judged)) is not None]
+    enough = [(each, found) for each, found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
+    if not enough:
+        runs = [max((getattr(found, name) for _, found in seen), default=0) for name in ("runs_base", "runs_head")]
+        return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs: add runs")
+    p = min(1.0, len(enough) * min((found.p for _, found in enough if found.effect > 0), default=1.0))
+    alarms = [found for each, found in enough if len(enough) * found.p <= EVIDENCE and _stands(each, found, config)]
+    return _Tested(p, bool(alarms), "")
+
+
+def _shares(side: Scored, bound: Threshold) -> dict[int, Group]:
+    """Return the share of anomalous calls of every run, by point."""
+    index = np.unique(side.table.run, return_inverse=True)[1]
+    return _by_point(side.table, np.bincount(index, side.anomalous(bound)) / np.bincount(index))
+
+
+def _by_point(table: SampleTable, values: Floats) -> dict[int, Group]:
+    """Return a value of every run, in the order of their numbers, by point.
+
+    Counts do not drift as times do, so that runs are not paired: every run is a block of its own.
+    """
+    runs, first = np.unique(table.run, return_index=True)
+    points = table.point[first]
+    return {int(point): Group(values[points == point], runs[points == point]) for point in np.unique(points)}
+
+
+def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
+    """Return the difference of shares over runs; its error is at least that of as many independent calls, which equal runs would hide."""
+    seen = contrast(pairs)
+    if seen is None:
+        return None
+    calls = [len(side.errors) for side in judged.sides]
+    anomalous = sum(float(side.anomalous(judged.threshold).sum()) for side in judged.sides)
+    share = (anomalous + 0.5) / (sum(calls) + 1.0)
+    return replace(seen, error=max(seen.error, math.sqrt(share * (1 - share) * (1 / calls[0] + 1 / calls[1]))))
+
+
+def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
+    """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
+    agreed = seen.agreement >= min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
+    return seen.effect >= MATERIAL_SHARE and agreed and seen.effect > noise_floor(pairs, seed=config.seed)
+
+
+def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
+    """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
+    head = judged.sides[1]
+    ballots = head.parts[head.anomalous(judged.threshold)].argmax(axis=1)
+    counts = np.bincount(ballots, minlength=len(judged.counters))
+    order = [int(place) for place in np.argsort(-counts, kind="stable")[:SHOWN_VOTES] if counts[place]]
+    return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
+
+
+def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vote:
+    usual = [_usual(judged, place, side) for side in judged.sides]
+    groups = [_levels(side, place, normal) for side, normal in zip(judged.sides, usual, strict=True)]
+    seen = contrast([Pair(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
+    counted = judged.sides[1].residuals.counts[:, place]
+    ratio = as_ratio(seen, config.confidence) if seen else None
+    return Vote(judged.counters[place], share, float(usual[1].mean()), float(counted.mean()), ratio)
+
+
+def _levels(side: Scored, place: int, usual: Floats) -> dict[int, Group]:
+    """Return each run's counts over what is usual at its inputs, as logarithms, by point."""
+    index = np.unique(side.table.run, return_inverse=True)[1]
+    sums = [np.bincount(index, column) + 0.5 for column in (side.residuals.counts[:, place], usual)]
+    return _by_point(side.table, np.log(sums[0] / sums[1]))
+
+
+def _usual(judged: Judged, place: int, side: Scored) -> Floats:
+    """Return base's mean count at each call's inputs (n,): what its annotation says, levelled to base's mean in every cell.
+
+    Annotations of counters with outliers follow the many calls, and may be 0 where the mean is not.
+    """
+    base = judged.sides[0].residuals
+    usual = side.residuals.expected[:, place].copy()
+    for cell in np.unique(side.residuals.cells):
+        inside, here = base.cells == cell, side.residuals.cells == cell
+        counted, foretold = float(base.counts[inside, place].sum()), float(base.expected[inside, place].sum())
+        usual[here] = usual[here] * counted / foretold if foretold > 0 else counted / inside.sum()
+    return usual
+
+
+def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
+    """Return the most anomalous calls of head, worst first."""
+    head = judged.sides[1]
+    table = head.table
+    order = np.argsort(-head.errors, kind="stable")[:SHOWN_CALLS]
+    return tuple(
+        OddCall(
+            run=int(table.run[row]),
+            point=int(table.point[row]),
+            thread=int(table.thread[row]),
+            call=int(table.call[row]),
+            inputs={f.name: float(x) for f, x in zip(table.features, table.values[row], strict=True) if np.isfinite(x)},
+            error=float(head.errors[row]),
+            counter=judged.counters[int(head.parts[row].argmax())],
+        )
+        for row in order.tolist()
+        if head.errors[row] > judged.threshold.value
+    )
+
+
+def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
+    found = []
+    for run in np.unique(side.table.run).tolist():
+        here = side.table.run == run
+        middle, high = np.quantile(side.errors[here], (0.5, 0.95))
+        share = float(side.anomalous(bound)[here].mean())
+        found.append(RunErrors(run, int(side.table.point[here][0]), side.table.side, float(middle), float(high), share))
+    return found

@@ -1,0 +1,1 @@
+"""Detectors of calls whose counters, read together, differ from what base taught (AutoPerf §4)."""

@@ -1,0 +1,66 @@
+"""What a detector is: it learns what is normal from calls of base alone, and tells how far another call lies from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from perfdiff.records.schema import Floats, Ints
+
+# γ = μ + 2σ (AutoPerf §4.3.2, equation 2).
+DEVIATIONS = 2.0
+# The share of normal errors below μ + 2σ. AutoPerf's own errors of MySQL have a kurtosis of 348: there, the quantile is far below.
+QUANTILE = 0.977
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Calls of base to learn from: standardised residuals `rows` (n, c) of c counters, and the run (n,) of each.
+
+    `slack` (c,) is half the smallest effect of interest in the units of `rows`: no counter is known better than that, however exactly
+    it repeats itself. `volume` is the column of the work that the others are counted by.
+    """
+
+    rows: Floats
+    runs: Ints
+    slack: Floats
+    volume: int
+    seed: int
+
+    def harmless(self) -> Floats:
+        """Return calls (2c + 2, c) in which one counter, or the work that all others are counted by, moved by the smallest effect."""
+        single = np.diag(2.0 * self.slack)
+        work = np.where(np.arange(len(self.slack)) == self.volume, 2.0, -2.0) * self.slack
+        return np.concatenate([single, -single, [work, -work]])
+
+
+class Detector(Protocol):
+    """A model of base's calls. Errors are comparable within one detector only."""
+
+    def errors(self, rows: Floats) -> Floats:
+        """Return how far each call (n, c) lies from what is normal, (n,), at least 0."""
+
+    def parts(self, rows: Floats) -> Floats:
+        """Return each counter's part (n, c) in that, at least 0, comparable between the counters of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The error above which a call is anomalous, `value`; `normal` is μ + 2σ of base's held-out errors, `quantile` their quantile."""
+
+    value: float
+    normal: float
+    quantile: float
+
+
+def threshold(errors: Floats, harmless: Floats) -> Threshold:
+    """Return the threshold from errors of held-out calls of base (n,) and those of harmless calls.
+
+    It is μ + 2σ, or the quantile where heavy tails put that lower, and never below what a harmless call shows: errors of exact
+    counters may all be 0.
+    """
+    normal = float(errors.mean() + DEVIATIONS * errors.std())
+    quantile = float(np.quantile(errors, QUANTILE))
+    return Threshold(max(min(normal, quantile), float(harmless.max())), normal, quantile)

@@ -1,0 +1,37 @@
+"""The detectors by the names that a configuration gives them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from perfdiff.models.detectors.autoencoder import Autoencoder
+from perfdiff.models.detectors.detector import Detector, Training
+from perfdiff.models.detectors.isolation import Isolation
+from perfdiff.models.detectors.mahalanobis import Mahalanobis
+from perfdiff.models.detectors.pca import Components
+from perfdiff.models.detectors.robust import RobustZ
+
+
+class Kind(StrEnum):
+    """A detector."""
+
+    AUTOENCODER = "autoencoder"
+    MAHALANOBIS = "mahalanobis"
+    PCA = "pca"
+    ISOLATION = "isolation-forest"
+    ROBUST_Z = "robust-z"
+
+
+def learn(kind: Kind, training: Training) -> Detector:
+    """Learn from calls of base what is normal."""
+    match kind:
+        case Kind.AUTOENCODER:
+            return Autoencoder.learn(training)
+        case Kind.MAHALANOBIS:
+            return Mahalanobis.learn(training)
+        case Kind.PCA:
+            return Components.learn(training)
+        case Kind.ISOLATION:
+            return Isolation.learn(training)
+        case Kind.ROBUST_Z:
+            return RobustZ.learn(training)

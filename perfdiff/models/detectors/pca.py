@@ -1,0 +1,40 @@
+"""Reconstruction by principal components: what base's calls vary in together is normal, the rest is error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.models.detectors.detector import Training
+from perfdiff.records.schema import Floats
+
+# Components are kept until they hold this share of base's variance, and never more than half as many as there are counters: with all of
+# them, everything is reconstructed.
+EXPLAINED = 0.90
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The mean (c,) and the kept components (k, c) of base's calls. What moves along a kept component goes unseen, however far."""
+
+    mean: Floats
+    axes: Floats
+
+    @classmethod
+    def learn(cls, training: Training) -> Components:
+        """Learn from base's calls."""
+        mean = training.rows.mean(axis=0)
+        _, values, axes = np.linalg.svd(training.rows - mean, full_matrices=False)
+        share = np.cumsum(values**2) / max(float((values**2).sum()), 1e-300)
+        kept = min(int(np.searchsorted(share, EXPLAINED)) + 1, training.rows.shape[1] // 2) if values.any() else 0
+        return cls(mean, axes[:kept])
+
+    def errors(self, rows: Floats) -> Floats:
+        """Return the length of what is not reconstructed (n,)."""
+        return np.asarray(np.linalg.norm(self.parts(rows), axis=1))
+
+    def parts(self, rows: Floats) -> Floats:
+        """Return what is not reconstructed of each counter (n, c)."""
+        centred = rows - self.mean
+        return np.asarray(np.abs(centred - centred @ self.axes.T @ self.axes))

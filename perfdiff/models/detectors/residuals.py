@@ -1,0 +1,183 @@
+"""What the inputs leave unexplained of a call's counters: the rows that detectors see.
+
+Detectors on raw counters mostly see inputs; with known features taken out first, the same detectors miss half as much (measured on
+programs with sharing defects). So each counter is brought to one scale, what base's annotations foretell of it is taken off, and what is
+left is divided by its spread among base's calls of like size and as many threads: the same numbers for both versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.annotation import Annotation
+from perfdiff.models.fitting import fit
+from perfdiff.models.observations import columns_of
+from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
+
+Bools = npt.NDArray[np.bool_]
+
+# What measures the work of a call, first come first served, with the ns that a unit takes at most on a current processor.
+VOLUMES: Mapping[str, float] = {
+    "blocks": 1.0,
+    "PAPI_TOT_INS": 0.3,
+    "perf::INSTRUCTIONS": 0.3,
+    "perf::PERF_COUNT_HW_INSTRUCTIONS": 0.3,
+    "INST_RETIRED": 0.3,
+    "wall_ns": 1.0,
+}
+# The ns that one event adds at most: a first-level miss is served in 4 ns, a second-level one in 12, memory, another core's cache or
+# another node in about 100; a fault or a switch of context takes microseconds.
+DEAREST_NS: Mapping[str, float] = {
+    "loads": 1.0,
+    "stores": 1.0,
+    "l1d_misses": 4.0,
+    "l2_misses": 12.0,
+    "page_faults": 1_000.0,
+    "switches": 5_000.0,
+}
+DEAREST_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
+THREADS = "threads"
+# Annotations are learnt from at most this many calls; they only need to follow the inputs, what they miss is centred by cells.
+FIT_ROWS = 500
+# A call this far outside the range of inputs that an annotation was learnt from is not foretold.
+BEYOND = 0.1
+# A cell has a centre and a spread of its own from so many calls of so many runs on.
+CELL_ROWS = 20
+CELL_RUNS = 3
+# The spread spans this share of the calls: it sees a mode of one call in twenty, and not the one call in a hundred that met a cold cache.
+SPANNED = 0.95
+SPANNED_DEVIATIONS = 3.92
+# Calls further out are pulled in to here before a detector learns from them, lest a few decide what is normal.
+OUTERMOST = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """What is left of c counters of n calls, (n, c): the logarithm of what a call costs by them over what it should.
+
+    `cells` (n,) tell calls of like size and as many threads; `known` (n,) where base's annotations hold. `counts` and `expected` (n, c)
+    are the counts behind them.
+    """
+
+    values: Floats
+    cells: Ints
+    known: Bools
+    counts: Floats
+    expected: Floats
+
+    def rows(self, which: Ints) -> Residuals:
+        """Return some of the calls."""
+        return Residuals(self.values[which], self.cells[which], self.known[which], self.counts[which], self.expected[which])
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Base's annotations of the counters, which foretell a call's counts from its inputs; a float for a counter that never varies.
+
+    `volume` is the counter of `VOLUMES` that the others are normalised by, as AutoPerf does by instructions (§4.2). A call's counts are
+    those of its own thread; the number of threads is one of its inputs.
+    """
+
+    counters: tuple[str, ...]
+    volume: str
+    annotations: Mapping[str, Annotation | float]
+
+    @classmethod
+    def learn(cls, table: SampleTable, counters: tuple[str, ...], *, seed: int) -> Self:
+        """Learn from base's calls; `counters`, one of which is a volume, are finite in every row."""
+        volume = next(name for name in VOLUMES if name in counters)
+        places = np.unique(np.linspace(0, len(table) - 1, FIT_ROWS).round().astype(np.int64))
+        searched = table.rows(places)
+        annotations: dict[str, Annotation | float] = {}
+        for name in counters:
+            column = table.metrics[name]
+            annotations[name] = fit(searched, name, seed=seed) if np.ptp(column) > 0 else float(column[0])
+        return cls(counters, volume, annotations)
+
+    def residuals(self, table: SampleTable) -> Residuals:
+        """Return what is left of the counters of some calls of either side.
+
+        A counter's share of a call's time is at most u = count · its dearest price / (volume · the volume's price), and the residual is
+        log(1 + u) less the same of what was expected. It so tells what the call's cost may have grown by: from 0 to 1 in 10⁵ blocks is
+        nothing, from 0 to 1000 in as many is glaring. Of the volume itself it is the logarithm of actual over expected.
+        """
+        columns = columns_of(table)
+        counts = np.column_stack([table.metrics[name] for name in self.counters])
+        expected = np.column_stack([self._expected(name, columns, len(table)) for name in self.counters])
+        at = self.counters.index(self.volume)
+        actual, foretold = np.maximum(counts[:, at], 1.0), np.maximum(expected[:, at], 1.0)
+        prices = np.array([dearest_ns(name) for name in self.counters]) / VOLUMES[self.volume]
+        values = np.log1p(counts * prices / actual[:, None]) - np.log1p(expected * prices / foretold[:, None])
+        values[:, at] = np.log(actual / foretold)
+        threads = np.nan_to_num(columns.get(THREADS, np.zeros(len(table))))
+        octaves = np.floor(np.log2(np.nan_to_num(foretold, nan=1.0)))
+        return Residuals(
+            values=values,
+            cells=(threads * 4096 + octaves).astype(np.int64),
+            known=np.isfinite(values).all(axis=1) & self._within(columns, len(table)),
+            counts=counts,
+            expected=expected,
+        )
+
+    def _expected(self, name: str, columns: Mapping[str, Floats], rows: int) -> Floats:
+        annotation = self.annotations[name]
+        if isinstance(annotation, float):
+            return np.full(rows, annotation)
+        return np.maximum(np.broadcast_to(annotation.predict(columns), rows), 0.0)
+
+    def _within(self, columns: Mapping[str, Floats], rows: int) -> Bools:
+        within = np.ones(rows, dtype=bool)
+        for annotation in self.annotations.values():
+            for feature, (low, high) in () if isinstance(annotation, float) else annotation.ranges.items():
+                slack = BEYOND * (high - low)
+                within &= (columns[feature] >= low - slack) & (columns[feature] <= high + slack)
+        return within
+
+
+def dearest_ns(counter: str) -> float:
+    """Return the ns that one unit of a counter adds to a call at most; events of hardware are taken for dear."""
+    return DEAREST_NS.get(counter, DEAREST_OF_UNIT[metric_of(counter).unit])
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Centres and spreads (k + 1, c) of base's residuals by cell, the last for calls of all other cells; `cells` (k,) are sorted."""
+
+    cells: Ints
+    centres: Floats
+    spreads: Floats
+    slack: float
+
+    @classmethod
+    def learn(cls, residuals: Residuals, runs: Ints, which: Bools, *, slack: float) -> Self:
+        """Learn from some of base's calls. No spread is below `slack`: exact counts have none, and differences below it do not matter."""
+        values, cells, runs = residuals.values[which], residuals.cells[which], runs[which]
+        own = [cell for cell in np.unique(cells) if (cells == cell).sum() >= CELL_ROWS and len(np.unique(runs[cells == cell])) >= CELL_RUNS]
+        parts = [values[cells == cell] for cell in own] + [values]
+        spreads = [np.hypot(_spread(part), slack) for part in parts]
+        return cls(np.array(own, dtype=np.int64), np.array([part.mean(axis=0) for part in parts]), np.array(spreads), slack)
+
+    def standardised(self, residuals: Residuals) -> Floats:
+        """Return residuals in units of base's spread (n, c)."""
+        place = self._places(residuals.cells)
+        return np.asarray((residuals.values - self.centres[place]) / self.spreads[place])
+
+    def slacks(self, residuals: Residuals) -> Floats:
+        """Return the slack of each counter (c,) in units of base's spread, over these calls on average."""
+        return np.asarray((self.slack / self.spreads[self._places(residuals.cells)]).mean(axis=0))
+
+    def _places(self, cells: Ints) -> Ints:
+        if not len(self.cells):
+            return np.zeros(len(cells), dtype=np.int64)
+        nearest = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+        return np.where(self.cells[nearest] == cells, nearest, len(self.cells))
+
+
+def _spread(values: Floats) -> Floats:
+    low, high = np.quantile(values, ((1 - SPANNED) / 2, (1 + SPANNED) / 2), axis=0)
+    return np.asarray((high - low) / SPANNED_DEVIATIONS)
