@@ -90,8 +90,9 @@ PD_API void pd_pmu_read(uint64_t events[PD_EVENTS]);
 /* What follows is shared by the parts of the model alone. */
 
 #define PD_CORES_MOST 4096u
+#define PD_NO_SLOT UINT32_MAX
 
-enum pd_state { PD_INVALID, PD_SHARED, PD_EXCLUSIVE, PD_MODIFIED }; /* in the low bits of a line address in the L2 */
+enum pd_state { PD_INVALID, PD_SHARED, PD_EXCLUSIVE, PD_MODIFIED }; /* in the low bits of a line's address in the L2 */
 #define PD_STATES ((uintptr_t)3)
 
 struct pd_geometry {
@@ -99,16 +100,51 @@ struct pd_geometry {
 	uint32_t ways;
 };
 
+/* A core's private caches. They outlive its thread: a later one takes them over, emptied. */
+struct pd_cache {
+	_Atomic uint32_t lock;
+	uint32_t core; /* its number, from 0 */
+	uint32_t node;
+	struct pd_core *owner; /* NULL: no thread's now */
+	struct pd_cache *next_free;
+	uint64_t clock;
+	uintptr_t *l1_lines;  /* `ways` a set, the most recent first; 0: empty */
+	uint32_t *l1_slots;   /* where they are in the L2 */
+	uintptr_t *l2_lines;  /* `ways` a set; enum pd_state in the low bits; 0: empty */
+	uint64_t *l2_used;    /* clock at the last use; 0: empty */
+	uint64_t *l2_written; /* of a modified line, unless it is a recent one: which bytes */
+};
+
 struct pd_pmu {
 	struct pd_geometry l1, l2, llc;
 	uint32_t nodes;
-	uint32_t cores; /* opened so far; the tables below have no holes */
-	bool many;      /* a second core may run: locks are taken */
+	_Atomic uint32_t cores; /* numbers given so far */
+	bool many;              /* a second core may run: locks are taken */
 	_Atomic uint32_t lost;
-	_Atomic(struct pd_cache *) caches[PD_CORES_MOST];
+	struct pd_cache *caches[PD_CORES_MOST]; /* by number */
 };
 
 extern struct pd_pmu pd_pmu;
+
+static inline void pd_lose(enum pd_lost why)
+{
+	atomic_fetch_or_explicit(&pd_pmu.lost, why, memory_order_relaxed);
+}
+
+void pd_lock_wait(_Atomic uint32_t *lock);
+
+/* Locks of the model: no thread sleeps with one, and none is asked for by a handler whose thread may hold it. */
+static inline void pd_lock(_Atomic uint32_t *lock)
+{
+	if (pd_unlikely(pd_pmu.many) && atomic_exchange_explicit(lock, 1, memory_order_acquire))
+		pd_lock_wait(lock);
+}
+
+static inline void pd_unlock(_Atomic uint32_t *lock)
+{
+	if (pd_unlikely(pd_pmu.many))
+		atomic_store_explicit(lock, 0, memory_order_release);
+}
 
 static inline uintptr_t pd_line_of(uintptr_t address)
 {
@@ -128,5 +164,46 @@ static inline size_t pd_recent_index(uintptr_t address)
 
 /* core.c */
 void pd_core_touch(uintptr_t line, uint64_t bytes, bool write);
+
+/* machine.c */
+bool pd_machine_begin(void);
+
+/* private.c: under the core's lock. `place` is a line's number in physical memory. */
+bool pd_private_begin(struct pd_cache *cache);
+void pd_private_forget(struct pd_cache *cache);
+bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write);
+void pd_private_install(struct pd_cache *cache, uintptr_t line, uintptr_t place, enum pd_state state, uint64_t bytes);
+enum pd_state pd_private_take(struct pd_cache *cache, uintptr_t line, uintptr_t place, bool all, uint64_t *written);
+
+/* directory.c */
+void pd_directory_fetch(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write);
+void pd_directory_drop(uintptr_t line, uint64_t sharers);
+
+/* shared.c: a line of the LLC, whose set is locked until it is released */
+struct pd_shared_set;
+
+struct pd_shared {
+	struct pd_shared_set *set;
+	uint64_t *sharers; /* bit i: cores i, i + 64, i + 128, … may have it */
+};
+
+bool pd_shared_begin(void);
+void pd_shared_forget(void);
+bool pd_shared_take(struct pd_shared *shared, uintptr_t line, uintptr_t place);
+void pd_shared_release(struct pd_shared *shared);
+
+/* pages.c */
+struct pd_page {
+	uint32_t frame; /* from 1, by first touch; 0: not touched yet */
+	uint32_t node;
+};
+
+struct pd_page pd_page_of(uintptr_t line, uint32_t node);
+
+/* Sets are chosen by physical address, whose pages are numbered as they are touched: where they are mapped does not matter. */
+static inline uintptr_t pd_place_of(uintptr_t line, struct pd_page page)
+{
+	return ((uintptr_t)page.frame << 12 | (line & 0xfff)) / PD_LINE;
+}
 
 #endif

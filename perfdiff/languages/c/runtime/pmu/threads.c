@@ -1,0 +1,29 @@
+/* Threads being made: from the first one on, the model takes its locks. */
+#include "pmu.h"
+
+#ifndef PD_STATIC
+
+#include <pthread.h>
+#include <threads.h>
+
+/* Before the new thread runs, and while the one that makes it is not at work on the caches. */
+#define MAKE(name, ...) \
+	do { \
+		static __typeof__(name) *next; \
+		if (!next) \
+			next = (__typeof__(name) *)pd_next_function(#name); \
+		pd_pmu.many = true; \
+		return next(__VA_ARGS__); \
+	} while (0)
+
+PD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+	MAKE(pthread_create, thread, attributes, start, argument);
+}
+
+PD_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	MAKE(thrd_create, thread, start, argument);
+}
+
+#endif
