@@ -223,9 +223,7 @@ class Bench:
             return {}, (counting.failed(str(error)),)
         modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
         steering = {"PERFDIFF_PMU": machine.memory(self.request.config.counters).setting()}
-        return workshop.targets(Phase.COUNTED, built, modes, probes, steering), tuple(
-            note for each in built.values() for note in each.notes
-        )
+        return workshop.targets(Phase.COUNTED, built, modes, probes, steering), counting.left_plain(built.values())
 
     def _run(self, measurement: Measurement, folder: Path) -> None:
         """Run interleaved blocks until the findings are settled or the configured number is reached; keep the experiment."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from perfdiff.build.builder import Built
 from perfdiff.records.schema import Note, Phase, Point, Run, Totals
 
 # A counted run takes some ten times as long as a plain one, one that mostly reads and writes memory up to forty times.
@@ -58,6 +59,16 @@ def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float) 
         f"{USUAL_SLOWDOWN:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
     )
     return (Note("partly-counted", text),)
+
+
+def left_plain(built: Iterable[Built]) -> tuple[Note, ...]:
+    """Say which objects could not be built over the software PMU, so that nothing they do is counted."""
+    plain = dict.fromkeys(f"{each.file} ({each.reason})" for build in built for each in build.uncounted)
+    if not plain:
+        return ()
+    names = list(plain)
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (Note("partly-uncounted", f"not everything is counted: {names[0]}{more} had to be built as usual"),)
 
 
 def failed(why: str) -> Note:

@@ -47,6 +47,7 @@ class Workshop:
                 digest=subjects.digest(probes[side]),
                 insert=partial(self.language.insert, probes=list(probes[side].values())),
                 runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
+                counted=phase is Phase.COUNTED,
             )
             for side in self.pins
         }
