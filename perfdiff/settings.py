@@ -12,8 +12,9 @@ from perfdiff.config import CacheSize
 
 _CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-# What a recording names at most (PD_COUNTERS in recording.h), less those that the runtime itself has.
+# What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
+_EVENT_BYTES = 55
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,9 @@ def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
 
 def _events(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
-    if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names) or any("," in name for name in names):
+    if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names):
         return None
-    return names
+    return None if any("," in name or len(name.encode()) > _EVENT_BYTES for name in names) else names
 
 
 def _cache_size(value: object) -> CacheSize | None:
@@ -124,7 +125,10 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     },
     "compare": {"min_effect": _SHARE, "fdr": _SHARE, "confidence": _SHARE, "seed": SEED},
     "counters": {
-        "events": Setting(f'a list of at most {_MOST_EVENTS} different names, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]', _events),
+        "events": Setting(
+            f'a list of at most {_MOST_EVENTS} different names of at most {_EVENT_BYTES} bytes, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]',
+            _events,
+        ),
         "software": Setting("true or false", lambda value: value if isinstance(value, bool) else None),
         "budget_s": _SECONDS,
         "l1d": _CACHE,

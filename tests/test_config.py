@@ -112,6 +112,7 @@ def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> No
         ('events = ["PAPI_TOT_INS", "PAPI_TOT_INS"]', "different names"),
         ('events = ["PAPI_TOT_INS,PAPI_TOT_CYC"]', "different names"),
         (f"events = {[f'E{i}' for i in range(21)]}", "at most 20"),
+        (f"events = {['E' * 56]}", "at most 55 bytes"),
     ],
 )
 def test_counters_that_cannot_be_meant_are_told_with_an_example(checkout: Path, line: str, wanted: str) -> None:

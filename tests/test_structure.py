@@ -38,8 +38,8 @@ ALLOWED = {
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
-# Runs in the user's build, in place of the compiler, where the environment is all that it is given.
-STANDS_ALONE = {"build/wrapper.py"}
+# Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
+STANDS_ALONE = {"build/wrapper.py", "collect/papi.py"}
 HEAVY = {"torch", "sklearn", "statsmodels", "matplotlib", "scipy"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import os
 import shutil
 import sys
@@ -11,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff import units
-from perfdiff.collect import machine
+from perfdiff.collect import counters, machine
+from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
@@ -33,6 +33,7 @@ class Check:
 
 def examine(cache: Path, variables: Mapping[str, str]) -> tuple[Check, ...]:
     """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made."""
+    library = counters.library()
     return (
         _python(),
         _git(variables),
@@ -43,7 +44,9 @@ def examine(cache: Path, variables: Mapping[str, str]) -> tuple[Check, ...]:
         _cache_room(cache),
         _clock(),
         _counters(),
-        _papi(),
+        _papi(library),
+        _sde(library),
+        _software_pmu(variables),
         _cores(),
         _load(),
         _governor(),
@@ -122,18 +125,29 @@ def _counters() -> Check:
         case Pmu.PRESENT:
             return Check("hardware counters", needed=False, found=True, says="instructions can be counted")
         case Pmu.FORBIDDEN:
-            says = "perf_event_open is not permitted"
-            remedy = "sysctl kernel.perf_event_paranoid=2 as root; in a container also allow perf_event_open (--cap-add PERFMON)"
+            says, remedy = "perf_event_open is not permitted", counters.PERMIT
         case Pmu.ABSENT:
-            says = "this machine has no PMU"
-            remedy = "virtual machines rarely have one: times, allocations and call counts are measured without it"
+            says, remedy = "this machine has no PMU", counters.NO_PMU
     return Check("hardware counters", needed=False, found=False, says=says, remedy=remedy)
 
 
-def _papi() -> Check:
-    name = ctypes.util.find_library("papi")
-    remedy = "only for hardware counters: install PAPI (Debian: apt-get install libpapi-dev)"
-    return Check("libpapi", needed=False, found=name is not None, says=name or "not found", remedy=remedy)
+def _papi(library: Library) -> Check:
+    says = f"PAPI {library.version}; `perfdiff counters` tries its events" if library.version else library.trouble
+    remedy = f"only for counters of hardware and of the program itself: {counters.INSTALL_PAPI}"
+    return Check("libpapi", needed=False, found=library.version is not None, says=says, remedy=remedy)
+
+
+def _sde(library: Library) -> Check:
+    remedy = f"only for counters of the program itself: {counters.INSTALL_SDE}"
+    return Check("libsde", needed=False, found=library.sde, says="loads" if library.sde else "not installed", remedy=remedy)
+
+
+def _software_pmu(variables: Mapping[str, str]) -> Check:
+    path = machine.compiler(variables)
+    found = path is not None and machine.counts_in_software(path)
+    says = "the compiler can build for it" if found else "no compiler builds with -fsanitize=thread -fsanitize-coverage=trace-pc"
+    remedy = "for exact counts without hardware install gcc 12 or clang 14, or a later one"
+    return Check("software PMU", needed=False, found=found, says=says, remedy=remedy)
 
 
 def _cores() -> Check:

@@ -1,0 +1,86 @@
+"""`perfdiff counters`: say which events this machine really counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from perfdiff.collect.counters import Library, Trial
+
+app = options.application()
+
+_SCHEMA = "perfdiff.counters/1"
+
+
+class Format(StrEnum):
+    """What the table is written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command()
+def counters(
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENT…", help="Try these, by their PAPI names.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Try every event that PAPI names here.")] = False,
+    chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
+    repository: options.Repository = Path(),
+    config: options.ConfigFile = None,
+) -> None:
+    """Try events by counting a loop, and say which this machine counts, what each counts, and why the others cannot be had.
+
+    Without EVENT these are the configured events, else those that comparisons count by default and the common ones beside them.
+    Exits with 0 where all events that were asked for or configured can be counted, with 3 where one cannot, with 2 where a name is unknown.
+    """
+    from perfdiff.collect import counters as trying
+
+    with exits.exceptions_become_codes():
+        asked = tuple(events or _configured(repository, config))
+        trials = trying.every() if every else trying.attempt(asked or trying.COMMON)
+        library, usual = trying.library(), trying.usual()
+        output.write(_json(library, trials, usual) if chosen is Format.JSON else "\n".join(_lines(library, trials, usual)))
+        if asked and not every:
+            trying.check_names(trials)
+            missing = any(trial.state is trying.State.ABSENT for trial in trials)
+            raise typer.Exit(exits.ExitCode.NOT_MEASURED if missing else exits.ExitCode.FINE)
+
+
+def _configured(repository: Path, file: Path | None) -> tuple[str, ...]:
+    overrides = configuration.Overrides(file=file)
+    config = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False)
+    return config.counters.events or ()
+
+
+def _json(library: Library, trials: Sequence[Trial], usual: Sequence[str]) -> str:
+    answer = {"schema": _SCHEMA, "papi": asdict(library), "default": list(usual), "events": [asdict(trial) for trial in trials]}
+    return json.dumps(answer, indent=2)
+
+
+def _lines(library: Library, trials: Sequence[Trial], usual: Sequence[str]) -> Iterator[str]:
+    yield f"PAPI {library.version}" if library.version else library.trouble
+    yield ""
+    yield from _table(trials)
+    yield ""
+    yield f"Comparisons count {', '.join(usual)} by default." if usual else "Comparisons count no hardware events here by default."
+
+
+def _table(trials: Sequence[Trial]) -> Iterator[str]:
+    width = max((len(trial.event) for trial in trials), default=0)
+    remedy = ""
+    for trial in trials:
+        value = "" if trial.value is None else f"{trial.value:,}"
+        yield f"{trial.event:<{width}}  {trial.state.value:<7}  {value:>15}  {trial.says}".rstrip()
+        if trial.remedy and trial.remedy != remedy:
+            yield f"{'':<{width}}  → {trial.remedy}"
+        remedy = trial.remedy
