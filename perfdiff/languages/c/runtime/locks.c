@@ -73,8 +73,18 @@ bool pd_locks_seen(void)
 	return found && dladdr((void *)pd_enter_call, &ours) && dladdr(found, &first) && ours.dli_fbase == first.dli_fbase;
 }
 
-static inline bool recording(void)
+/* Of the counted library: told of a lock or condition whose words are about to be changed. */
+void pd_lock_touched(const void *lock) __attribute__((weak, visibility("hidden")));
+
+static inline void touched(const void *lock)
 {
+	if (pd_lock_touched)
+		pd_lock_touched(lock);
+}
+
+static inline bool recording(const void *lock)
+{
+	touched(lock);
 	ensure();
 	return pd_self.thread != NULL;
 }
@@ -125,7 +135,7 @@ static int waited(int result, const void *lock, uint64_t since)
 	do { \
 		int result; \
 		uint64_t since; \
-		if (!recording()) \
+		if (!recording(lock)) \
 			return block; \
 		result = try; \
 		if (result != EBUSY) \
@@ -154,7 +164,7 @@ PD_API int pthread_rwlock_wrlock(rwlock *lock)
 	ACQUIRE(lock, next.pthread_rwlock_trywrlock(lock), next.pthread_rwlock_wrlock(lock));
 }
 
-#define TRY(lock, call) return recording() ? held_after(call, lock) : call
+#define TRY(lock, call) return recording(lock) ? held_after(call, lock) : call
 
 PD_API int pthread_mutex_trylock(mutex *lock)
 {
@@ -173,45 +183,47 @@ PD_API int pthread_rwlock_trywrlock(rwlock *lock)
 
 PD_API int pthread_mutex_unlock(mutex *lock)
 {
-	if (recording())
+	if (recording(lock))
 		release(lock);
 	return next.pthread_mutex_unlock(lock);
 }
 
 PD_API int pthread_rwlock_unlock(rwlock *lock)
 {
-	if (recording())
+	if (recording(lock))
 		release(lock);
 	return next.pthread_rwlock_unlock(lock);
 }
 
 /* A condition variable's wait gives the mutex back and takes it again, whatever it returns. */
-#define WAIT(lock, call) \
+#define WAIT(condition, lock, call) \
 	do { \
 		uint64_t since; \
 		int result; \
-		if (!recording()) \
+		touched(condition); \
+		if (!recording(lock)) \
 			return call; \
 		release(lock); \
 		since = pd_ticks(); \
 		result = call; \
+		touched(lock); \
 		waited(0, lock, since); \
 		return result; \
 	} while (0)
 
 PD_API int pthread_cond_wait(cond *condition, mutex *lock)
 {
-	WAIT(lock, next.pthread_cond_wait(condition, lock));
+	WAIT(condition, lock, next.pthread_cond_wait(condition, lock));
 }
 
 PD_API int pthread_cond_timedwait(cond *condition, mutex *lock, deadline *until)
 {
-	WAIT(lock, next.pthread_cond_timedwait(condition, lock, until));
+	WAIT(condition, lock, next.pthread_cond_timedwait(condition, lock, until));
 }
 
 PD_API int pthread_cond_clockwait(cond *condition, mutex *lock, clockid_t clock, deadline *until)
 {
-	WAIT(lock, next.pthread_cond_clockwait(condition, lock, clock, until));
+	WAIT(condition, lock, next.pthread_cond_clockwait(condition, lock, clock, until));
 }
 
 #endif

@@ -1,0 +1,39 @@
+/* What locks do in memory: a call that takes, tries or gives back a lock changes its words once, however long it waits. */
+#include <pthread.h>
+
+#include "pmu.h"
+
+#define LOCK_BYTES 16u /* glibc's state, owner and users lie at the start of all kinds */
+
+void pd_lock_touched(const void *lock);
+
+void pd_lock_touched(const void *lock)
+{
+	pd_access_update(lock, LOCK_BYTES);
+}
+
+#ifndef PD_STATIC
+
+typedef int spin_function(pthread_spinlock_t *);
+
+static int spin(spin_function **next, const char *name, pthread_spinlock_t *lock)
+{
+	if (pd_unlikely(!*next))
+		*next = (spin_function *)pd_next_function(name);
+	pd_access_update((const void *)lock, sizeof(*lock));
+	return (*next)(lock);
+}
+
+#define SPIN(name) \
+	PD_API int name(pthread_spinlock_t *lock) \
+	{ \
+		static spin_function *next; \
+\
+		return spin(&next, #name, lock); \
+	}
+
+SPIN(pthread_spin_lock)
+SPIN(pthread_spin_trylock)
+SPIN(pthread_spin_unlock)
+
+#endif
