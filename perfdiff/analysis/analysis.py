@@ -10,11 +10,14 @@ import numpy as np
 
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested
+from perfdiff.analysis.contention import held_up, put_down
+from perfdiff.analysis.counts import count_all
 from perfdiff.analysis.diagnosis import Patient, diagnose, too_short
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
-from perfdiff.analysis.ledger import open_ledger
+from perfdiff.analysis.ledger import open_counts, open_ledger
+from perfdiff.analysis.memory import Place
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
@@ -55,7 +58,9 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons},
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
     )
-    cases = [Case(each, judgements[each.info.id], attribution, ledger, config) for each in studies]
+    counted = open_counts(experiment)
+    tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
+    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, tallies.get(each.info.id, {})) for each in studies]
     functions = _functions(cases, q_values, samples, experiment.points)
     ends, proven = _end_to_end(experiment, config)
     slower = [end for end in proven if not grown_workload(end, attribution)]
@@ -99,6 +104,7 @@ def _functions(
     """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
     decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
     attribution = cases[0].attribution if cases else None
+    waiting = put_down(decisions, cases)
     guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
     by_time = [each for each in guilty if not decisions[each].heavier]
     order = attribution.ranked(by_time) if attribution else []
@@ -108,6 +114,10 @@ def _functions(
         names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)
         decisions[function] = Decision(Verdict.REGRESSION, f"its code is unchanged; it is slower because of {names}")
         order.append(function)
+    for function, decision in held_up(cases, waiting).items():
+        if decisions[function].verdict is not Verdict.REGRESSION:
+            decisions[function] = decision
+            order.append(function)
     metrics = {}
     spots = {}
     for case in cases:
@@ -116,7 +126,7 @@ def _functions(
     for case in cases:
         function, decision = case.info.id, decisions[case.info.id]
         is_guilty = function in guilty
-        causes = diagnose(Patient(case.study, metrics[function], case.attribution, case.ledger, decision.heavier)) if is_guilty else ()
+        causes = diagnose(_patient(case, cases, decision, metrics[function], waiting)) if is_guilty else ()
         extra = case.guilt.total_ns if case.guilt is not None and function not in harmed else 0.0
         found.append(
             FunctionFinding(
@@ -132,12 +142,24 @@ def _functions(
                 causes=causes,
                 chain=chain(case, metrics) if is_guilty else (),
                 headline=headline(case, decision, metrics[function], spots[function], causes),
+                counts=case.counts,
             )
         )
     standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
     return sorted(
         found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
     )
+
+
+def _patient(
+    case: Case, cases: Sequence[Case], decision: Decision, metrics: Mapping[str, MetricFinding], waiting: Mapping[int, tuple[int, ...]]
+) -> Patient:
+    """Return a guilty function with the places where its change may show in counts."""
+    function = case.info.id
+    blamed = {blame.at for blame in case.guilt.blames} if case.guilt else set()
+    others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
+    places = tuple(Place(each.info, each.counts) for each in (case, *others))
+    return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
 
 
 def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:

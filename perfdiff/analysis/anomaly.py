@@ -21,7 +21,7 @@ from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold, Training, threshold
 from perfdiff.models.detectors.kinds import Kind, learn
-from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
+from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale, included
 from perfdiff.records.schema import METRICS, Floats, FunctionInfo, Ints, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
@@ -295,30 +295,32 @@ def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
 
 
 def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vote:
-    usual = [_usual(judged, place, side) for side in judged.sides]
-    groups = [_levels(side, place, normal) for side, normal in zip(judged.sides, usual, strict=True)]
+    counter = judged.counters[place]
+    parts = [at for at, name in enumerate(judged.counters) if name in included(counter)]
+    groups, means = [], []
+    for side in judged.sides:
+        usual = np.sum([_usual(judged.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
+        groups.append(_levels(side.table, side.table.metrics[counter], usual))
+        means.append((float(usual.mean()), float(side.table.metrics[counter].mean())))
     seen = contrast([Pair(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
-    counted = judged.sides[1].residuals.counts[:, place]
     ratio = as_ratio(seen, config.confidence) if seen else None
-    return Vote(judged.counters[place], share, float(usual[1].mean()), float(counted.mean()), ratio)
+    return Vote(counter, share, base=means[1][0], head=means[1][1], ratio=ratio)
 
 
-def _levels(side: Scored, place: int, usual: Floats) -> dict[int, Group]:
+def _levels(table: SampleTable, counted: Floats, usual: Floats) -> dict[int, Group]:
     """Return each run's counts over what is usual at its inputs, as logarithms, by point."""
-    index = np.unique(side.table.run, return_inverse=True)[1]
-    sums = [np.bincount(index, column) + 0.5 for column in (side.residuals.counts[:, place], usual)]
-    return _by_point(side.table, np.log(sums[0] / sums[1]))
+    index = np.unique(table.run, return_inverse=True)[1]
+    return _by_point(table, np.log((np.bincount(index, counted) + 0.5) / (np.bincount(index, usual) + 0.5)))
 
 
-def _usual(judged: Judged, place: int, side: Scored) -> Floats:
+def _usual(base: Residuals, calls: Residuals, place: int) -> Floats:
     """Return base's mean count at each call's inputs (n,): what its annotation says, levelled to base's mean in every cell.
 
     Annotations of counters with outliers follow the many calls, and may be 0 where the mean is not.
     """
-    base = judged.sides[0].residuals
-    usual = side.residuals.expected[:, place].copy()
-    for cell in np.unique(side.residuals.cells):
-        inside, here = base.cells == cell, side.residuals.cells == cell
+    usual = calls.expected[:, place].copy()
+    for cell in np.unique(calls.cells):
+        inside, here = base.cells == cell, calls.cells == cell
         counted, foretold = float(base.counts[inside, place].sum()), float(base.expected[inside, place].sum())
         usual[here] = usual[here] * counted / foretold if foretold > 0 else counted / inside.sum()
     return usual

@@ -14,7 +14,9 @@ from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind, changed_lines
+from perfdiff.analysis.memory import DEAREST_NS, MISSES, PRICE_NS, Place, contention, is_denser, locality, work
 from perfdiff.analysis.study import Study
+from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
@@ -54,13 +56,18 @@ _GROWTH = (
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """A guilty function: its comparisons and findings, the extra cost put down to it, and count metrics that alone make it guilty."""
+    """A guilty function: its comparisons and findings, the extra cost put down to it, and count metrics that alone make it guilty.
+
+    `places` are where its cost may show in counts: the function itself first, then others that its change makes slower.
+    """
 
     study: Study
     metrics: Mapping[str, MetricFinding]
     attribution: Attribution
     ledger: Ledger
+    config: CompareConfig
     heavier: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
 
     @property
     def info(self) -> FunctionInfo:
@@ -80,12 +87,32 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
     info, lines = patient.info, cited_lines(patient.info)
     if patient.heavier:
-        return (*_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier))
+        waiting = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
+        return (*waiting, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
     guilt = patient.attribution.guilt[info.id]
+    # Waiting for other cores is told first: it stretches whatever else a call does, but nothing else makes it wait.
+    waiting = [
+        contention(place, counter, who, because(info))
+        for place, counter, who in _contended(patient)
+        if place.counts[counter].extra * DEAREST_NS[counter] > TELLING * guilt.total_ns
+    ]
     found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
-    causes = [*_dependency(info), *(each.cause for each in telling)] or _only_time()
+    causes = [*waiting, *_dependency(info), *(each.cause for each in telling)] or _only_time()
     return (*causes, *_also(patient, causes))
+
+
+def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
+    """Yield where the change makes a function wait for other cores or nodes, by which counter, and how a sentence on it begins."""
+    for place in patient.places:
+        for counter in PRICE_NS:
+            if counter in place.counts and is_denser(place.counts[counter], patient.config):
+                yield place, counter, "it " if place.info.id == patient.info.id else f"through it `{place.info.name}` "
+
+
+def because(info: FunctionInfo) -> str:
+    """Return what changed as it is cited in a sentence: lines of the function, or what it depends on."""
+    return cited_lines(info) or (f" ({'; '.join(info.reasons)})" if info.change is Change.AFFECTED and info.reasons else "")
 
 
 def cited_lines(info: FunctionInfo) -> str:
@@ -190,10 +217,35 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
             yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
     before, after = found.base.cost_class, found.head.cost_class
+    counted = list(_by_counts(patient, ns, lines))
     if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
-        yield Explanation(ns, Cause("class-change", f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{lines}"))
+        evidence = tuple(item for each in counted for item in each.cause.evidence)
+        says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
+        yield Explanation(ns, Cause("class-change", says, evidence))
+    elif counted:
+        yield from counted
     elif lines and not grown:
         yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
+
+
+def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
+    """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`."""
+    counts = patient.places[0].counts if patient.places else {}
+    if "blocks" in counts and counts["blocks"].grew:
+        yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
+        return
+    for counter in MISSES:
+        if counter in counts and is_denser(counts[counter], patient.config) and counts[counter].extra * DEAREST_NS[counter] > TELLING * ns:
+            yield Explanation(min(ns, counts[counter].extra * DEAREST_NS[counter]), locality(patient.places[0], counter, "it ", lines))
+            break
+
+
+def _work(patient: Patient) -> str:
+    """Say how the work of a call grew, as the clause of a sentence, or return ""."""
+    found = patient.places[0].counts.get("blocks") if patient.places else None
+    if found is None or not found.grew:
+        return ""
+    return f": {units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
 
 
 def _longer(patient: Patient) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Skipped, Workload
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.anomaly import Anomaly
 
 
 class Verdict(StrEnum):
@@ -123,6 +127,28 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class CountFinding:
+    """One counter of counted runs: a function's own counts, without those of probed callees, per call at one workload point.
+
+    `point` is where base and head differ most, clear differences first; `base` and `head` are medians over runs there, `ratio` head over
+    base (half a count added to each run's sum where a run has none). `exact`: all runs of a side counted the same. `grew` and `shrank`
+    say that the difference is beyond doubt. `extra` is what head counts more in one run at `point`, `rate` how many times as many counts
+    an access to memory head has there, NaN where base has none.
+    """
+
+    counter: str
+    point: Point
+    base: float
+    head: float
+    ratio: Ratio
+    exact: bool
+    grew: bool
+    shrank: bool
+    extra: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionFinding:
     """The conclusion on one function.
 
@@ -143,6 +169,8 @@ class FunctionFinding:
     causes: tuple[Cause, ...]
     chain: tuple[str, ...]
     headline: str
+    counts: Mapping[str, CountFinding] = field(default_factory=dict)
+    anomaly: Anomaly | None = None
 
 
 @dataclass(frozen=True, slots=True)

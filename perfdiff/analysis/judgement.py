@@ -57,7 +57,7 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
         and worst.material
         and abs(worst.contrast.effect) > comparison.worst_floor
     ):
-        if _agree(worst.contrast):
+        if agree(worst.contrast):
             return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
         return Judgement(Direction.NONE, "the runs disagree: add runs, or run on a quieter machine")
     return Judgement(Direction.NONE, _open(comparison, overall, config))
@@ -68,7 +68,7 @@ def enough_runs(seen: Contrast) -> bool:
     return seen.runs_base + seen.runs_head >= MIN_RUNS
 
 
-def _agree(seen: Contrast) -> bool:
+def agree(seen: Contrast) -> bool:
     """Return whether the runs agree on the direction, by more than chance lets ranks agree."""
     needed = min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
     return max(seen.agreement, 1 - seen.agreement) >= needed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.inference import Group
-from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side
+from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,19 @@ class Ledger:
 def open_ledger(experiment: Experiment) -> Ledger:
     """Return the experiment's sums of the timed runs (of the survey's runs if nothing was timed) at points with runs on both sides."""
     phase = Phase.TIMED if any(run.phase is Phase.TIMED for run in experiment.runs) else Phase.SURVEY
+    return _ledger(experiment, phase, experiment.totals)
+
+
+def open_counts(experiment: Experiment) -> Ledger | None:
+    """Return the sums of the counted runs, or None where nothing was counted; calls from function to function are not among them."""
+    counts = experiment.counts
+    if counts is None:
+        return None
+    whole = {name: values for name, values in counts.other.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
+    return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole))
+
+
+def _ledger(experiment: Experiment, phase: Phase, totals: Totals) -> Ledger:
     runs: dict[tuple[int, Side], list[Run]] = {}
     for run in experiment.runs:
         if run.phase is phase:
@@ -96,7 +109,7 @@ def open_ledger(experiment: Experiment) -> Ledger:
     ids = tuple(function.id for function in experiment.functions)
     place = {function: column for column, function in enumerate(ids)}
     columns = _lookup(place)
-    books = {(point, side): _book(experiment, runs[point, side], columns, len(ids)) for point in points for side in Side}
+    books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in Side}
     return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs})
 
 
@@ -107,10 +120,10 @@ def _lookup(place: Mapping[int, int]) -> Ints:
     return table
 
 
-def _book(experiment: Experiment, runs: list[Run], columns: Ints, width: int) -> Book:
+def _book(experiment: Experiment, totals: Totals, runs: list[Run], columns: Ints, width: int) -> Book:
     rows = np.full(max(run.id for run in experiment.runs) + 1, -1, dtype=np.int64)
     rows[[run.id for run in runs]] = np.arange(len(runs))
-    totals, edges = experiment.totals, experiment.edges
+    edges = experiment.edges
 
     def column(ids: Ints) -> Ints:
         found: Ints = columns[np.minimum(ids, len(columns) - 1)]

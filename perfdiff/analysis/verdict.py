@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt, sums_noise
 from perfdiff.analysis.comparison import MEAN, RESOLUTION_NS, Comparison
 from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, times, too_short
-from perfdiff.analysis.findings import Cause, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import Cause, CountFinding, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind
+from perfdiff.analysis.memory import contended, waits
 from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
@@ -35,11 +36,17 @@ class Case:
     attribution: Attribution
     ledger: Ledger
     config: CompareConfig
+    counts: Mapping[str, CountFinding] = field(default_factory=dict)
 
     @property
     def info(self) -> FunctionInfo:
         """Return the function."""
         return self.study.info
+
+    @property
+    def contended(self) -> tuple[str, ...]:
+        """Return the counters that say that its calls wait for other cores or nodes."""
+        return contended(self.info.id, self.counts, self.ledger, self.config)
 
     @property
     def guilt(self) -> Guilt | None:
@@ -67,7 +74,17 @@ def decide(case: Case) -> Decision:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
     if guilt is not None and case.attribution.saves(guilt, effect):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
-    if guilt is not None and guilt.moved and suspect:
+    if suspect and case.contended:
+        return Decision(
+            Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
+        )
+    return _without_effect(case)
+
+
+def _without_effect(case: Case) -> Decision:
+    """Decide on a function whose change neither adds nor saves a cost that counts."""
+    guilt = case.guilt
+    if guilt is not None and guilt.moved and case.info.change.is_suspect:
         return Decision(
             Verdict.UNCHANGED, f"work moved between it and {_names(guilt.moved, case.attribution)}; together they cost the same"
         )
@@ -249,7 +266,7 @@ def headline(
         return f"{name}: {decision.reason}"
     cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
     main = decision.heavier[0] if decision.heavier else main_metric(metrics, decision.verdict)
-    if main is None or metrics[main].ratio is None:
+    if main is None or main not in metrics or metrics[main].ratio is None:
         return f"{name} {case.info.change}: {decision.reason}{cause}"
     if too_short(case.info.id, main, case.ledger):
         return f"{name} {_in_all(case, main)}{cause}"

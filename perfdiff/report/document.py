@@ -12,6 +12,7 @@ from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Verd
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
+from perfdiff.report.counts import work
 from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.plots import function_plot
 from perfdiff.report.printable import printable_values
@@ -29,7 +30,7 @@ class Document:
     """A comparison put into words.
 
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
-    it in the same order; `coverage` what was measured and what an effect must have to be seen; `skipped` what was not measured.
+    it in the same order; `work` what was counted of changed functions; `coverage` what was measured and what an effect must have to be seen; `skipped` what was not measured.
     `findings` are those it was written from, with printable texts.
     """
 
@@ -38,6 +39,7 @@ class Document:
     answer: tuple[Block, ...]
     overview: Table
     functions: tuple[FunctionSection, ...]
+    work: Items | None
     coverage: Facts
     end_to_end: Table | None
     skipped: Table | None
@@ -57,6 +59,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         answer=tuple(_answer(clean)),
         overview=_overview(clean),
         functions=tuple(function_section(finding, clean.confidence, plot) for finding, plot in zip(clean.functions, plots, strict=True)),
+        work=work(clean),
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),
         skipped=_skipped(clean),

@@ -12,6 +12,7 @@ from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
+from perfdiff.report.counts import count_tables
 from perfdiff.report.diff import source_diff
 
 # Of more reasons the first tell enough: those of the function's own text come first.
@@ -128,6 +129,7 @@ def _remedy(metric: MetricFinding | None) -> Iterator[str]:
 
 def _details(finding: FunctionFinding, leading: MetricFinding | None) -> Iterator[Block]:
     yield from _causes(finding.causes)
+    yield from count_tables(finding)
     if leading is not None:
         yield from _parts(leading)
         yield from _coefficients(leading)

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from perfdiff.analysis.anomaly import Anomaly
 from perfdiff.analysis.findings import (
     Cause,
     CoefficientShift,
+    CountFinding,
     EndToEnd,
     Findings,
     FunctionFinding,
@@ -118,9 +120,38 @@ def _function(finding: FunctionFinding) -> dict[str, Any]:
         "share": finding.share,
         "extra_ns": finding.extra_ns,
         "metrics": {name: _metric(metric) for name, metric in finding.metrics.items()},
-        "anomaly": None,
+        "counts": {name: _count(found) for name, found in finding.counts.items()},
+        "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
         "chain": list(finding.chain),
+    }
+
+
+def _count(found: CountFinding) -> dict[str, Any]:
+    return {
+        "point": found.point.label,
+        "base": found.base,
+        "head": found.head,
+        **_ratio(found.ratio),
+        "exact": found.exact,
+        "grew": found.grew,
+        "shrank": found.shrank,
+    }
+
+
+def _anomaly(anomaly: Anomaly | None) -> dict[str, Any] | None:
+    if anomaly is None:
+        return None
+    return {
+        "detector": anomaly.detector.value,
+        "threshold": anomaly.threshold,
+        "anomalous_base": anomaly.anomalous_base,
+        "anomalous_head": anomaly.anomalous_head,
+        "anomalous": anomaly.is_anomalous,
+        "open": anomaly.open,
+        "p": anomaly.p,
+        "votes": [{"counter": vote.counter, "share": vote.share, "base": vote.base, "head": vote.head} for vote in anomaly.votes],
+        "calls": [asdict(call) for call in anomaly.calls],
     }
 
 

@@ -34,6 +34,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`."""
     verdict = document.answer[0]
     blocks: list[Block | None] = [verdict, *document.answer[1:], document.overview if document.overview.rows else None]
+    blocks.append(document.work)
     if document.coverage not in document.answer:
         blocks.append(document.coverage)
     blocks += [document.end_to_end, document.skipped, document.notes]

@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, Scope, Term
-from perfdiff.records.schema import METRICS, FunctionInfo, Revision
+from perfdiff.records.schema import METRICS, FunctionInfo, Revision, metric_of
 from perfdiff.report.blocks import Tone
 
 ABSENT = "–"
@@ -50,12 +50,17 @@ def percent(share: float) -> str:
 
 def metric_says(metric: str) -> str:
     """Return what a metric is, in words."""
-    return METRICS[metric].says if metric in METRICS else metric
+    return metric_of(metric).says
+
+
+def counter_says(counter: str) -> str:
+    """Return what a counter counts, where it is clear that callees are left out."""
+    return metric_says(counter).removesuffix(", without probed callees'")
 
 
 def metric_unit(metric: str) -> str:
     """Return the unit of a metric: `ns`, `bytes` or `count`."""
-    return METRICS[metric].unit if metric in METRICS else "count"
+    return metric_of(metric).unit
 
 
 def amount(metric: str, value: float | None) -> str:

@@ -1,0 +1,110 @@
+"""What counts of the memory system add to the time that was measured: fetches whose price depends on the machine that runs the program.
+
+Time alone misses them where threads happen to share a core, or memory has one node; the counts are those of the accesses themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.comparison import MATERIAL
+from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.ledger import Ledger
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import FunctionInfo, Side
+
+# What one fetch costs at least on machines with several cores or nodes, beyond one that hits the own cache or node: a line from another
+# core of the same chip takes 40 ns and more, memory of the other node 50 ns and more beyond one's own.
+PRICE_NS = {"hitm": 40.0, "remote_dram": 50.0}
+# The most it takes: another socket's modified line, or its memory under load.
+DEAREST_NS = {"blocks": 5.0, "l1d_misses": 20.0, "l2_misses": 60.0, "llc_misses": 200.0, "hitm": 300.0, "remote_dram": 300.0}
+MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
+_LEVELS = {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}
+
+Counts = Mapping[str, CountFinding]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A function whose counts show something, and those counts."""
+
+    info: FunctionInfo
+    counts: Counts
+
+
+def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
+    """Return the counters that say that a function now waits for other cores or nodes, by a cost that counts on machines that have them."""
+    found = []
+    for counter, price in PRICE_NS.items():
+        finding = counts.get(counter)
+        if finding is None or not is_denser(finding, config) or finding.point.id not in ledger.points:
+            continue
+        cost = finding.extra * price
+        own = float(np.median(ledger.books[finding.point.id, Side.BASE].self_ns[:, ledger.place[function]]))
+        if cost >= MATERIAL * ledger.cost_ns(finding.point.id) and cost > config.min_effect * own:
+            found.append(counter)
+    return tuple(found)
+
+
+def waits(counters: Sequence[str]) -> str:
+    """Say what a function waits for, as the clause of a sentence."""
+    said = {"hitm": "its threads get in each other's way", "remote_dram": "its data lie in another node's memory"}
+    return " and ".join(said[counter] for counter in counters)
+
+
+def is_denser(finding: CountFinding, config: CompareConfig) -> bool:
+    """Return whether a counter grew, and grew by more than the accesses that it comes with: more of the same work is no other cause."""
+    return finding.grew and (math.isnan(finding.rate) or finding.rate > 1 + config.min_effect)
+
+
+def contention(place: Place, counter: str, who: str, lines: str) -> Cause:
+    """Say which lines a function fetches from other cores or nodes; `who` begins the sentence ("it ", "the unchanged `f` ")."""
+    found = place.counts[counter]
+    numbers = f"{_count(found.head)} a call, {_count(found.base)} before, at {found.point.label}"
+    if counter == "remote_dram":
+        says = f"{who}fetches {numbers}, from another node's memory: the thread that first writes to a page decides where it lies{lines}"
+        return Cause("remote-memory", says, _evidence(place, ("remote_dram", "llc_misses")))
+    if is_false(place.counts):
+        why = "threads write different bytes of the same lines"
+        says = f"{who}fetches {numbers}, that another thread had modified elsewhere: {why}{lines}"
+        return Cause("false-sharing", says, _evidence(place, ("hitm", "hitm_false")))
+    says = f"{who}fetches {numbers}, that another thread had modified: threads write the same data{lines}"
+    return Cause("true-sharing", says, _evidence(place, ("hitm", "hitm_false")))
+
+
+def is_false(counts: Counts) -> bool:
+    """Return whether most of the lines that are fetched more often were modified in other bytes."""
+    shared, other = counts["hitm"], counts.get("hitm_false")
+    return other is not None and other.point == shared.point and other.extra > shared.extra / 2
+
+
+def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
+    """Say that a function misses a cache more often per access."""
+    found = place.counts[counter]
+    says = f"{who}misses {_LEVELS[counter]} {_times(found.head)} a call, {_times(found.base)} before, though it does no more work{lines}"
+    return Cause("locality", says, _evidence(place, MISSES))
+
+
+def work(place: Place, who: str, lines: str) -> Cause:
+    """Say how many basic blocks a function executes."""
+    found = place.counts["blocks"]
+    exactly = ", the same in every run" if found.exact else ""
+    says = f"{who}executes {units.count(found.head)} basic blocks a call, {units.count(found.base)} before{exactly}{lines}"
+    return Cause("more-work", says, _evidence(place, ("blocks", "loads", "stores")))
+
+
+def _evidence(place: Place, counters: tuple[str, ...]) -> tuple[Evidence, ...]:
+    return tuple(Evidence(counter, found.base, found.head) for counter in counters if (found := place.counts.get(counter)))
+
+
+def _count(lines: float) -> str:
+    return "no lines" if lines == 0 else f"{units.count(lines)} lines"
+
+
+def _times(count: float) -> str:
+    return "never" if count == 0 else f"{units.count(count)} times"
