@@ -416,7 +416,7 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
 	if (entry->weight) {
-		entry->local->is_long = now - entry->start >= pd_process.long_ticks;
+		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
 		if (pd_unlikely(entry->local->is_long))
 			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
 	}

@@ -134,7 +134,8 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 	local->period = plan->period ? plan->period : 1;
 	local->reservoir = plan->reservoir < RESERVOIR_LARGEST ? plan->reservoir : RESERVOIR_LARGEST;
 	local->edge = &no_edge;
-	local->is_long = 1; /* for all that is known; the look at the clocks costs little once */
+	/* For all that is known; the look at the clocks costs little once. Where work is counted, nobody asks who had the CPU. */
+	local->is_long = !(plan->flags & PD_FLAG_OWN);
 	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
 	local->countdown = local->position + 1;
 }
