@@ -102,7 +102,8 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	if (!thread)
 		return;
 	pd_calibrate(thread);
-	pd_process.long_ticks = pd_presence_ticks(thread, PD_LONG_NS);
+	if (!&pd_pmu_counters) /* whose calls are counted however long they were interrupted, and whose times nobody reads */
+		pd_process.long_ticks = pd_presence_ticks(thread, PD_LONG_NS);
 	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
 	pd_clock_refresh();
 }
