@@ -65,6 +65,11 @@ def with_workload(config: Config, *, threads: tuple[int, ...], sizes: tuple[int,
     return replace(config, workloads=tuple(replace(workload, parameters=parameters, runs=runs) for workload in config.workloads))
 
 
+def plain_name(name: str) -> str:
+    """Return a function's name without scopes and arguments, as `expected.toml` gives it."""
+    return name.split("(", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
+
+
 def request(program: Program, room: Path, *revisions: str) -> pipeline.Request:
     """Return a comparison as the program's configuration asks for; its repository and the cache lie in `room`."""
     checkout = room / program.name

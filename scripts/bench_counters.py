@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Measure what counts are worth: defects found and causes named, what counting costs, and whether counts repeat."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import counters_detection
+import counters_repeats
+
+import sharing
+
+SCRIPTS = Path(__file__).parent
+SIZES = tuple(counters_detection.SIZES)
+
+
+def _script(name: str) -> Callable[[argparse.Namespace, Path], None]:
+    def run(options: argparse.Namespace, room: Path) -> None:
+        subprocess.run([sys.executable, str(SCRIPTS / name), "--size", options.size], check=True)
+
+    return run
+
+
+def _detection(options: argparse.Namespace, room: Path) -> None:
+    counters_detection.study(options.case, counters_detection.SIZES[options.size], room)
+
+
+def _repeats(options: argparse.Namespace, room: Path) -> None:
+    counters_repeats.study(options.case, room)
+
+
+PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
+    "detection": _detection,  # defects and harmless changes, perfdiff and the detectors alone
+    "slowdown": _script("bench_counted.py"),  # the counted build beside callgrind
+    "probes": _script("bench_probe_counters.py"),  # a probe with 0, 1, 4 and 8 counters
+    "detectors": _script("counters_detectors.py"),  # training time, shared models, ROC
+    "repeats": _repeats,  # counts of one thread, run after run
+}
+
+
+def main() -> None:
+    """Print the tables of all parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    names = [program.name for program in sharing.programs()]
+    parser.add_argument(
+        "--part", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)} (default: all)"
+    )
+    parser.add_argument("--size", choices=SIZES, default="short", help="how much is run (default: short)")
+    parser.add_argument("--case", nargs="+", choices=names, default=names, metavar="NAME", help="programs (default: all)")
+    parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder, and go on from there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as passing:
+        for part in options.part:
+            PARTS[part](options, options.room or Path(passing))
+
+
+if __name__ == "__main__":
+    main()
