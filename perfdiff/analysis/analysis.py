@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.analysis.anomaly import find as find_anomaly
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested
 from perfdiff.analysis.contention import held_up, put_down
@@ -39,6 +40,8 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
 
+MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
+
 Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
@@ -61,7 +64,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, tallies.get(each.info.id, {})) for each in studies]
-    functions = _functions(cases, q_values, samples, experiment.points)
+    functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     ends, proven = _end_to_end(experiment, config)
     slower = [end for end in proven if not grown_workload(end, attribution)]
     verdict, sentence = whole(functions, slower)
@@ -160,6 +163,21 @@ def _patient(
     others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
     places = tuple(Place(each.info, each.counts) for each in (case, *others))
     return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
+
+
+def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig) -> list[FunctionFinding]:
+    """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
+    found = list(functions)
+    told = [place for place, each in enumerate(found) if each.verdict is not Verdict.UNCHANGED or _moved(each)]
+    for place in told[:MOST_ANOMALIES]:
+        tables = both_tables(found[place].info.id, counts)
+        if tables is not None:
+            found[place] = replace(found[place], anomaly=find_anomaly(found[place].info, *tables, config))
+    return found
+
+
+def _moved(finding: FunctionFinding) -> bool:
+    return any(each.grew or each.shrank for each in finding.counts.values())
 
 
 def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:

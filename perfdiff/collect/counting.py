@@ -14,7 +14,7 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Totals
 # A counted run takes some ten times as long as a plain one, one that mostly reads and writes memory up to forty times.
 USUAL_SLOWDOWN, WORST_SLOWDOWN = 20.0, 60.0
 LEAST_ROUNDS = 2  # tell whether counts repeat
-MOST_ROUNDS = 10  # of counts that depend on how threads met
+MOST_ROUNDS = 6  # of counts that depend on how threads met: enough for ranks alone to tell two sides apart
 
 _ADDR_NO_RANDOMIZE, _ASK = 0x0040000, 0xFFFFFFFF  # personality(2)
 
