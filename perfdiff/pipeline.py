@@ -21,7 +21,7 @@ from perfdiff.analysis.trend import RUN
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import caveats, counting, machine, reach, schedule, survey, workloads
+from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
@@ -167,6 +167,7 @@ class Bench:
     def _prepare(self) -> Measurement:
         """Build plainly, find what changed, survey, choose probes within the budget, build with them."""
         config = self.request.config
+        events = counters.choose(config.counters)
         workshop = self._workshop()
         plain = workshop.plain()
         programs = self._programs(plain)
@@ -196,7 +197,7 @@ class Bench:
             subjects=subjects,
             choices=choices,
             probes=probes,
-            targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes) | counted,
+            targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering()) | counted,
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
                 *subjects.obstacles(config.probes.exclude),
@@ -207,6 +208,7 @@ class Bench:
             notes=(
                 *dict.fromkeys(note for built in plain.values() for note in built.notes),
                 *caveats.changes_not_run(subjects, seen.ran),
+                *events.notes,
                 *uncounted,
             ),
         )

@@ -100,6 +100,10 @@ class Choice:
     events: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    def steering(self) -> dict[str, str]:
+        """Return what the runtime is told of them."""
+        return {"PERFDIFF_EVENTS": ",".join(self.events)} if self.events else {}
+
 
 def choose(config: CountersConfig) -> Choice:
     """Return the events that timed runs count: the configured ones that can be had, else the usual ones.
