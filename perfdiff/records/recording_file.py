@@ -54,6 +54,10 @@ class _Kind(IntEnum):
     EDGES = 2
     SAMPLES = 3
     TYPE = 4
+    LINE = 6
+
+
+_KINDS = frozenset(_Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class Contents:
         default_factory=dict
     )  # by probe: thread, cells a record, records
     types: dict[int, str] = field(default_factory=dict)
+    lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
 
 
 class DamageError(Exception):
@@ -170,7 +175,7 @@ def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterat
         kind, _, size = _BLOCK.unpack_from(data, offset)
         if kind == _Kind.NONE:
             return
-        if kind > max(_Kind) or size < _BLOCK.size or size % 8 or offset + size > end:
+        if kind not in _KINDS or size < _BLOCK.size or size % 8 or offset + size > end:
             raise DamageError(offset, f"not a block (kind {kind}, {size} bytes)")
         if offset + size > len(data):
             return
@@ -201,6 +206,8 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
             vtable, length, _ = _fields(data, block, _TYPE)
             name = data[block.start + _TYPE.size : block.end][:length]
             contents.types[vtable] = readable(_text(name))
+        case _Kind.LINE:
+            contents.lines.append((block.start, data[block.start : block.end]))
         case _Kind.NONE:
             pass
 

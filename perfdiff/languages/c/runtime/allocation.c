@@ -72,6 +72,19 @@ static inline bool ready(void)
 	return pd_likely(next_malloc != NULL);
 }
 
+/* Of the counted library, which knows where allocations were made. */
+void pd_allocated(void *memory, size_t size, const void *site) __attribute__((weak, visibility("hidden")));
+void pd_freed(void *memory) __attribute__((weak, visibility("hidden")));
+
+static __attribute__((noinline, cold)) void *allocated(void *memory, size_t size, const void *site)
+{
+	pd_allocated(memory, size, site);
+	return memory;
+}
+
+/* What is allocated by `call`; the ordinary library leaves by it. */
+#define ALLOCATE(size, call) return pd_unlikely(pd_allocated != NULL) ? allocated(call, size, __builtin_return_address(0)) : call
+
 static inline void count(size_t size)
 {
 	pd_self.resources[PD_ALLOC_BYTES] += size;
@@ -83,7 +96,7 @@ PD_API void *malloc(size_t size)
 	if (!ready())
 		return early_take(size);
 	count(size);
-	return next_malloc(size);
+	ALLOCATE(size, next_malloc(size));
 }
 
 PD_API void *calloc(size_t number, size_t size)
@@ -91,7 +104,18 @@ PD_API void *calloc(size_t number, size_t size)
 	if (!ready()) /* `early` is zero and never used twice */
 		return early_take(number * size);
 	count(number * size);
-	return next_calloc(number, size);
+	ALLOCATE(number * size, next_calloc(number, size));
+}
+
+/* The former allocation goes first: once it is freed, another thread may get its place. Where there is no memory it is unnamed from then on. */
+static __attribute__((noinline, cold)) void *reallocated(void *memory, size_t size, const void *site)
+{
+	void *moved;
+
+	pd_freed(memory);
+	moved = next_realloc(memory, size);
+	pd_allocated(moved, size, site);
+	return moved;
 }
 
 PD_API void *realloc(void *memory, size_t size)
@@ -102,8 +126,11 @@ PD_API void *realloc(void *memory, size_t size)
 	if (!ready())
 		return NULL;
 	count(size);
-	if (pd_likely(!is_early(memory)))
+	if (pd_likely(!is_early(memory))) {
+		if (pd_unlikely(pd_freed != NULL))
+			return reallocated(memory, size, __builtin_return_address(0));
 		return next_realloc(memory, size);
+	}
 	moved = next_malloc(size);
 	if (moved) {
 		memcpy(&former, (char *)memory - 16, sizeof(former));
@@ -117,7 +144,7 @@ PD_API void *memalign(size_t alignment, size_t size)
 	if (!ready())
 		return NULL;
 	count(size);
-	return next_memalign(alignment, size);
+	ALLOCATE(size, next_memalign(alignment, size));
 }
 
 PD_API void *aligned_alloc(size_t alignment, size_t size)
@@ -125,21 +152,29 @@ PD_API void *aligned_alloc(size_t alignment, size_t size)
 	if (!ready())
 		return NULL;
 	count(size);
-	return next_aligned_alloc(alignment, size);
+	ALLOCATE(size, next_aligned_alloc(alignment, size));
 }
 
 PD_API int posix_memalign(void **memory, size_t alignment, size_t size)
 {
+	int result;
+
 	if (!ready())
 		return ENOMEM;
 	count(size);
-	return next_posix_memalign(memory, alignment, size);
+	result = next_posix_memalign(memory, alignment, size);
+	if (pd_unlikely(pd_allocated != NULL) && !result)
+		pd_allocated(*memory, size, __builtin_return_address(0));
+	return result;
 }
 
 PD_API void free(void *memory)
 {
-	if (pd_likely(memory != NULL) && !is_early(memory) && ready())
-		next_free(memory);
+	if (pd_unlikely(memory == NULL) || is_early(memory) || !ready())
+		return;
+	if (pd_unlikely(pd_freed != NULL))
+		pd_freed(memory);
+	next_free(memory);
 }
 
 /* False where the program brings its own malloc, or where we were loaded too late to stand before it. */

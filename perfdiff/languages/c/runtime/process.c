@@ -116,6 +116,9 @@ static void resources_of(const struct pd_thread *thread, uint64_t resources[PD_R
 			resources[i] = thread->top->resources[i];
 }
 
+/* Of the counted library: writes what is known of hot lines. */
+void pd_lines_end(void) __attribute__((weak, visibility("hidden")));
+
 /* Closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
 static void end(void)
 {
@@ -137,6 +140,8 @@ static void end(void)
 		resources_of(thread, resources);
 		pd_thread_close_calls(thread, now, resources);
 	}
+	if (pd_lines_end)
+		pd_lines_end();
 	pd_clock_refresh();
 	pd_order();
 	header->flags |= PD_ENDED;

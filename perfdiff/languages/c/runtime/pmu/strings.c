@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmu.h"
+#include "lines.h"
 
 /* clang's own forms of what a program's text asks for; those that it makes up itself are plain calls. */
 PD_API void *__tsan_memcpy(void *to, const void *from, size_t size);
@@ -417,13 +417,14 @@ PD_API char *strstr(const char *text, const char *part)
 	return (char *)found;
 }
 
-static char *duplicate(const char *text, size_t limit)
+static char *duplicate(const char *text, size_t limit, const void *site)
 {
 	size_t bytes = length(text, limit);
 	char *copy = malloc(bytes + 1);
 
 	report_read(text, ended(bytes, limit));
 	if (copy) {
+		pd_allocated_for(copy, site);
 		report_write(copy, bytes + 1);
 		move(copy, text, bytes);
 		copy[bytes] = '\0';
@@ -433,12 +434,12 @@ static char *duplicate(const char *text, size_t limit)
 
 PD_API char *strdup(const char *text)
 {
-	return duplicate(text, SIZE_MAX);
+	return duplicate(text, SIZE_MAX, __builtin_return_address(0));
 }
 
 PD_API char *strndup(const char *text, size_t limit)
 {
-	return duplicate(text, limit);
+	return duplicate(text, limit, __builtin_return_address(0));
 }
 
 /* What these become with _FORTIFY_SOURCE, where `room` bytes are known to be there; glibc then says why the program is aborted. */
