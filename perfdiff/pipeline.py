@@ -182,7 +182,7 @@ class Bench:
         seen = self._survey(targets, survey_probes)
         reach.require_calls(seen, survey_probes)
         lost = workshop.lost(surveyed, survey_probes)
-        choices = survey.choose(seen, probeable, subjects.conditions(), overhead=config.probes.overhead)
+        choices = survey.choose(seen, probeable, subjects.conditions(), overhead=config.probes.overhead, events=bool(events.events))
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)

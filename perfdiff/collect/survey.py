@@ -123,12 +123,15 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
     )
 
 
-def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, *, overhead: float) -> tuple[Choice, ...]:
+def choose(
+    survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, *, overhead: float, events: bool = False
+) -> tuple[Choice, ...]:
     """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
 
     Suspects are measured whatever they cost, at worst at the slowest rate: leaving out the guilty one is worse than a slower run. Only
     functions that call no other candidate may be passing: a callee must find its caller on the stack.
-    `conditions[side, id]` are the texts of those that can be watched.
+    `conditions[side, id]` are the texts of those that can be watched. With `events`, counters are read of short calls, too, where few
+    enough of them are sampled: a call of some ns has no CPU time of its own, but it has instructions.
     """
     priorities = _priorities(survey, pairs)
     callers = {caller for caller, callee in survey.edges if callee in priorities}
@@ -150,7 +153,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             id=function,
             priority=priorities[function],
             rate=rate,
-            detail=_mean_ns(survey, function) >= DETAIL_NS,
+            detail=_mean_ns(survey, function) * (rate.period if events else 1) >= DETAIL_NS,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
         for function, rate in choices
