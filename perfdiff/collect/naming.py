@@ -1,0 +1,170 @@
+"""What hot lines are in the words of the program: its variables, the lines that allocate, its threads' stacks.
+
+By the tools that come with every compiler, `nm` and `addr2line`; where they are missing or an object is stripped, what is known is
+said by its place in the object.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.languages.c import fields
+from perfdiff.languages.protocol import CompileCommand
+from perfdiff.records.hot_lines import Allocation, HotLine, Spot, Stack, Variable
+
+_TIMEOUT_S = 60.0  # a large object's line table takes seconds
+_LINE_BYTES = 64
+# A thread with fewer of a line's events than this share of the busiest one's took no part in what made it hot: it set it up, mostly.
+_SHARE = 0.1
+_SYMBOL = re.compile(r"([0-9a-f]+) ([0-9a-f]+) [bBdDrRvVgGsSuC] (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLine:
+    """A hot line and what it lies in, in words; nothing where that is not known. `threads` take part in what makes it hot."""
+
+    line: HotLine
+    says: tuple[str, ...]
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A place in the source: that of a call, inlined ones resolved."""
+
+    function: str
+    file: Path
+    line: int
+
+
+def named(lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
+    """Return the lines of a counted process with names; `tree` is the build's root, `commands` are its compile commands."""
+    places = [place for line in lines for place in line.places]
+    symbols = {path: _symbols(path) for path in sorted({place.spot.object for place in places if isinstance(place, Variable)})}
+    sites = {place.site for place in places if isinstance(place, Allocation) and place.site is not None}
+    calls = _calls(sites, tree)
+    return tuple(_named(line, symbols, calls, tree, commands) for line in lines)
+
+
+def _named(
+    line: HotLine,
+    symbols: dict[str, tuple[_Symbol, ...]],
+    calls: dict[Spot, _Call],
+    tree: Path,
+    commands: Sequence[CompileCommand],
+) -> NamedLine:
+    touched = _touched(line)
+    says: list[str] = []
+    for place in line.places:
+        if isinstance(place, Variable):
+            says += _variables(place.spot, touched, symbols[place.spot.object], commands)
+        elif isinstance(place, Stack):
+            says.append(f"the stack of thread {place.thread}")
+        elif inside := [line.address + byte - place.address for byte in touched if 0 <= line.address + byte - place.address < place.size]:
+            says.append(_allocation(place, inside, calls, tree, commands))
+    return NamedLine(line, tuple(dict.fromkeys(says)), len(_busy(line)))
+
+
+def _busy(line: HotLine) -> list[tuple[int, int]]:
+    """Return the bytes that each thread has read and written of those that make the line hot."""
+    most = max((touch.events for touch in line.touches), default=0)
+    return [(touch.read, touch.written) for touch in line.touches if touch.events >= most * _SHARE]
+
+
+def _touched(line: HotLine) -> list[int]:
+    """Return the bytes of a line that matter, all of a page."""
+    mask = 0
+    for read, written in _busy(line):
+        mask |= read | written
+    return [byte for byte in range(_LINE_BYTES) if mask >> byte & 1] or list(range(0, line.size, 8))
+
+
+def _variables(spot: Spot, touched: Sequence[int], symbols: Sequence[_Symbol], commands: Sequence[CompileCommand]) -> Iterator[str]:
+    found = False
+    for symbol in symbols:
+        inside = [spot.offset + byte - symbol.start for byte in touched if 0 <= spot.offset + byte - symbol.start < symbol.size]
+        if inside:
+            found = True
+            yield symbol.name + _listed(fields.of_variable(commands, symbol.name, inside))
+    if not found:
+        yield f"{Path(spot.object).name}+{spot.offset:#x}"
+
+
+def _allocation(place: Allocation, inside: Sequence[int], calls: dict[Spot, _Call], tree: Path, commands: Sequence[CompileCommand]) -> str:
+    says = f"{place.size} bytes allocated"
+    if place.site is None:
+        return says
+    call = calls.get(place.site)
+    if call is None:
+        return f"{says} at {Path(place.site.object).name}+{place.site.offset:#x}"
+    parts = fields.of_allocation(commands, call.file, call.line, inside)
+    file = call.file.relative_to(tree) if call.file.is_relative_to(tree) else call.file
+    return f"{says} in {call.function} ({file}:{call.line}){_listed(parts)}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f": {', '.join(part.removeprefix('.') for part in parts)}" if parts else ""
+
+
+def _symbols(path: str) -> tuple[_Symbol, ...]:
+    """Return the data symbols of an object file; those for the dynamic linker where it is stripped."""
+    for words in ([], ["-D"]):
+        answer = _run(["nm", "-C", "-S", "--defined-only", *words, path])
+        found = [match for line in answer.splitlines() if (match := _SYMBOL.fullmatch(line))]
+        if found:
+            return tuple(_Symbol(match[3], int(match[1], 16), int(match[2], 16)) for match in found)
+    return ()
+
+
+def _calls(sites: set[Spot], tree: Path) -> dict[Spot, _Call]:
+    """Return the places of calls, as far as line tables tell them."""
+    by_object: dict[str, list[Spot]] = {}
+    for site in sorted(sites, key=lambda site: (site.object, site.offset)):
+        by_object.setdefault(site.object, []).append(site)
+    return {
+        site: call
+        for path, spots in by_object.items()
+        for site, chain in zip(spots, _chains(path, spots), strict=False)
+        if (call := _chosen(chain, tree)) is not None
+    }
+
+
+def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
+    """Return for each place of an object the call and those that it is inlined into, innermost first."""
+    answer = _run(["addr2line", "-a", "-f", "-C", "-i", "-e", path, *(f"{spot.offset:#x}" for spot in spots)])
+    chains: list[list[_Call]] = []
+    lines = iter(answer.splitlines())
+    for line in lines:
+        if line.startswith("0x"):
+            chains.append([])
+            continue
+        file, _, number = next(lines, "").partition(" (")[0].rpartition(":")
+        if chains and number.isdecimal():
+            chains[-1].append(_Call(line, Path(file), int(number)))
+    return chains
+
+
+def _chosen(chain: Sequence[_Call], tree: Path) -> _Call | None:
+    """Return the innermost call of the project's own code; a library's, such as a container's, says little."""
+    resolved = [_Call(call.function, call.file.resolve(), call.line) for call in chain]
+    return next((call for call in resolved if call.file.is_relative_to(tree)), resolved[0] if resolved else None)
+
+
+def _run(command: Sequence[str]) -> str:
+    """Return what a tool says, nothing where it is missing or fails."""
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ended.stdout
