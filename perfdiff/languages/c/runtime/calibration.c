@@ -97,6 +97,40 @@ static void measure_counters(struct pd_local *local)
 		pd_process.counter_costs[i] = costs[i] == PD_ABSENT ? 0 : costs[i];
 }
 
+static void count(struct pd_thread *thread, void (*function)(void), uint64_t least[PD_COUNTERS])
+{
+	uint64_t before[PD_COUNTERS], after[PD_COUNTERS];
+
+	memset(before, 0, sizeof(before));
+	memset(after, 0, sizeof(after));
+	pd_counters_read(thread, before);
+	for (uint32_t call = 0; call < COUNTED_CALLS; call++)
+		function();
+	pd_counters_read(thread, after);
+	for (uint32_t i = 0; i < pd_process.counter_count; i++)
+		least[i] = lesser(least[i], after[i] - before[i]);
+}
+
+/* What is counted of an empty call's probe by its caller. */
+static void measure_level(struct pd_thread *thread, enum pd_level level)
+{
+	static const enum pd_mode modes[PD_LEVELS] = {PD_SAMPLE, PD_COUNT, PD_TIME, PD_SAMPLE, PD_SAMPLE};
+	uint64_t without[PD_COUNTERS], with[PD_COUNTERS];
+
+	memset(without, 0xff, sizeof(without));
+	memset(with, 0xff, sizeof(with));
+	thread->locals->mode = pd_modes[0] = (unsigned char)modes[level];
+	thread->locals->flags = level == PD_LEVEL_READ ? PD_FLAG_COUNTERS : 0;
+	for (int i = 0; i < BATCHES; i++) {
+		thread->locals->considered = 0;
+		thread->gates[0] = level == PD_LEVEL_PASSED ? COUNTED_CALLS : 0;
+		count(thread, bare, without);
+		count(thread, probed, with);
+	}
+	for (uint32_t i = 0; i < pd_process.counter_count; i++)
+		pd_process.level_costs[level][i] = (with[i] - lesser(with[i], without[i])) / COUNTED_CALLS;
+}
+
 /* Probe 0's totals, edge and records are in no file. */
 void pd_calibrate(struct pd_thread *thread)
 {
@@ -123,6 +157,8 @@ void pd_calibrate(struct pd_thread *thread)
 	memcpy(pd_process.costs, costs, sizeof(costs));
 	pd_process.pass_cost = measure_passing(thread);
 	measure_counters(local);
+	for (int level = 0; level < PD_LEVELS; level++)
+		measure_level(thread, (enum pd_level)level);
 	memset(local, 0, sizeof(*local));
 	pd_modes[0] = PD_OFF;
 	thread->root.callee_time = 0;

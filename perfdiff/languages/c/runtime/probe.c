@@ -90,6 +90,7 @@ static inline uint64_t count_passed(struct pd_thread *thread, struct pd_local *l
 	uint64_t passed = local->granted - thread->gates[local->probe];
 
 	local->granted = 0;
+	thread->probed[PD_LEVEL_PASSED] += passed;
 	local->totals->calls += passed;
 	local->totals->finished += passed;
 	local->totals->outer_finished += passed;
@@ -125,16 +126,17 @@ static inline uint64_t *record_at(struct pd_thread *thread, struct pd_local *loc
 	return segment->records + (record - first) * words;
 }
 
-/* Makes room for the call's counters: at the start, absent until they are read; at entry; of probed callees. */
+/* Makes room for the call's counters: at the start, absent until they are read; at entry; of probed callees; and notes the probes so far. */
 static bool counters_open(struct pd_thread *thread, struct pd_entry *entry)
 {
 	uint64_t *counters = thread->values;
 	uint32_t count = pd_process.counter_count;
 
-	if (pd_unlikely(counters + 3 * count > thread->values_limit))
+	if (pd_unlikely(counters + 3 * count + PD_LEVELS > thread->values_limit))
 		return false;
-	thread->values = counters + 3 * count;
+	thread->values = counters + 3 * count + PD_LEVELS;
 	pd_order();
+	memcpy(counters + 3 * count, thread->probed, sizeof(thread->probed));
 	memset(counters, 0xff, count * sizeof(*counters));
 	memset(counters + count, 0, 2 * count * sizeof(*counters));
 	entry->counters = counters;
@@ -297,7 +299,18 @@ static __attribute__((noinline)) void record_write(struct pd_thread *thread, str
 	thread->writing = 0;
 }
 
-/* Reads a call's counters at its end; with PD_FLAG_OWN, takes off what probed callees have counted. */
+/* What the probes of calls inside this one have counted of counter `i`. */
+static uint64_t counted_by_probes(const struct pd_thread *thread, const struct pd_entry *entry, uint32_t i)
+{
+	const uint64_t *before = entry->counters + 3 * pd_process.counter_count;
+	uint64_t sum = 0;
+
+	for (int level = 0; level < PD_LEVELS; level++)
+		sum += (thread->probed[level] - before[level]) * pd_process.level_costs[level][i];
+	return sum;
+}
+
+/* Reads a call's counters at its end; with PD_FLAG_OWN, takes off what probed callees have counted, else what their probes have. */
 static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t counted[PD_COUNTERS])
 {
 	const uint64_t *start = entry->counters, *entered = start + pd_process.counter_count, *callees = entered + pd_process.counter_count;
@@ -307,7 +320,7 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 
 	pd_counters_read(thread, now);
 	for (uint32_t i = 0; i < pd_process.counter_count; i++) {
-		uint64_t others = pd_process.counter_costs[i] + (own ? callees[i] : 0);
+		uint64_t others = pd_process.counter_costs[i] + (own ? callees[i] : counted_by_probes(thread, entry, i));
 
 		whole[i] = own ? now[i] - entered[i] : 0;
 		if (now[i] == PD_ABSENT || start[i] == PD_ABSENT || now[i] < start[i]) /* an event may be a level, which falls */
@@ -368,6 +381,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		debt += extras_close(thread, entry, now, wall, resources);
 	parent->callee_time += wall * entry->weight;
 	parent->debt += debt;
+	thread->probed[entry->counters ? PD_LEVEL_READ : entry->record ? PD_LEVEL_SAMPLED : PD_LEVEL_TIMED]++;
 	if (pd_unlikely(!(++thread->closed & 0xffff)))
 		pd_clock_refresh();
 }
@@ -384,6 +398,7 @@ static inline __attribute__((always_inline)) void close_call(struct pd_thread *t
 		close_timed(thread, entry, now, counted, outer);
 	} else {
 		entry->parent->debt += entry->debt + pd_process.costs[PD_COST_COUNTED];
+		thread->probed[PD_LEVEL_COUNTED]++;
 		/* A call that is never timed is transparent; one left out by the period is stood for by those that are timed. */
 		if (local->mode == PD_COUNT)
 			entry->parent->callee_time += entry->callee_time;

@@ -91,8 +91,11 @@ struct pd_entry {
 	uint64_t *cells;
 	uint64_t resources[PD_RESOURCES];
 	uint64_t *values;   /* the thread's free values at entry */
-	uint64_t *counters; /* at the start, at entry, and of probed callees, one array each; NULL: not read */
+	uint64_t *counters; /* at the start, at entry, and of probed callees, one array each, then the thread's `probed`; NULL: not read */
 };
+
+/* How much a call's probe did. Where a caller's counters are read, what its callees' probes count is taken off. */
+enum pd_level { PD_LEVEL_PASSED, PD_LEVEL_COUNTED, PD_LEVEL_TIMED, PD_LEVEL_SAMPLED, PD_LEVEL_READ, PD_LEVELS };
 
 struct pd_arena {
 	char *cursor;
@@ -126,6 +129,7 @@ struct pd_thread {
 	uint32_t *gates; /* what pd_gates points to while the thread runs */
 	uint64_t random;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
+	uint64_t probed[PD_LEVELS]; /* calls that have ended */
 	struct pd_presence presence;
 	uint64_t preempted; /* time that other threads had while this one could have run, as far as it was noticed */
 	uint32_t writing; /* a record is being written: a signal handler's calls keep none */
@@ -175,6 +179,7 @@ struct pd_process {
 	uint32_t counter_count;
 	struct pd_counter counters[PD_COUNTERS];
 	uint64_t counter_costs[PD_COUNTERS]; /* what a call's probe itself counts between the two readings */
+	uint64_t level_costs[PD_LEVELS][PD_COUNTERS]; /* what a call's probe counts as its caller sees it */
 	uint32_t probes;
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
