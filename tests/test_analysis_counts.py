@@ -1,0 +1,177 @@
+"""What is concluded from counts: exact work, sharing between threads, placement; and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfdiff.analysis import analyse
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
+from perfdiff.report.counts import work
+from tests.experiments import BASE, HEAD, Made, Noise, World, same
+
+Counts = Callable[[str, Side, float, np.random.Generator], Mapping[str, float]]  # of a function in a run at n, over all its calls
+
+NS = 1e6
+PLAIN = {"blocks": 5000.0, "loads": 4000.0, "stores": 1000.0, "l1d_misses": 100.0, "hitm": 0.0, "hitm_false": 0.0, "remote_dram": 0.0}
+
+
+def counted(world: World, counts: Counts, *, rounds: int = 6, seed: int = 7) -> Experiment:
+    """Return a world's experiment with counted runs added."""
+    rng = np.random.default_rng(seed)
+    experiment = world.experiment()
+    runs, rows = list(experiment.runs), []
+    for block in range(rounds):
+        for point, n in enumerate(world.sizes):
+            for side in Side:
+                number = len(runs) + 1
+                runs.append(Run(number, Phase.COUNTED, point, side, block, 1e9, 1e9, 1e6, 0.0, 0.0, "same"))
+                for made in world.functions:
+                    calls = sum(made.calls(side, n).values())
+                    if calls:
+                        rows.append((number, world.ids[made.name], calls, counts(made.name, side, n, rng)))
+    names = list(rows[0][3])
+    absent = np.full(len(rows), np.nan)
+    totals = Totals(
+        run=np.array([row[0] for row in rows]),
+        function=np.array([row[1] for row in rows]),
+        calls=np.array([row[2] for row in rows], float),
+        wall_ns=absent,
+        self_ns=absent,
+        other={name: np.array([row[3][name] for row in rows], float) for name in names},
+    )
+    return replace(experiment, runs=tuple(runs), counts=totals)
+
+
+def told(world: World, counts: Counts, *, rounds: int = 6, seed: int = 7) -> Findings:
+    return analyse(counted(world, counts, rounds=rounds, seed=seed), world.samples, CompareConfig())
+
+
+def one(findings: Findings, name: str) -> FunctionFinding:
+    return next(each for each in findings.functions if each.info.name == name)
+
+
+def threads(*functions: Made) -> World:
+    """Return a world whose points are numbers of threads."""
+    return World(functions, sizes=(1, 2, 4), rest_ns=NS)
+
+
+WORKER = Made("worker", same(NS), Change.AFFECTED, calls=lambda side, n: {"": n}, culprits=("struct sums",))
+
+
+def sharing(head: float, *, false: float, accesses: float = 1.0) -> Counts:
+    """Return counts where base has some 20 modified lines a run and head `head` times as many, from two threads on."""
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        more = accesses if side is HEAD else 1.0
+        lines = 0.0 if n < 2 else float(rng.poisson(20 * (head if side is HEAD else 1.0) * np.exp(rng.normal(0, 0.4))))
+        share = false if side is HEAD else 0.0
+        return {**{key: value * n * more for key, value in PLAIN.items()}, "hitm": lines, "hitm_false": np.floor(lines * share)}
+
+    return counts
+
+
+def test_an_exact_difference_of_a_thousandth_is_work_but_no_regression() -> None:
+    f = Made("f", same(NS), Change.CHANGED)
+    world = World((f,), noise=Noise(call=0.3, run=0.2, function=0.2))
+    found = told(world, lambda name, side, n, rng: {**PLAIN, "blocks": 5000.0 if side is BASE else 5005.0}, rounds=2)
+    blocks = one(found, "f").counts["blocks"]
+    assert (blocks.grew, blocks.exact, blocks.base, blocks.head) == (True, True, 5000, 5005)
+    assert blocks.ratio.low == blocks.ratio.high == pytest.approx(1.001)
+    assert one(found, "f").verdict is not Verdict.REGRESSION
+    said = work(found)
+    assert said is not None
+    assert "5005 a call, 5000 before" in said.texts[0]
+
+
+def test_equal_counts_are_said_to_be_equal() -> None:
+    found = told(World((Made("f", same(NS), Change.CHANGED),)), lambda name, side, n, rng: PLAIN, rounds=2)
+    assert not any(each.grew or each.shrank for each in one(found, "f").counts.values())
+    said = work(found)
+    assert said is not None
+    assert said.texts[0] == "1 changed function: exactly the same work a call"
+
+
+def test_nothing_counted_is_nothing_said() -> None:
+    world = World((Made("f", same(NS), Change.CHANGED),))
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert one(found, "f").counts == {}
+    assert work(found) is None
+
+
+@pytest.mark.parametrize(("false", "cause"), [(0.9, "false-sharing"), (0.1, "true-sharing")])
+def test_threads_that_share_lines_are_a_regression_where_time_shows_nothing(false: float, cause: str) -> None:
+    found = told(threads(WORKER), sharing(1000, false=false))
+    worker = one(found, "worker")
+    assert found.verdict is Verdict.REGRESSION
+    assert (worker.verdict, worker.rank) == (Verdict.REGRESSION, 1)
+    assert worker.causes[0].name == cause
+    assert worker.counts["hitm"].point.parameters["n"] > 1
+    assert "struct sums" in " ".join(each.says for each in worker.causes)
+
+
+def test_sharing_that_costs_nothing_worth_a_word_is_no_regression() -> None:
+    found = told(threads(WORKER), sharing(3, false=0.9))
+    assert one(found, "worker").counts["hitm"].grew
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_lines_that_grow_with_the_accesses_are_more_work_not_sharing() -> None:
+    found = told(threads(WORKER), sharing(1000, false=0.9, accesses=1000.0))
+    assert one(found, "worker").counts["hitm"].grew
+    assert one(found, "worker").verdict is not Verdict.REGRESSION
+
+
+def test_memory_placed_by_another_function_is_put_down_to_it() -> None:
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        remote = 2000.0 * n if name == "reads" and side is HEAD and n > 1 else 0.0
+        return {**{key: value * n for key, value in PLAIN.items()}, "remote_dram": remote}
+
+    fills = Made("fills", same(NS / 10), Change.CHANGED, writes=frozenset({"struct points.x"}))
+    other = Made("prints", same(NS / 10), Change.CHANGED, writes=frozenset({"struct page.text"}))
+    reads = Made("reads", same(NS), calls=lambda side, n: {"": n}, reads=frozenset({"struct points.x"}))
+    found = told(threads(fills, other, reads), counts)
+    guilty = one(found, "fills")
+    assert (guilty.verdict, guilty.rank, guilty.causes[0].name) == (Verdict.REGRESSION, 1, "remote-memory")
+    assert "`reads`" in guilty.causes[0].says
+    assert one(found, "prints").verdict is Verdict.UNCHANGED
+    assert one(found, "reads").verdict is Verdict.REGRESSION
+    assert "`fills`" in one(found, "reads").reason
+
+
+def test_a_counter_that_some_run_lacks_says_nothing() -> None:
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {**PLAIN, "hitm": np.nan if rng.random() < 0.1 else 1e6 * (side is HEAD)}
+
+    found = told(threads(WORKER), counts)
+    assert "hitm" not in one(found, "worker").counts
+    assert "blocks" in one(found, "worker").counts
+    assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.statistical
+def test_scheduling_alone_raises_no_alarm() -> None:
+    functions = tuple(Made(f"f{i}", same(NS), Change.CHANGED, calls=lambda side, n: {"": n}) for i in range(10))
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        met = np.exp(rng.normal(0, 1.0)) * (n - 1)
+        lines = float(rng.poisson(1000 * met))
+        return {key: float(rng.poisson(value * n)) for key, value in PLAIN.items()} | {
+            "hitm": lines,
+            "hitm_false": float(rng.binomial(int(lines), 0.5)),
+        }
+
+    world = threads(*functions)
+    alarms = [
+        each
+        for seed in range(10)
+        for finding in told(world, counts, seed=seed).functions
+        for each in finding.counts.values()
+        if each.grew or each.shrank or finding.verdict is Verdict.REGRESSION
+    ]
+    assert alarms == []
