@@ -178,21 +178,23 @@ def counts(setting: Setting, edit: Edit, n: Floats, run: np.ndarray, rng: np.ran
     if edit is Edit.TRUE_SHARING:
         hitm = hitm * setting.factor
     if edit is Edit.REMOTE and threads > 1:
-        remote = llc * rng.uniform(0.6, 0.9, len(n)) + 0.02 * blocks
+        llc = llc + np.round(0.005 * blocks)
+        remote = llc * rng.uniform(0.6, 0.9, len(n))
     if edit is Edit.LOCALITY:
         more = np.round(0.02 * setting.factor**0.5 * blocks)
         l1d, l2, llc = l1d + more, l2 + more, llc + np.round(0.3 * more)
     hitm, false, remote = (_scattered(mean, rng) for mean in (np.minimum(hitm, loads), false, remote))
+    l2 = np.maximum(l2, llc) + hitm
     return {
         "blocks": blocks,
         "loads": loads,
         "stores": stores,
-        "l1d_misses": l1d + hitm,
-        "l2_misses": l2 + hitm,
+        "l1d_misses": np.maximum(l1d + hitm, l2),
+        "l2_misses": l2,
         "llc_misses": llc,
         "hitm": hitm,
         "hitm_false": np.minimum(false, hitm),
-        "remote_dram": remote,
+        "remote_dram": np.minimum(remote, llc),
         "alloc_bytes": 64.0 * program.allocs + np.where(program.allocs > 0, 8 * n, 0.0),
         "alloc_count": np.full(len(n), float(program.allocs)),
     }

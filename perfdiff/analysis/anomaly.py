@@ -1,8 +1,7 @@
 """Calls of head whose counters, read together, are not like base's: how many, which, and by which counters (AutoPerf §4.3).
 
 What a detector adds to the comparison of single counters: it names the calls that differ, with their inputs, and the counter that
-differs most in each. Every call is scored by a detector that has not seen its run: base's runs are dealt into folds, the detector learns
-on all folds but one, and judges that fold's runs of base and as many of head's. So base's errors are what head's would be by chance.
+differs most in each.
 """
 
 from __future__ import annotations
@@ -15,28 +14,24 @@ import numpy as np
 
 from perfdiff.analysis.comparison import as_ratio
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.judgement import AGREEMENT, EVIDENCE, RANK_DEVIATIONS
-from perfdiff.analysis.rows import thinned
+from perfdiff.analysis.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.detector import Threshold, Training, threshold
-from perfdiff.models.detectors.kinds import Kind, learn
-from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale, included
-from perfdiff.records.schema import METRICS, Floats, FunctionInfo, Ints, SampleTable, Side
+from perfdiff.models.detectors.detector import Threshold
+from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.residuals import Residuals, included
+from perfdiff.records.schema import Floats, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
+# Detectors that are trained at most; an autoencoder takes about a second.
+MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
-# With fewer calls of base, no spread of eleven counters is known.
-MIN_CALLS = 20
 # More of head's calls than of base's, by this share of all calls, are anomalous: a few calls of a few runs are their machine's.
 MATERIAL_SHARE = 0.05
-ROWS = 5000  # calls of a side that are judged at most
-FOLDS = 5
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
-# Metrics that say nothing of their own where others are read: sums over callees, or a part of another metric.
-DERIVED = frozenset({"self_ns", "callee_calls", "lock_hold_ns"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +99,36 @@ class Anomaly:
     errors: tuple[RunErrors, ...]
 
 
-def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
     """Judge the calls of a function in head by those in base, tables with the same features.
 
-    None where nothing can be said: no counters in common, fewer than `MIN_CALLS` calls or two runs of base, or no call of head with
-    inputs that base has.
+    None where nothing can be said: no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has
+    no call with inputs that base has.
     """
-    judged = judge_calls(base, head, config, kind)
-    if judged is None:
-        return None
+    judged = judge_calls((base, head), kind, config)
+    return None if judged is None else concluded(judged, config)
+
+
+def find_all(functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS) -> dict[int, Anomaly]:
+    """Judge the calls of many functions, by id, with at most `models` detectors; functions of which nothing can be said are left out.
+
+    More functions than models share them with those that are alike (AutoPerf §4.3.3).
+    """
+    if len(functions) <= models:
+        alone = {function: judge_calls(tables, kind, config) for function, tables in functions.items()}
+        judged = {function: each for function, each in alone.items() if each is not None}
+    else:
+        judged = judge_together(functions, kind, config, models=models)
+    return {function: concluded(each, config) for function, each in judged.items()}
+
+
+def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
+    """Return what scored calls say of a function."""
     tested = _tested(judged, config)
     shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
     runs = [len(np.unique(side.table.run)) for side in judged.sides]
     return Anomaly(
-        detector=kind,
+        detector=judged.kind,
         threshold=judged.threshold.value,
         normal=judged.threshold.normal,
         quantile=judged.threshold.quantile,
@@ -132,101 +143,6 @@ def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: Compa
         calls=_odd_calls(judged),
         errors=tuple(each for side in judged.sides for each in _by_run(side, judged.threshold)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The calls of one side that could be judged, n rows: residuals, reconstruction errors (n,), and each counter's part (n, c)."""
-
-    table: SampleTable
-    residuals: Residuals
-    errors: Floats
-    parts: Floats
-
-    def anomalous(self, bound: Threshold) -> Bools:
-        """Return which calls are anomalous (n,)."""
-        return np.asarray(self.errors > bound.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Base's and head's scored calls, the counters' names and the threshold."""
-
-    counters: tuple[str, ...]
-    sides: tuple[Scored, Scored]
-    threshold: Threshold
-
-
-def judge_calls(base: SampleTable, head: SampleTable, config: CompareConfig, kind: Kind) -> Judged | None:
-    """Score every call of both sides by a detector that has not seen its run; None as in `find`."""
-    counters = _counters(base, head)
-    base, head = (_complete(thinned(table, ROWS), counters) for table in (base, head))
-    if not any(name in VOLUMES for name in counters) or len(base) < MIN_CALLS or len(np.unique(base.run)) < 2 or not len(head):
-        return None
-    expectation = Expectation.learn(base, counters, seed=config.seed)
-    of_base, of_head = expectation.residuals(base), expectation.residuals(head)
-    kept = (np.flatnonzero(of_base.known), np.flatnonzero(of_head.known & np.isin(of_head.cells, of_base.cells[of_base.known])))
-    base, head = base.rows(kept[0]), head.rows(kept[1])
-    of_base, of_head = of_base.rows(kept[0]), of_head.rows(kept[1])
-    if len(base) < MIN_CALLS or len(np.unique(base.run)) < 2 or not len(head):
-        return None
-    folds = min(FOLDS, len(np.unique(base.run)))
-    dealt = (_dealt(base, folds), _dealt(head, folds))
-    errors = (np.zeros(len(base)), np.zeros(len(head)))
-    parts = (np.zeros(of_base.values.shape), np.zeros(of_head.values.shape))
-    harmless = []
-    for fold in range(folds):
-        seen = dealt[0] != fold
-        if not seen.any():
-            continue
-        scale = Scale.learn(of_base, base.run, seen, slack=0.5 * math.log1p(config.min_effect))
-        learnt = of_base.rows(np.flatnonzero(seen))
-        training = Training(
-            rows=np.clip(scale.standardised(learnt), -OUTERMOST, OUTERMOST),
-            runs=base.run[seen],
-            slack=scale.slacks(learnt),
-            volume=counters.index(expectation.volume),
-            seed=config.seed,
-        )
-        detector = learn(kind, training)
-        harmless.append(detector.errors(training.harmless()))
-        for side, residuals in enumerate((of_base, of_head)):
-            rows = np.flatnonzero(dealt[side] == fold)
-            if len(rows):
-                standardised = scale.standardised(residuals.rows(rows))
-                errors[side][rows] = detector.errors(standardised)
-                parts[side][rows] = detector.parts(standardised)
-    bound = threshold(errors[0], np.concatenate(harmless))
-    return Judged(counters, (Scored(base, of_base, errors[0], parts[0]), Scored(head, of_head, errors[1], parts[1])), bound)
-
-
-def _counters(base: SampleTable, head: SampleTable) -> tuple[str, ...]:
-    """Return the counters that both sides have in most calls, without those that are 0 in all of them."""
-    found = []
-    for name in base.metrics:
-        both = [table.metrics[name] for table in (base, head) if name in table.metrics]
-        per_call = name not in METRICS or METRICS[name].per_call
-        if name in DERIVED or not per_call or len(both) < 2 or any(2 * np.isfinite(column).sum() <= len(column) for column in both):
-            continue
-        if any(np.nan_to_num(column).any() for column in both):
-            found.append(name)
-    return tuple(found)
-
-
-def _complete(table: SampleTable, counters: Sequence[str]) -> SampleTable:
-    present = np.ones(len(table), dtype=bool)
-    for name in counters:
-        present &= np.isfinite(table.metrics[name])
-    return table.rows(np.flatnonzero(present))
-
-
-def _dealt(table: SampleTable, folds: int) -> Ints:
-    """Return the fold of each call (n,): whole runs are dealt in turn, point by point, so that every fold has runs of every point."""
-    runs, first, index = np.unique(table.run, return_index=True, return_inverse=True)
-    order = np.argsort(table.point[first], kind="stable")
-    fold = np.empty(len(runs), dtype=np.int64)
-    fold[order] = np.arange(len(runs)) % folds
-    return np.asarray(fold[index])
 
 
 @dataclass(frozen=True, slots=True)

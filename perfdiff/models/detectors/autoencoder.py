@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Sequential
 
-LEARNING_RATE = 0.02
-EPOCHS = 400  # at most, each over all rows at once
-PATIENCE = 30  # epochs without a gain on held-out runs after which training ends
+LEARNING_RATE = 0.03
+EPOCHS = 150  # at most, each over all rows at once
+PATIENCE = 15  # epochs without a gain on held-out runs after which training ends
 HELD_OUT = 5  # one run in so many says when to stop
 # Rows that are learnt from at most: a network of some hundred weights learns no more from further ones.
-ROWS = 2000
+ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Autoencoder:
-    """A trained network c → c/2 → c/4 → c/2 → c with tanh between."""
+    """A trained network c → c/2 → c/3 → c/2 → c with tanh between."""
 
     network: Sequential
 
@@ -41,7 +41,8 @@ class Autoencoder:
             held = np.arange(len(training.rows)) % HELD_OUT == 0
         with _alone(training.seed):
             network = _network(training.rows.shape[1])
-            inputs, checks = (_thinned(training.rows[which]) for which in (~held, held))
+            rows = training.blurred()
+            inputs, checks = (_thinned(rows[which]) for which in (~held, held))
             _train(network, torch.from_numpy(inputs), torch.from_numpy(checks))
         return cls(network)
 
@@ -75,7 +76,7 @@ def _alone(seed: int) -> Iterator[None]:
 def _network(counters: int) -> Sequential:
     from torch import float64, nn
 
-    wide, narrow = max(counters // 2, 2), max(counters // 4, 1)
+    wide, narrow = max(counters // 2, 2), max(counters // 3, 1)
     sizes = (counters, wide, narrow, wide, counters)
     layers: list[nn.Module] = []
     for inside, outside in pairwise(sizes):

@@ -29,11 +29,20 @@ class Training:
     volume: int
     seed: int
 
+    def slips(self) -> Floats:
+        """Return what may always differ (c + 1, c): each counter by its slack, and the work, by which all others are counted, by its."""
+        work = np.where(np.arange(len(self.slack)) == self.volume, 1.0, -1.0) * self.slack
+        return np.concatenate([np.diag(self.slack), [work]])
+
+    def blurred(self) -> Floats:
+        """Return the rows, each moved at random by what may always differ: for detectors that could not learn from counters that repeat."""
+        rng = np.random.default_rng(self.seed)
+        slips = self.slips()
+        return np.asarray(self.rows + rng.standard_normal((len(self.rows), len(slips))) @ slips)
+
     def harmless(self) -> Floats:
-        """Return calls (2c + 2, c) in which one counter, or the work that all others are counted by, moved by the smallest effect."""
-        single = np.diag(2.0 * self.slack)
-        work = np.where(np.arange(len(self.slack)) == self.volume, 2.0, -2.0) * self.slack
-        return np.concatenate([single, -single, [work, -work]])
+        """Return calls (2c + 2, c) that a slip of twice the slack, the smallest effect of interest, moved away from what is usual."""
+        return np.concatenate([2 * self.slips(), -2 * self.slips()])
 
 
 class Detector(Protocol):

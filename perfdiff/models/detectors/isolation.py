@@ -20,13 +20,12 @@ class Isolation:
 
     @classmethod
     def learn(cls, training: Training) -> Isolation:
-        """Learn from base's calls, each moved at random within the slack: a counter that never varies would never be cut."""
+        """Learn from base's calls, blurred, since a counter that never varies would never be cut."""
         from sklearn.ensemble import IsolationForest
 
-        rng = np.random.default_rng(training.seed)
-        rows = training.rows + training.slack * rng.standard_normal(training.rows.shape)
+        rows = training.blurred()
         forest = IsolationForest(random_state=training.seed, n_jobs=1).fit(rows)
-        return cls(forest, np.hypot(training.rows.std(axis=0), training.slack))
+        return cls(forest, rows.std(axis=0))
 
     def errors(self, rows: Floats) -> Floats:
         """Return the forest's score of each call (n,), between 0 and 1."""

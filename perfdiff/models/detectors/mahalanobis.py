@@ -19,9 +19,9 @@ class Mahalanobis:
 
     @classmethod
     def learn(cls, training: Training) -> Mahalanobis:
-        """Learn from base's calls; each counter may move by its slack besides what base shows."""
+        """Learn from base's calls; what may always differ does so besides what base shows."""
         mean = np.asarray(training.rows.mean(axis=0), dtype=np.float64)
-        covariance = shrunk_covariance(training.rows - mean) + np.diag(training.slack**2)
+        covariance = shrunk_covariance(training.rows - mean) + training.slips().T @ training.slips()
         return cls(mean, np.asarray(np.linalg.inv(covariance), dtype=np.float64))
 
     def errors(self, rows: Floats) -> Floats:

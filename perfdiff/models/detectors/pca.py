@@ -24,10 +24,11 @@ class Components:
     @classmethod
     def learn(cls, training: Training) -> Components:
         """Learn from base's calls."""
-        mean = training.rows.mean(axis=0)
-        _, values, axes = np.linalg.svd(training.rows - mean, full_matrices=False)
-        share = np.cumsum(values**2) / max(float((values**2).sum()), 1e-300)
-        kept = min(int(np.searchsorted(share, EXPLAINED)) + 1, training.rows.shape[1] // 2) if values.any() else 0
+        rows = training.blurred()
+        mean = rows.mean(axis=0)
+        _, values, axes = np.linalg.svd(rows - mean, full_matrices=False)
+        share = np.cumsum(values**2) / (values**2).sum()
+        kept = min(int(np.searchsorted(share, EXPLAINED)) + 1, rows.shape[1] // 2)
         return cls(mean, axes[:kept])
 
     def errors(self, rows: Floats) -> Floats:

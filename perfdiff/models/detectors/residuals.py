@@ -8,7 +8,7 @@ left is divided by its spread among base's calls of like size and as many thread
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -41,6 +41,13 @@ DEAREST_NS: Mapping[str, float] = {
     "switches": 5_000.0,
 }
 DEAREST_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
+# Events that are counted here as well as by names of their own: every access counts once, where it was served.
+WITHIN: Mapping[str, tuple[str, ...]] = {
+    "l1d_misses": ("l2_misses",),
+    "l2_misses": ("llc_misses", "hitm"),
+    "llc_misses": ("remote_dram",),
+    "hitm": ("hitm_false",),
+}
 THREADS = "threads"
 # Annotations are learnt from at most this many calls; they only need to follow the inputs, what they miss is centred by cells.
 FIT_ROWS = 500
@@ -60,11 +67,13 @@ OUTERMOST = 5.0
 class Residuals:
     """What is left of c counters of n calls, (n, c): the logarithm of what a call costs by them over what it should.
 
+    `levels` (n, c) are what the counters themselves cost, before anything was taken off: a call's signature (AutoPerf §4.3.3).
     `cells` (n,) tell calls of like size and as many threads; `known` (n,) where base's annotations hold. `counts` and `expected` (n, c)
-    are the counts behind them.
+    are the events behind them, each counted once (`apart`).
     """
 
     values: Floats
+    levels: Floats
     cells: Ints
     known: Bools
     counts: Floats
@@ -72,7 +81,7 @@ class Residuals:
 
     def rows(self, which: Ints) -> Residuals:
         """Return some of the calls."""
-        return Residuals(self.values[which], self.cells[which], self.known[which], self.counts[which], self.expected[which])
+        return Residuals(*(getattr(self, each.name)[which] for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +101,11 @@ class Expectation:
         """Learn from base's calls; `counters`, one of which is a volume, are finite in every row."""
         volume = next(name for name in VOLUMES if name in counters)
         places = np.unique(np.linspace(0, len(table) - 1, FIT_ROWS).round().astype(np.int64))
-        searched = table.rows(places)
+        sparse = table.rows(places)
         annotations: dict[str, Annotation | float] = {}
         for name in counters:
-            column = table.metrics[name]
+            column = apart(table, name)
+            searched = replace(sparse, metrics={name: column[places]})
             annotations[name] = fit(searched, name, seed=seed) if np.ptp(column) > 0 else float(column[0])
         return cls(counters, volume, annotations)
 
@@ -107,17 +117,19 @@ class Expectation:
         nothing, from 0 to 1000 in as many is glaring. Of the volume itself it is the logarithm of actual over expected.
         """
         columns = columns_of(table)
-        counts = np.column_stack([table.metrics[name] for name in self.counters])
+        counts = np.column_stack([apart(table, name) for name in self.counters])
         expected = np.column_stack([self._expected(name, columns, len(table)) for name in self.counters])
         at = self.counters.index(self.volume)
         actual, foretold = np.maximum(counts[:, at], 1.0), np.maximum(expected[:, at], 1.0)
         prices = np.array([dearest_ns(name) for name in self.counters]) / VOLUMES[self.volume]
-        values = np.log1p(counts * prices / actual[:, None]) - np.log1p(expected * prices / foretold[:, None])
+        levels = np.log1p(counts * prices / actual[:, None])
+        values = levels - np.log1p(expected * prices / foretold[:, None])
         values[:, at] = np.log(actual / foretold)
         threads = np.nan_to_num(columns.get(THREADS, np.zeros(len(table))))
         octaves = np.floor(np.log2(np.nan_to_num(foretold, nan=1.0)))
         return Residuals(
             values=values,
+            levels=levels,
             cells=(threads * 4096 + octaves).astype(np.int64),
             known=np.isfinite(values).all(axis=1) & self._within(columns, len(table)),
             counts=counts,
@@ -137,6 +149,17 @@ class Expectation:
                 slack = BEYOND * (high - low)
                 within &= (columns[feature] >= low - slack) & (columns[feature] <= high + slack)
         return within
+
+
+def apart(table: SampleTable, counter: str) -> Floats:
+    """Return a counter's events (n,) without those that another counter of the table names more exactly."""
+    named = [table.metrics[other] for other in WITHIN.get(counter, ()) if other in table.metrics]
+    return np.maximum(table.metrics[counter] - np.sum(named, axis=0), 0.0) if named else table.metrics[counter]
+
+
+def included(counter: str) -> tuple[str, ...]:
+    """Return a counter and all others whose events are among its own."""
+    return (counter, *(name for other in WITHIN.get(counter, ()) for name in included(other)))
 
 
 def dearest_ns(counter: str) -> float:
