@@ -21,7 +21,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.detectors.residuals import Residuals, included
-from perfdiff.records.schema import Floats, SampleTable, Side
+from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
 # Detectors that are trained at most; an autoencoder takes about a second.
@@ -99,7 +99,7 @@ class Anomaly:
     errors: tuple[RunErrors, ...]
 
 
-def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
     """Judge the calls of a function in head by those in base, tables with the same features.
 
     None where nothing can be said: no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has
