@@ -78,6 +78,7 @@ class Measurement:
     subjects: Subjects
     choices: tuple[Choice, ...]
     probes: Probes
+    counted_probes: Probes
     targets: Mapping[tuple[Phase, Side], Target]
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
@@ -192,11 +193,13 @@ class Bench:
             )
             for choice in choices
         }
-        counted, uncounted = self._counted_targets(workshop, probes, plain)
+        counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
+        counted, uncounted = self._counted_targets(workshop, counted_probes, plain)
         return Measurement(
             subjects=subjects,
             choices=choices,
             probes=probes,
+            counted_probes=counted_probes,
             targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering()) | counted,
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
@@ -267,7 +270,7 @@ class Bench:
     def _count(self, measurement: Measurement, collector: Collector, runs: Sequence[Run]) -> tuple[Assembly, list[Run], tuple[Note, ...]]:
         """Make counted runs until the counts repeat, or as many as the budget allows; where one fails, nothing was counted."""
         config = self.request.config
-        assembly = Assembly(measurement.probes, {point.id: point for point in self._points}, counted=True)
+        assembly = Assembly(measurement.counted_probes, {point.id: point for point in self._points}, counted=True)
         counted: list[Run] = []
         if (Phase.COUNTED, self.sides[0]) not in measurement.targets:
             return assembly, counted, ()
@@ -284,7 +287,7 @@ class Bench:
                 if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > config.counters.budget_s:
                     break
         except WorkloadError as error:
-            return Assembly(measurement.probes, {}, counted=True), [], (counting.failed(str(error)),)
+            return Assembly(measurement.counted_probes, {}, counted=True), [], (counting.failed(str(error)),)
         return assembly, counted, counting.left_out(self._points, points, config.counters.budget_s)
 
     def _is_settled(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> bool:

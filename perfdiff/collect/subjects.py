@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from perfdiff.collect.survey import Choice
@@ -87,6 +87,10 @@ class Subjects:
             id_: Probe(id_, definition, tuple(range(len(definition.features))), by_id[id_].branches[side])
             for id_, definition in self._definitions(side, by_id)
         }
+
+    def counted_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
+        """Return the same probes without conditions: watching one would be counted as basic blocks of the function."""
+        return {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
 
     def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
         """Return the texts of the conditions of each function that can be watched."""
