@@ -13,10 +13,11 @@ import pytest
 
 from perfdiff.cli.exits import ExitCode
 from perfdiff.collect import counters, machine
+from perfdiff.collect.attached import attached
 from perfdiff.collect.counters import State
 from perfdiff.collect.machine import Pmu
 from perfdiff.config import CacheSize, CountersConfig
-from perfdiff.errors import UsageError
+from perfdiff.errors import MeasurementError, UsageError
 
 ROOT = Path(__file__).parent.parent
 
@@ -204,6 +205,23 @@ def test_real_library_counts_what_this_machine_has() -> None:
     else:
         assert instructions.state is State.ABSENT
         assert instructions.remedy
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(machine.pmu() is not Pmu.PRESENT, reason="needs a PMU")
+def test_process_is_counted_from_outside() -> None:
+    busy = [sys.executable, "-c", "import sys; sys.stdin.read(1); sum(range(10**6))"]
+    with subprocess.Popen(busy, stdin=subprocess.PIPE) as process, attached(process.pid, ["PAPI_TOT_INS"]) as counts:
+        process.communicate(b"x", timeout=60)
+        assert counts()["PAPI_TOT_INS"] > 1e6
+
+
+@pytest.mark.skipif(machine.pmu() is Pmu.PRESENT, reason="this machine has a PMU")
+def test_process_that_cannot_be_counted_from_outside_is_told_with_the_reason() -> None:
+    with pytest.raises(MeasurementError, match="cannot be counted from outside") as raised, attached(os.getpid(), ["PAPI_TOT_INS"]):
+        pass
+    assert raised.value.slug == "attach-unavailable"
+    assert counters.hardware_reason(None)[1] in str(raised.value)
 
 
 def run_counters(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
