@@ -6,16 +6,22 @@
  */
 #include "pmu.h"
 
-static inline __attribute__((always_inline)) bool readable(uintptr_t address, size_t alignment)
+/* The line's address, unless the access is not aligned. */
+static inline __attribute__((always_inline)) uintptr_t line_if_aligned(uintptr_t address, size_t alignment)
 {
-	return pd_core.readable[pd_recent_index(address)] == (address & ~(uintptr_t)(PD_LINE - alignment));
+	return address & ~(uintptr_t)(PD_LINE - alignment);
 }
 
-static inline __attribute__((always_inline)) bool write_recent(uintptr_t address, size_t alignment, uint64_t bytes)
+static inline __attribute__((always_inline)) bool readable(uintptr_t line)
 {
-	if (pd_unlikely(pd_core.writable[pd_recent_index(address)] != (address & ~(uintptr_t)(PD_LINE - alignment))))
+	return pd_core.readable[pd_recent_index(line)] == line;
+}
+
+static inline __attribute__((always_inline)) bool write_recent(uintptr_t line, uint64_t bytes)
+{
+	if (pd_unlikely(pd_core.writable[pd_recent_index(line)] != line))
 		return false;
-	pd_core.written[pd_recent_index(address)] |= bytes << address % PD_LINE;
+	pd_core.written[pd_recent_index(line)] |= bytes;
 	return true;
 }
 
@@ -31,7 +37,7 @@ static __attribute__((noinline)) void read_lines(uintptr_t address, size_t size)
 {
 	for (size_t part; size; address += part, size -= part) {
 		part = part_of(address, size);
-		if (!readable(pd_line_of(address), 1))
+		if (!readable(pd_line_of(address)))
 			pd_core_touch(pd_line_of(address), pd_bytes_of(address, part), false);
 	}
 }
@@ -40,7 +46,7 @@ static __attribute__((noinline)) void write_lines(uintptr_t address, size_t size
 {
 	for (size_t part; size; address += part, size -= part) {
 		part = part_of(address, size);
-		if (!write_recent(pd_line_of(address), 1, pd_bytes_of(address, part)))
+		if (!write_recent(pd_line_of(address), pd_bytes_of(address, part)))
 			pd_core_touch(pd_line_of(address), pd_bytes_of(address, part), true);
 	}
 }
@@ -67,14 +73,14 @@ void pd_access_update(const void *address, size_t size)
 static inline __attribute__((always_inline)) void load(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_LOADS]++;
-	if (pd_unlikely(!readable(address, size)))
+	if (pd_unlikely(!readable(line_if_aligned(address, size))))
 		read_lines(address, size);
 }
 
 static inline __attribute__((always_inline)) void store(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_STORES]++;
-	if (pd_unlikely(!write_recent(address, size, (UINT64_C(1) << size) - 1)))
+	if (pd_unlikely(!write_recent(line_if_aligned(address, size), ((UINT64_C(1) << size) - 1) << address % PD_LINE)))
 		write_lines(address, size);
 }
 

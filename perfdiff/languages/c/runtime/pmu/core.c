@@ -181,8 +181,10 @@ static inline void access_line(struct pd_cache *cache, uintptr_t line, uint64_t 
 
 static __attribute__((noinline, cold)) void defer(struct pd_core *core, uintptr_t line, uint64_t bytes, bool write)
 {
-	if (core->deferred_count < PD_DEFERRED)
-		core->deferred[core->deferred_count++] = (struct pd_deferred){line, bytes, write};
+	struct pd_cache *cache = core->cache;
+
+	if (cache && cache->deferred_count < PD_DEFERRED)
+		cache->deferred[cache->deferred_count++] = (struct pd_deferred){line, bytes, write};
 	else
 		core->unseen++;
 }
@@ -190,15 +192,16 @@ static __attribute__((noinline, cold)) void defer(struct pd_core *core, uintptr_
 /* What handlers did meanwhile; more may come while this runs. */
 static __attribute__((noinline, cold)) void deferred_run(struct pd_core *core)
 {
+	struct pd_cache *cache = core->cache;
 	uint32_t done = 0, count;
 
 	core->busy = 1;
 	pd_order();
 	do {
-		for (; done < core->deferred_count; done++)
-			access_line(core->cache, core->deferred[done].line, core->deferred[done].bytes, core->deferred[done].write);
+		for (; done < cache->deferred_count; done++)
+			access_line(cache, cache->deferred[done].line, cache->deferred[done].bytes, cache->deferred[done].write);
 		count = done;
-	} while (!__atomic_compare_exchange_n(&core->deferred_count, &count, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&cache->deferred_count, &count, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	pd_order();
 	core->busy = 0;
 }
@@ -221,6 +224,6 @@ void pd_core_touch(uintptr_t line, uint64_t bytes, bool write)
 	pd_order();
 	core->busy = 0;
 	pd_order();
-	if (pd_unlikely(core->deferred_count && core->cache))
+	if (pd_unlikely(core->cache && core->cache->deferred_count))
 		deferred_run(core);
 }

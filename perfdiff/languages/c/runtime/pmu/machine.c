@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "pmu.h"
+#include "ways.h"
 
 #define SIZE_MOST (UINT64_C(1) << 34)
+#define WAYS_MOST 64u
 #define NODES_MOST 1024u
 
 struct pd_pmu pd_pmu;
@@ -19,17 +21,21 @@ static bool number_read(const char **text, uint64_t most, uint64_t *number)
 	return *text != start && *number > 0 && *number <= most;
 }
 
+static struct pd_geometry geometry_of(uint64_t sets, uint64_t ways)
+{
+	return (struct pd_geometry){.sets_mask = (uint32_t)sets - 1, .ways = (uint32_t)ways, .stride = pd_ways_stride((uint32_t)ways)};
+}
+
 /* Sets become a power of two, with more ways where that would lose capacity. */
 static bool cache_read(const char **text, struct pd_geometry *geometry)
 {
 	uint64_t size, ways, sets;
 
-	if (!number_read(text, SIZE_MOST, &size) || *(*text)++ != '/' || !number_read(text, SIZE_MOST, &ways) || size / PD_LINE < ways)
+	if (!number_read(text, SIZE_MOST, &size) || *(*text)++ != '/' || !number_read(text, WAYS_MOST, &ways) || size / PD_LINE < ways)
 		return false;
 	sets = UINT64_C(1) << (63 - __builtin_clzll(size / PD_LINE / ways));
-	geometry->sets_mask = sets - 1;
-	geometry->ways = (uint32_t)(size / PD_LINE / sets);
-	return true;
+	*geometry = geometry_of(sets, size / PD_LINE / sets);
+	return geometry->ways <= WAYS_MOST;
 }
 
 static bool named(const char **text, const char *name)
@@ -62,13 +68,13 @@ static bool setting_read(const char **text)
 	return true;
 }
 
-/* Each level must hold what lies above it. */
+/* Each level must hold what lies above it, and one word the marks of an L1D set. */
 static bool levels_fit(void)
 {
-	uint64_t l1 = (pd_pmu.l1.sets_mask + 1) * pd_pmu.l1.ways;
-	uint64_t l2 = (pd_pmu.l2.sets_mask + 1) * pd_pmu.l2.ways;
+	uint64_t l1 = (pd_pmu.l1.sets_mask + UINT64_C(1)) * pd_pmu.l1.ways;
+	uint64_t l2 = (pd_pmu.l2.sets_mask + UINT64_C(1)) * pd_pmu.l2.ways;
 
-	return l1 <= l2 && l2 <= (pd_pmu.llc.sets_mask + 1) * pd_pmu.llc.ways;
+	return pd_pmu.l1.ways < 32 && l1 <= l2 && l2 <= (pd_pmu.llc.sets_mask + UINT64_C(1)) * pd_pmu.llc.ways;
 }
 
 /* False, with the loss marked, where the environment describes no machine. */
@@ -76,9 +82,9 @@ bool pd_machine_begin(void)
 {
 	const char *text = getenv("PERFDIFF_PMU");
 
-	pd_pmu.l1 = (struct pd_geometry){63, 8};
-	pd_pmu.l2 = (struct pd_geometry){1023, 16};
-	pd_pmu.llc = (struct pd_geometry){32767, 16};
+	pd_pmu.l1 = geometry_of(64, 8);
+	pd_pmu.l2 = geometry_of(1024, 16);
+	pd_pmu.llc = geometry_of(32768, 16);
 	pd_pmu.nodes = 1;
 	while (text && *text) {
 		if (!setting_read(&text) || (*text && *text++ != ',')) {

@@ -12,7 +12,8 @@
 #include "../runtime.h"
 
 #define PD_LINE 64u
-#define PD_RECENT 64u /* entries of a core's table of recent lines */
+#define PD_RECENT_BITS 8
+#define PD_RECENT (1u << PD_RECENT_BITS) /* entries of a core's table of recent lines */
 #define PD_DEFERRED 64u
 
 enum pd_event {
@@ -56,9 +57,7 @@ struct pd_core {
 	struct pd_cache *cache;        /* NULL until the first access, and when the thread has ended */
 	uint32_t busy;                 /* at work on the caches */
 	uint32_t ending;               /* rounds of thread destructors seen */
-	uint32_t deferred_count;
 	uint64_t unseen;               /* line accesses that the caches did not see: of handlers beyond PD_DEFERRED, of an ended thread */
-	struct pd_deferred deferred[PD_DEFERRED];
 };
 
 extern PD_TLS struct pd_core pd_core;
@@ -96,23 +95,35 @@ enum pd_state { PD_INVALID, PD_SHARED, PD_EXCLUSIVE, PD_MODIFIED }; /* in the lo
 #define PD_STATES ((uintptr_t)3)
 
 struct pd_geometry {
-	uintptr_t sets_mask; /* sets, a power of two, less one */
+	uint32_t sets_mask; /* sets, a power of two, less one */
 	uint32_t ways;
+	uint32_t stride; /* ways that a set has room for */
 };
 
-/* A core's private caches. They outlive its thread: a later one takes them over, emptied. */
+/*
+ * A core's private caches. They outlive its thread: a later one takes them over, emptied.
+ *
+ * Programs know a line by its address, the L2 and the LLC by its place: its number in physical memory, never 0. So where the
+ * system maps the program's pages does not matter to them.
+ */
 struct pd_cache {
 	_Atomic uint32_t lock;
 	uint32_t core; /* its number, from 0 */
 	uint32_t node;
+	uint32_t page_place;  /* of the first line of the page looked up last */
+	uintptr_t page;
 	struct pd_core *owner; /* NULL: no thread's now */
 	struct pd_cache *next_free;
-	uint64_t clock;
-	uintptr_t *l1_lines;  /* `ways` a set, the most recent first; 0: empty */
+	uint32_t *l1_tags;    /* low bits of the line's number, which the L2's slot confirms */
 	uint32_t *l1_slots;   /* where they are in the L2 */
-	uintptr_t *l2_lines;  /* `ways` a set; enum pd_state in the low bits; 0: empty */
-	uint64_t *l2_used;    /* clock at the last use; 0: empty */
+	uint32_t *l1_used;    /* a set's ways that are marked as used, one bit each */
+	uint32_t *l2_tags;    /* places; 0: empty */
+	uint8_t *l2_recency;
+	uintptr_t *l2_lines;  /* enum pd_state in the low bits */
 	uint64_t *l2_written; /* of a modified line, unless it is a recent one: which bytes */
+	uint32_t recent_slots[PD_RECENT]; /* where the recent lines are in the L2 */
+	uint32_t deferred_count;
+	struct pd_deferred deferred[PD_DEFERRED];
 };
 
 struct pd_pmu {
@@ -157,9 +168,10 @@ static inline uint64_t pd_bytes_of(uintptr_t address, size_t size)
 	return (size >= PD_LINE ? UINT64_MAX : (UINT64_C(1) << size) - 1) << address % PD_LINE;
 }
 
-static inline size_t pd_recent_index(uintptr_t address)
+/* Multiplicative hashing (Knuth, by the golden ratio): neighbours spread, and arrays that lie in step do not meet. */
+static inline size_t pd_recent_index(uintptr_t line)
 {
-	return address / PD_LINE % PD_RECENT;
+	return (uint32_t)line * 0x278dde7u >> (32 - PD_RECENT_BITS);
 }
 
 /* core.c */
@@ -168,42 +180,41 @@ void pd_core_touch(uintptr_t line, uint64_t bytes, bool write);
 /* machine.c */
 bool pd_machine_begin(void);
 
-/* private.c: under the core's lock. `place` is a line's number in physical memory. */
+/* private.c: under the core's lock */
 bool pd_private_begin(struct pd_cache *cache);
 void pd_private_forget(struct pd_cache *cache);
 bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write);
-void pd_private_install(struct pd_cache *cache, uintptr_t line, uintptr_t place, enum pd_state state, uint64_t bytes);
-enum pd_state pd_private_take(struct pd_cache *cache, uintptr_t line, uintptr_t place, bool all, uint64_t *written);
+void pd_private_install(struct pd_cache *cache, uintptr_t line, uint32_t place, enum pd_state state, uint64_t bytes);
+enum pd_state pd_private_take(struct pd_cache *cache, uint32_t place, bool all, uint64_t *written);
 
 /* directory.c */
 void pd_directory_fetch(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write);
-void pd_directory_drop(uintptr_t line, uint64_t sharers);
+void pd_directory_drop(uint32_t place, uint64_t sharers);
 
 /* shared.c: a line of the LLC, whose set is locked until it is released */
-struct pd_shared_set;
-
 struct pd_shared {
-	struct pd_shared_set *set;
+	_Atomic uint32_t *lock;
 	uint64_t *sharers; /* bit i: cores i, i + 64, i + 128, … may have it */
 };
 
 bool pd_shared_begin(void);
 void pd_shared_forget(void);
-bool pd_shared_take(struct pd_shared *shared, uintptr_t line, uintptr_t place);
-void pd_shared_release(struct pd_shared *shared);
+void pd_shared_expect(uint32_t place);
+bool pd_shared_take(struct pd_shared *shared, uint32_t place);
 
 /* pages.c */
-struct pd_page {
-	uint32_t frame; /* from 1, by first touch; 0: not touched yet */
-	uint32_t node;
-};
+uint32_t pd_page_touch(uintptr_t page, uint32_t node);
+uint32_t pd_page_node(uintptr_t page);
 
-struct pd_page pd_page_of(uintptr_t line, uint32_t node);
+#define PD_PAGE 4096u
 
-/* Sets are chosen by physical address, whose pages are numbered as they are touched: where they are mapped does not matter. */
-static inline uintptr_t pd_place_of(uintptr_t line, struct pd_page page)
+static inline uint32_t pd_place_of(struct pd_cache *cache, uintptr_t line)
 {
-	return ((uintptr_t)page.frame << 12 | (line & 0xfff)) / PD_LINE;
+	if (pd_unlikely(cache->page != line / PD_PAGE)) {
+		cache->page = line / PD_PAGE;
+		cache->page_place = pd_page_touch(cache->page, cache->node) * (PD_PAGE / PD_LINE);
+	}
+	return cache->page_place + (uint32_t)(line % PD_PAGE / PD_LINE);
 }
 
 #endif

@@ -2,20 +2,23 @@
 #include <sys/mman.h>
 
 #include "pmu.h"
+#include "ways.h"
 
 static size_t l1_size(void)
 {
-	return (pd_pmu.l1.sets_mask + 1) * pd_pmu.l1.ways;
+	return (pd_pmu.l1.sets_mask + (size_t)1) * pd_pmu.l1.stride;
 }
 
 static size_t l2_size(void)
 {
-	return (pd_pmu.l2.sets_mask + 1) * pd_pmu.l2.ways;
+	return (pd_pmu.l2.sets_mask + (size_t)1) * pd_pmu.l2.stride;
 }
 
 static size_t memory_size(void)
 {
-	return l1_size() * (sizeof(uintptr_t) + sizeof(uint32_t)) + l2_size() * (sizeof(uintptr_t) + 2 * sizeof(uint64_t));
+	size_t l1 = l1_size() * 2 * sizeof(uint32_t) + (pd_pmu.l1.sets_mask + (size_t)1) * sizeof(uint32_t);
+
+	return l1 + l2_size() * (2 * sizeof(uint64_t) + sizeof(uint32_t) + 1);
 }
 
 bool pd_private_begin(struct pd_cache *cache)
@@ -25,49 +28,54 @@ bool pd_private_begin(struct pd_cache *cache)
 	if (!memory)
 		return false;
 	cache->l2_lines = memory;
-	cache->l2_used = memory + l2_size();
-	cache->l2_written = memory + 2 * l2_size();
-	cache->l1_lines = memory + 3 * l2_size();
-	cache->l1_slots = (uint32_t *)(cache->l1_lines + l1_size());
+	cache->l2_written = memory + l2_size();
+	cache->l2_tags = (uint32_t *)(memory + 2 * l2_size());
+	cache->l1_tags = cache->l2_tags + l2_size();
+	cache->l1_slots = cache->l1_tags + l1_size();
+	cache->l2_recency = (uint8_t *)(cache->l1_slots + l1_size());
+	cache->l1_used = (uint32_t *)(cache->l2_recency + l2_size());
 	return true;
 }
 
 /* Empties them, and gives their memory back. */
 void pd_private_forget(struct pd_cache *cache)
 {
-	cache->clock = 0;
+	cache->page = 0;
 	if (madvise(cache->l2_lines, memory_size(), MADV_DONTNEED))
 		pd_lose(PD_LOST_MEMORY);
 }
 
-static inline size_t l1_set(uintptr_t line)
+static inline uintptr_t line_at(const struct pd_cache *cache, uint32_t slot)
 {
-	return (line / PD_LINE & pd_pmu.l1.sets_mask) * pd_pmu.l1.ways;
+	return cache->l2_lines[slot] & ~PD_STATES;
 }
 
-/* Takes the entry of the table of recent lines at `line`'s index out, whatever line it stands for. */
-static inline void recent_drop(struct pd_cache *cache, uintptr_t line)
+static inline uint32_t l1_set(uintptr_t line)
+{
+	return (uint32_t)(line / PD_LINE) & pd_pmu.l1.sets_mask;
+}
+
+/* Takes an entry out of the table of recent lines, whatever line it stands for. */
+static inline void recent_drop(struct pd_cache *cache, size_t index)
 {
 	struct pd_core *owner = cache->owner;
-	size_t index = pd_recent_index(line);
-	uintptr_t writable = owner->writable[index];
 
-	if (writable) {
-		cache->l2_written[cache->l1_slots[l1_set(writable)]] = owner->written[index];
+	if (owner->writable[index]) {
+		cache->l2_written[cache->recent_slots[index]] = owner->written[index];
 		owner->writable[index] = 0;
 	}
 	owner->readable[index] = 0;
 }
 
-/* `line` is the most recent of its set. */
 static inline void recent_set(struct pd_cache *cache, uintptr_t line, uint32_t slot, uint64_t bytes)
 {
 	struct pd_core *owner = cache->owner;
 	size_t index = pd_recent_index(line);
 
 	if (owner->readable[index] != line) {
-		recent_drop(cache, line);
+		recent_drop(cache, index);
 		owner->readable[index] = line;
+		cache->recent_slots[index] = slot;
 	}
 	if ((cache->l2_lines[slot] & PD_STATES) == PD_MODIFIED) {
 		owner->written[index] = (owner->writable[index] ? owner->written[index] : cache->l2_written[slot]) | bytes;
@@ -75,74 +83,74 @@ static inline void recent_set(struct pd_cache *cache, uintptr_t line, uint32_t s
 	}
 }
 
-/* Moves the first `way` lines of a set down by one, over the line at `way`, and puts `line` in front. */
-static inline void l1_front(struct pd_cache *cache, size_t set, uint32_t way, uintptr_t line, uint32_t slot)
+/* Marks a way as used. When all of its set are, the others are so no longer, and leave the table of recent lines. */
+static inline void l1_mark(struct pd_cache *cache, uint32_t set, uint32_t way)
 {
-	uintptr_t *lines = cache->l1_lines + set;
-	uint32_t *slots = cache->l1_slots + set;
+	uint32_t *slots = cache->l1_slots + set * pd_pmu.l1.stride;
 
-	if (lines[0] && cache->owner->readable[pd_recent_index(lines[0])] == lines[0])
-		recent_drop(cache, lines[0]);
-	for (; way; way--) {
-		lines[way] = lines[way - 1];
-		slots[way] = slots[way - 1];
+	cache->l1_used[set] |= 1u << way;
+	if (pd_likely(cache->l1_used[set] != (1u << pd_pmu.l1.ways) - 1))
+		return;
+	cache->l1_used[set] = 1u << way;
+	for (uint32_t other = 0; other < pd_pmu.l1.ways; other++) {
+		uintptr_t line = line_at(cache, slots[other]);
+
+		if (other != way && cache->owner->readable[pd_recent_index(line)] == line)
+			recent_drop(cache, pd_recent_index(line));
 	}
-	lines[0] = line;
-	slots[0] = slot;
 }
 
+/* 1 + the way of a line; 0: it is not in the L1D. */
 static inline uint32_t l1_find(struct pd_cache *cache, uintptr_t line)
 {
-	size_t set = l1_set(line);
-	uint32_t slot;
+	uint32_t first = l1_set(line) * pd_pmu.l1.stride;
+	uint32_t found = pd_ways_find(cache->l1_tags + first, pd_pmu.l1.ways, (uint32_t)(line / PD_LINE));
 
-	for (uint32_t way = 0; way < pd_pmu.l1.ways; way++) {
-		if (cache->l1_lines[set + way] != line)
-			continue;
-		slot = cache->l1_slots[set + way];
-		if (way)
-			l1_front(cache, set, way, line, slot);
-		return slot;
-	}
-	return PD_NO_SLOT;
+	return found && line_at(cache, cache->l1_slots[first + found - 1]) == line ? found : 0;
 }
 
+/* In the first way that is empty or not marked as used, whose line is not among the recent ones. */
 static void l1_insert(struct pd_cache *cache, uintptr_t line, uint32_t slot)
 {
-	l1_front(cache, l1_set(line), pd_pmu.l1.ways - 1, line, slot);
+	uint32_t set = l1_set(line), first = set * pd_pmu.l1.stride;
+	uint32_t way = (uint32_t)__builtin_ctz(~cache->l1_used[set]);
+
+	if (way == pd_pmu.l1.ways) /* the only one */
+		recent_drop(cache, pd_recent_index(line_at(cache, cache->l1_slots[first + --way])));
+	cache->l1_tags[first + way] = (uint32_t)(line / PD_LINE);
+	cache->l1_slots[first + way] = slot;
+	l1_mark(cache, set, way);
 }
 
 static void l1_remove(struct pd_cache *cache, uintptr_t line)
 {
-	uintptr_t *lines = cache->l1_lines + l1_set(line);
-	uint32_t *slots = cache->l1_slots + l1_set(line);
-	uint32_t way = 0, last = pd_pmu.l1.ways - 1;
+	uint32_t found = l1_find(cache, line);
 
-	while (way <= last && lines[way] != line)
-		way++;
-	if (way > last)
+	if (!found)
 		return;
-	for (; way < last; way++) {
-		lines[way] = lines[way + 1];
-		slots[way] = slots[way + 1];
-	}
-	lines[last] = 0;
+	cache->l1_tags[l1_set(line) * pd_pmu.l1.stride + found - 1] = 0;
+	cache->l1_used[l1_set(line)] &= ~(1u << (found - 1));
 }
 
-static inline uint32_t l2_find(const struct pd_cache *cache, uintptr_t line, uintptr_t place)
+static inline uint32_t l2_find(const struct pd_cache *cache, uint32_t place)
 {
-	uint32_t first = (uint32_t)(place & pd_pmu.l2.sets_mask) * pd_pmu.l2.ways;
+	uint32_t first = (place & pd_pmu.l2.sets_mask) * pd_pmu.l2.stride;
+	uint32_t found = pd_ways_find(cache->l2_tags + first, pd_pmu.l2.ways, place);
 
-	for (uint32_t slot = first; slot < first + pd_pmu.l2.ways; slot++)
-		if ((cache->l2_lines[slot] & ~PD_STATES) == line)
-			return slot;
-	return PD_NO_SLOT;
+	return found ? first + found - 1 : PD_NO_SLOT;
+}
+
+static inline void l2_use(struct pd_cache *cache, uint32_t slot)
+{
+	uint32_t way = slot & (pd_pmu.l2.stride - 1), first = slot - way;
+
+	pd_ways_use(cache->l2_recency + first, pd_pmu.l2.ways, way);
 }
 
 /* Takes a line out. Other threads' cores do so, too: its owner sees a recent line vanish by whole words. */
 static void slot_clear(struct pd_cache *cache, uint32_t slot)
 {
-	uintptr_t line = cache->l2_lines[slot] & ~PD_STATES;
+	uintptr_t line = line_at(cache, slot);
 	size_t index = pd_recent_index(line);
 
 	if (cache->owner->readable[index] == line) {
@@ -150,41 +158,58 @@ static void slot_clear(struct pd_cache *cache, uint32_t slot)
 		__atomic_store_n(&cache->owner->readable[index], 0, __ATOMIC_RELAXED);
 	}
 	l1_remove(cache, line);
+	cache->l2_tags[slot] = 0;
 	cache->l2_lines[slot] = 0;
-	cache->l2_used[slot] = 0;
 }
 
 /* An empty slot of the place's set; the least recently used line makes room. */
-static uint32_t l2_make_room(struct pd_cache *cache, uintptr_t place)
+static uint32_t l2_make_room(struct pd_cache *cache, uint32_t place)
 {
-	uint32_t first = (uint32_t)(place & pd_pmu.l2.sets_mask) * pd_pmu.l2.ways;
-	uint32_t oldest = first;
+	uint32_t first = (place & pd_pmu.l2.sets_mask) * pd_pmu.l2.stride;
+	uint32_t slot = first + pd_ways_oldest(cache->l2_recency + first);
 
-	for (uint32_t slot = first + 1; slot < first + pd_pmu.l2.ways; slot++)
-		if (cache->l2_used[slot] < cache->l2_used[oldest])
-			oldest = slot;
-	if (cache->l2_lines[oldest])
-		slot_clear(cache, oldest);
-	return oldest;
+	if (cache->l2_tags[slot])
+		slot_clear(cache, slot);
+	return slot;
+}
+
+/* Looks a line up that is not in the L1D, and brings it there if the L2 has it. */
+static __attribute__((noinline)) uint32_t l2_use_line(struct pd_cache *cache, uintptr_t line)
+{
+	uint32_t place = pd_place_of(cache, line), slot;
+
+	pd_shared_expect(place);
+	slot = l2_find(cache, place);
+	cache->owner->events[PD_EVENT_L1D_MISS]++;
+	if (slot == PD_NO_SLOT) {
+		cache->owner->events[PD_EVENT_L2_MISS]++;
+		return PD_NO_SLOT;
+	}
+	l2_use(cache, slot);
+	l1_insert(cache, line, slot);
+	return slot;
+}
+
+/* The line's slot, after marking it as used where it is; PD_NO_SLOT: it is neither in the L1D nor in the L2. */
+static inline uint32_t use_line(struct pd_cache *cache, uintptr_t line)
+{
+	uint32_t found = l1_find(cache, line), set = l1_set(line);
+
+	if (!found)
+		return l2_use_line(cache, line);
+	if (!(cache->l1_used[set] & 1u << (found - 1)))
+		l1_mark(cache, set, found - 1);
+	return cache->l1_slots[set * pd_pmu.l1.stride + found - 1];
 }
 
 /* False where the directory must be asked: the line is not here, or to be written and perhaps elsewhere, too. */
 bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write)
 {
-	uint64_t *events = cache->owner->events;
-	uint32_t slot = l1_find(cache, line);
+	uint32_t slot = use_line(cache, line);
 	enum pd_state state;
 
-	if (slot == PD_NO_SLOT) {
-		events[PD_EVENT_L1D_MISS]++;
-		slot = l2_find(cache, line, pd_place_of(line, pd_page_of(line, cache->node)));
-		if (slot == PD_NO_SLOT) {
-			events[PD_EVENT_L2_MISS]++;
-			return false;
-		}
-		cache->l2_used[slot] = ++cache->clock;
-		l1_insert(cache, line, slot);
-	}
+	if (slot == PD_NO_SLOT)
+		return false;
 	state = cache->l2_lines[slot] & PD_STATES;
 	if (write) {
 		if (state == PD_SHARED)
@@ -198,38 +223,52 @@ bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool
 }
 
 /* Gives the core a line in the state that the directory grants. */
-void pd_private_install(struct pd_cache *cache, uintptr_t line, uintptr_t place, enum pd_state state, uint64_t bytes)
+void pd_private_install(struct pd_cache *cache, uintptr_t line, uint32_t place, enum pd_state state, uint64_t bytes)
 {
-	uint32_t slot = l2_find(cache, line, place);
+	uint32_t slot = l2_find(cache, place);
 
 	if (slot == PD_NO_SLOT)
 		slot = l2_make_room(cache, place);
+	cache->l2_tags[slot] = place;
 	cache->l2_lines[slot] = line | state;
-	cache->l2_used[slot] = ++cache->clock;
 	cache->l2_written[slot] = 0;
-	if (l1_find(cache, line) == PD_NO_SLOT)
+	l2_use(cache, slot);
+	if (!l1_find(cache, line))
 		l1_insert(cache, line, slot);
 	recent_set(cache, line, slot, state == PD_MODIFIED ? bytes : 0);
 }
 
-/* For another core: takes the line away, or but the right to write it. Returns the state that it was in, and what was written. */
-enum pd_state pd_private_take(struct pd_cache *cache, uintptr_t line, uintptr_t place, bool all, uint64_t *written)
+static void downgrade(struct pd_cache *cache, uint32_t slot)
 {
-	uint32_t slot = cache->owner ? l2_find(cache, line, place) : PD_NO_SLOT;
-	size_t index = pd_recent_index(line);
+	uintptr_t line = line_at(cache, slot);
+
+	if (cache->owner->writable[pd_recent_index(line)] == line)
+		__atomic_store_n(&cache->owner->writable[pd_recent_index(line)], 0, __ATOMIC_RELAXED);
+	cache->l2_lines[slot] = line | PD_SHARED;
+}
+
+/* For another core: takes the line away, or but the right to write it. Returns the state that it was in, and what was written. */
+enum pd_state pd_private_take(struct pd_cache *cache, uint32_t place, bool all, uint64_t *written)
+{
+	uint32_t slot = cache->owner ? l2_find(cache, place) : PD_NO_SLOT;
 	enum pd_state state;
+	uintptr_t line;
 
 	if (slot == PD_NO_SLOT)
 		return PD_INVALID;
+	line = line_at(cache, slot);
 	state = cache->l2_lines[slot] & PD_STATES;
-	if (state == PD_MODIFIED)
-		*written = cache->owner->writable[index] == line ? cache->owner->written[index] : cache->l2_written[slot];
+	if (state == PD_MODIFIED && cache->owner->writable[pd_recent_index(line)] == line)
+		*written = cache->owner->written[pd_recent_index(line)];
+	else
+		*written = cache->l2_written[slot];
 	if (all) {
+		uint32_t way = slot & (pd_pmu.l2.stride - 1);
+
 		slot_clear(cache, slot);
-		return state;
+		pd_ways_empty(cache->l2_recency + (slot - way), pd_pmu.l2.ways, way);
+	} else {
+		downgrade(cache, slot);
 	}
-	if (cache->owner->writable[index] == line)
-		__atomic_store_n(&cache->owner->writable[index], 0, __ATOMIC_RELAXED);
-	cache->l2_lines[slot] = line | PD_SHARED;
 	return state;
 }

@@ -2,61 +2,68 @@
 #include <sys/mman.h>
 
 #include "pmu.h"
+#include "ways.h"
 
-struct pd_shared_set {
-	_Atomic uint32_t lock;
-	uint64_t clock;
-	uint64_t words[]; /* `ways` line addresses, then clocks at the last use, then cores that may have the line */
-};
-
+/* Of a set: the tags, the LRU order, the lock, then the cores that may have each line. */
 static char *memory;
-
-static size_t set_size(void)
-{
-	return (sizeof(struct pd_shared_set) + 3 * pd_pmu.llc.ways * sizeof(uint64_t) + PD_LINE - 1) & ~(size_t)(PD_LINE - 1);
-}
+static size_t set_size, order_offset, lock_offset, sharers_offset;
 
 bool pd_shared_begin(void)
 {
-	memory = pd_memory((pd_pmu.llc.sets_mask + 1) * set_size());
+	uint32_t stride = pd_pmu.llc.stride;
+	size_t size;
+
+	order_offset = stride * sizeof(uint32_t);
+	lock_offset = order_offset + stride;
+	sharers_offset = (lock_offset + sizeof(uint32_t) + PD_LINE - 1) & ~(size_t)(PD_LINE - 1);
+	set_size = sharers_offset + stride * sizeof(uint64_t);
+	size = (pd_pmu.llc.sets_mask + (size_t)1) * set_size;
+	memory = pd_memory(size);
+	if (memory)
+		madvise(memory, size, MADV_HUGEPAGE); /* neighbouring places lie in neighbouring sets: little is touched in vain */
 	return memory != NULL;
 }
 
 void pd_shared_forget(void)
 {
-	if (memory && madvise(memory, (pd_pmu.llc.sets_mask + 1) * set_size(), MADV_DONTNEED))
+	if (memory && madvise(memory, (pd_pmu.llc.sets_mask + (size_t)1) * set_size, MADV_DONTNEED))
 		pd_lose(PD_LOST_MEMORY);
 }
 
-/* Locks the line's set, and brings the line in where it is missing. Returns whether it was there. */
-bool pd_shared_take(struct pd_shared *shared, uintptr_t line, uintptr_t place)
+static inline char *set_of(uint32_t place)
 {
-	struct pd_shared_set *set = (struct pd_shared_set *)(memory + (place & pd_pmu.llc.sets_mask) * set_size());
-	uint32_t ways = pd_pmu.llc.ways, way = 0, oldest = 0;
-	uint64_t *lines = set->words, *used = lines + ways, *sharers = used + ways;
-	bool found;
-
-	pd_lock(&set->lock);
-	while (way < ways && lines[way] != line)
-		way++;
-	found = way < ways;
-	if (!found) {
-		for (way = 1; way < ways; way++)
-			if (used[way] < used[oldest])
-				oldest = way;
-		way = oldest;
-		if (lines[way])
-			pd_directory_drop(lines[way], sharers[way]);
-		lines[way] = line;
-		sharers[way] = 0;
-	}
-	used[way] = ++set->clock;
-	shared->set = set;
-	shared->sharers = &sharers[way];
-	return found;
+	return memory + (place & pd_pmu.llc.sets_mask) * set_size;
 }
 
-void pd_shared_release(struct pd_shared *shared)
+/* The line is likely to be taken next: our own cache misses overlap. */
+void pd_shared_expect(uint32_t place)
 {
-	pd_unlock(&shared->set->lock);
+	char *set = set_of(place);
+
+	__builtin_prefetch(set, 1);
+	__builtin_prefetch(set + order_offset, 1);
+	__builtin_prefetch(set + sharers_offset, 1);
+}
+
+/* Locks the line's set, and brings the line in where it is missing. Returns whether it was there. */
+bool pd_shared_take(struct pd_shared *shared, uint32_t place)
+{
+	char *set = set_of(place);
+	uint32_t *tags = (uint32_t *)set, found, way;
+	uint8_t *recency = (uint8_t *)(set + order_offset);
+	uint64_t *sharers = (uint64_t *)(set + sharers_offset);
+
+	shared->lock = (_Atomic uint32_t *)(set + lock_offset);
+	pd_lock(shared->lock);
+	found = pd_ways_find(tags, pd_pmu.llc.ways, place);
+	way = found ? found - 1 : pd_ways_oldest(recency);
+	if (!found) {
+		if (tags[way])
+			pd_directory_drop(tags[way], sharers[way]);
+		tags[way] = place;
+		sharers[way] = 0;
+	}
+	pd_ways_use(recency, pd_pmu.llc.ways, way);
+	shared->sharers = &sharers[way];
+	return found;
 }
