@@ -31,7 +31,7 @@ OVERHEAD = 0.02  # the default of [probes] overhead
 HARDWARE = ("PAPI_TOT_INS", "PAPI_TOT_CYC", "PAPI_L1_DCM", "PAPI_BR_MSP", "PAPI_BR_INS", "PAPI_L2_TCM", "PAPI_TLB_DM", "PAPI_L3_TCM")
 KERNEL = (
     *("perf::PAGE-FAULTS", "perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS", "perf::MINOR-FAULTS", "perf::MAJOR-FAULTS"),
-    *("perf::TASK-CLOCK", "perf::CPU-CLOCK", "perf::ALIGNMENT-FAULTS", "perf::EMULATION-FAULTS"),
+    *("perf::TASK-CLOCK", "perf::CPU-CLOCK", "perf::CGROUP-SWITCHES"),
 )
 # The program of bench_probe, with eight counters of its own.
 REGISTERED = """

@@ -193,11 +193,13 @@ def test_machine_without_counters_counts_none_by_default_and_says_why(monkeypatc
 @pytest.mark.skipif(not shutil.which("papi_avail"), reason="needs PAPI: apt-get install libpapi-dev libsde1 papi-tools")
 @pytest.mark.integration
 def test_real_library_counts_what_this_machine_has() -> None:
-    trials = {trial.event: trial for trial in counters.attempt(["PAPI_TOT_INS", "perf::PAGE-FAULTS", "sde:::program::X"])}
+    events = ["PAPI_TOT_INS", "perf::PAGE-FAULTS", "perf::MINOR-FAULTS", "sde:::program::X"]
+    trials = {trial.event: trial for trial in counters.attempt(events)}
     assert trials["sde:::program::X"].state is State.OPEN
     faults = trials["perf::PAGE-FAULTS"]
     if faults.state is State.COUNTED:
         assert 2048 <= (faults.value or 0) < 2200  # 8 MiB of new memory
+        assert 2048 <= (trials["perf::MINOR-FAULTS"].value or 0) < 2200  # and again
     instructions = trials["PAPI_TOT_INS"]
     if machine.pmu() is Pmu.PRESENT:
         assert instructions.state is State.COUNTED

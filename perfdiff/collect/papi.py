@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import mmap
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -67,10 +68,10 @@ def load(names: tuple[str, ...], mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL
 
 def run_loop() -> int:
     """Do what is counted in a trial: the same work each time, with instructions, branches, stores, misses and page faults in it."""
-    memory = bytearray(_LOOP_BYTES)
     state, taken = 1, 0
-    for place in range(0, _LOOP_BYTES, _LINE):
-        memory[place] = 1
+    with mmap.mmap(-1, _LOOP_BYTES) as memory:  # new pages each time; an allocator would hand out the last ones again
+        for place in range(0, _LOOP_BYTES, _LINE):
+            memory[place] = 1
     for _ in range(_LOOP_BRANCHES):
         state = (state * 1103515245 + 12345) & 0x7FFFFFFF
         if state & 0x10000:
