@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo, Origin, SampleTable, Side
+from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo, Ints, Origin, SampleTable, Side
 
 COUNTERS = (
     "blocks",
@@ -108,12 +108,15 @@ class Setting:
     point: int = 0
 
 
+Make = Callable[[Setting, Edit, Floats, Ints, np.random.Generator], dict[str, Floats]]
+
+
 def function(name: str = "f") -> FunctionInfo:
     """Return a changed function."""
     return FunctionInfo(1, name, "f.c", 1, "c", Change.CHANGED)
 
 
-def pair(setting: Setting, edit: Edit, seed: int, make: Callable[..., dict[str, Floats]] | None = None) -> tuple[SampleTable, SampleTable]:
+def pair(setting: Setting, edit: Edit, seed: int, make: Make | None = None) -> tuple[SampleTable, SampleTable]:
     """Return base's and head's calls."""
     rng = np.random.default_rng(seed)
     make = make or counts
@@ -128,7 +131,7 @@ def joined(tables: list[SampleTable]) -> SampleTable:
     return replace(first, metrics=metrics, **{name: np.concatenate([getattr(table, name) for table in tables]) for name in names})
 
 
-def _side(setting: Setting, side: Side, edit: Edit, rng: np.random.Generator, make: Callable[..., dict[str, Floats]]) -> SampleTable:
+def _side(setting: Setting, side: Side, edit: Edit, rng: np.random.Generator, make: Make) -> SampleTable:
     program = setting.program
     calls = program.calls * (setting.threads if program.calls == 1 else 1)
     first = 1000 * setting.point + (500 if side is Side.HEAD else 0)
@@ -155,7 +158,7 @@ def _side(setting: Setting, side: Side, edit: Edit, rng: np.random.Generator, ma
     )
 
 
-def counts(setting: Setting, edit: Edit, n: Floats, run: np.ndarray, rng: np.random.Generator) -> dict[str, Floats]:
+def counts(setting: Setting, edit: Edit, n: Floats, run: Ints, rng: np.random.Generator) -> dict[str, Floats]:
     """Return what the software PMU counts."""
     program, threads = setting.program, setting.threads
     work = np.exp(program.hidden * rng.standard_normal(len(n)))
@@ -210,7 +213,7 @@ def _scattered(mean: Floats, rng: np.random.Generator) -> Floats:
     return rng.poisson(np.maximum(mean, 0.0) * rng.gamma(2.0, 0.5, len(mean))).astype(np.float64)
 
 
-def times(setting: Setting, edit: Edit, n: Floats, run: np.ndarray, rng: np.random.Generator) -> dict[str, Floats]:
+def times(setting: Setting, edit: Edit, n: Floats, run: Ints, rng: np.random.Generator) -> dict[str, Floats]:
     """Return what a machine without counters tells: times, faults, switches and waits, all of them noisy."""
     exact = counts(setting, edit, n, run, rng)
     slow = np.exp(0.04 * rng.standard_normal(setting.runs))[run] * np.exp(0.05 * rng.standard_normal(len(n)))

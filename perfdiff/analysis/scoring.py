@@ -67,13 +67,13 @@ class Prepared:
     config: CompareConfig
 
     def scale(self, fold: int) -> Scale:
-        """Return the spreads of base's residuals without one fold's runs."""
-        slack = 0.5 * math.log1p(self.config.min_effect)
-        return Scale.learn(self.residuals[0], self.tables[0].run, self.folds[0] != fold, slack=slack)
+        """Return what base's residuals are like without one fold's runs."""
+        seen = self.seen(fold)
+        return Scale.learn(self.residuals[0].rows(seen), self.tables[0].run[seen], slack=0.5 * math.log1p(self.config.min_effect))
 
     def training(self, fold: int) -> Training:
         """Return base's calls without one fold's runs."""
-        scale, seen = self.scale(fold), np.flatnonzero(self.folds[0] != fold)
+        scale, seen = self.scale(fold), self.seen(fold)
         residuals = self.residuals[0].rows(seen)
         return Training(
             rows=np.clip(scale.standardised(residuals), -OUTERMOST, OUTERMOST),
@@ -82,6 +82,10 @@ class Prepared:
             volume=self.counters.index(self.volume),
             seed=self.config.seed,
         )
+
+    def seen(self, fold: int) -> Ints:
+        """Return the calls of base that are learnt from to judge a fold."""
+        return np.flatnonzero(self.folds[0] != fold)
 
 
 def counters_of(base: SampleTable, head: SampleTable) -> tuple[str, ...]:
@@ -120,7 +124,7 @@ def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) ->
 def judge_calls(tables: Tables, kind: Kind, config: CompareConfig) -> Judged | None:
     """Score every call of a function; None as in `prepare`."""
     prepared = prepare(tables, counters_of(*tables), config)
-    return None if prepared is None else _judge([prepared], kind)[0]
+    return None if prepared is None else judge([prepared], kind)[0]
 
 
 def judge_together(functions: Mapping[int, Tables], kind: Kind, config: CompareConfig, *, models: int) -> dict[int, Judged]:
@@ -136,11 +140,11 @@ def judge_together(functions: Mapping[int, Tables], kind: Kind, config: CompareC
     judged: dict[int, Judged] = {}
     for cluster in sorted(set(clusters.values())):
         members = [function for function in prepared if clusters[function] == cluster]
-        judged |= dict(zip(members, _judge([prepared[function] for function in members], kind), strict=True))
+        judged |= dict(zip(members, judge([prepared[function] for function in members], kind), strict=True))
     return judged
 
 
-def _judge(group: Sequence[Prepared], kind: Kind) -> list[Judged]:
+def judge(group: Sequence[Prepared], kind: Kind) -> list[Judged]:
     """Score the calls of functions that share a detector; each has a threshold of its own."""
     folds = int(max(each.folds[0].max() for each in group)) + 1
     detectors, harmless = [], []

@@ -53,6 +53,9 @@ THREADS = "threads"
 FIT_ROWS = 500
 # A call this far outside the range of inputs that an annotation was learnt from is not foretold.
 BEYOND = 0.1
+_OCTAVES = 4096  # more than any count has
+# Calls of like size that say what is usual there: annotations do not follow the step where data outgrow a cache.
+NEIGHBOURS = 50
 # A cell has a centre and a spread of its own from so many calls of so many runs on.
 CELL_ROWS = 20
 CELL_RUNS = 3
@@ -68,16 +71,22 @@ class Residuals:
     """What is left of c counters of n calls, (n, c): the logarithm of what a call costs by them over what it should.
 
     `levels` (n, c) are what the counters themselves cost, before anything was taken off: a call's signature (AutoPerf §4.3.3).
-    `cells` (n,) tell calls of like size and as many threads; `known` (n,) where base's annotations hold. `counts` and `expected` (n, c)
+    `sizes` (n,) order calls by threads, then by the logarithm of the work that base expects of them; `cells` are octaves of it. `known`
+    (n,) tells where base's annotations hold. `counts` and `expected` (n, c)
     are the events behind them, each counted once (`apart`).
     """
 
     values: Floats
     levels: Floats
-    cells: Ints
+    sizes: Floats
     known: Bools
     counts: Floats
     expected: Floats
+
+    @property
+    def cells(self) -> Ints:
+        """Return what calls of like size, to an octave, and as many threads have in common (n,)."""
+        return np.floor(self.sizes).astype(np.int64)
 
     def rows(self, which: Ints) -> Residuals:
         """Return some of the calls."""
@@ -126,11 +135,10 @@ class Expectation:
         values = levels - np.log1p(expected * prices / foretold[:, None])
         values[:, at] = np.log(actual / foretold)
         threads = np.nan_to_num(columns.get(THREADS, np.zeros(len(table))))
-        octaves = np.floor(np.log2(np.nan_to_num(foretold, nan=1.0)))
         return Residuals(
             values=values,
             levels=levels,
-            cells=(threads * 4096 + octaves).astype(np.int64),
+            sizes=threads * _OCTAVES + np.log2(np.nan_to_num(foretold, nan=1.0)),
             known=np.isfinite(values).all(axis=1) & self._within(columns, len(table)),
             counts=counts,
             expected=expected,
@@ -169,26 +177,34 @@ def dearest_ns(counter: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Centres and spreads (k + 1, c) of base's residuals by cell, the last for calls of all other cells; `cells` (k,) are sorted."""
+    """What base's residuals are about, by neighbours in size, and how far they spread, by cells.
 
+    `sizes` (m,) of base's calls are sorted; `sums` (m + 1, c) are their residuals added up. `spreads` (k + 1, c) belong to the sorted
+    `cells` (k,), the last to calls of all other cells.
+    """
+
+    sizes: Floats
+    sums: Floats
     cells: Ints
-    centres: Floats
     spreads: Floats
     slack: float
 
     @classmethod
-    def learn(cls, residuals: Residuals, runs: Ints, which: Bools, *, slack: float) -> Self:
-        """Learn from some of base's calls. No spread is below `slack`: exact counts have none, and differences below it do not matter."""
-        values, cells, runs = residuals.values[which], residuals.cells[which], runs[which]
+    def learn(cls, residuals: Residuals, runs: Ints, *, slack: float) -> Self:
+        """Learn from calls of base. No spread is below `slack`: exact counts have none, and differences below it do not matter."""
+        order = np.argsort(residuals.sizes, kind="stable")
+        sizes, values, runs = residuals.sizes[order], residuals.values[order], runs[order]
+        sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+        centred = values - _local_means(sizes, sums, sizes)
+        cells = residuals.cells[order]
         own = [cell for cell in np.unique(cells) if (cells == cell).sum() >= CELL_ROWS and len(np.unique(runs[cells == cell])) >= CELL_RUNS]
-        parts = [values[cells == cell] for cell in own] + [values]
-        spreads = [np.hypot(_spread(part), slack) for part in parts]
-        return cls(np.array(own, dtype=np.int64), np.array([part.mean(axis=0) for part in parts]), np.array(spreads), slack)
+        parts = [centred[cells == cell] for cell in own] + [centred]
+        return cls(sizes, sums, np.array(own, dtype=np.int64), np.array([np.hypot(_spread(part), slack) for part in parts]), slack)
 
     def standardised(self, residuals: Residuals) -> Floats:
-        """Return residuals in units of base's spread (n, c)."""
-        place = self._places(residuals.cells)
-        return np.asarray((residuals.values - self.centres[place]) / self.spreads[place])
+        """Return residuals about those of base's calls of like size, in units of their spread (n, c)."""
+        centred = residuals.values - _local_means(self.sizes, self.sums, residuals.sizes)
+        return np.asarray(centred / self.spreads[self._places(residuals.cells)])
 
     def slacks(self, residuals: Residuals) -> Floats:
         """Return the slack of each counter (c,) in units of base's spread, over these calls on average."""
@@ -199,6 +215,20 @@ class Scale:
             return np.zeros(len(cells), dtype=np.int64)
         nearest = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
         return np.where(self.cells[nearest] == cells, nearest, len(self.cells))
+
+
+def _local_means(known: Floats, sums: Floats, sizes: Floats) -> Floats:
+    """Return the mean residual (n, c) of the `NEIGHBOURS` calls nearest in rank to each size, and of all that are as large, of its threads.
+
+    `known` (m,) are the sorted sizes behind `sums` (m + 1, c).
+    """
+    group = np.floor(sizes / _OCTAVES) * _OCTAVES
+    first, last = np.searchsorted(known, group, "left"), np.searchsorted(known, group + _OCTAVES, "left")
+    low = np.maximum(np.searchsorted(known, sizes, "left") - NEIGHBOURS // 2, first)
+    high = np.minimum(np.searchsorted(known, sizes, "right") + NEIGHBOURS // 2, last)
+    alone = high <= low  # no call of base had as many threads in these runs
+    low, high = np.where(alone, 0, low), np.where(alone, len(known), high)
+    return np.asarray((sums[high] - sums[low]) / (high - low)[:, None])
 
 
 def _spread(values: Floats) -> Floats:

@@ -1,0 +1,232 @@
+"""Detectors on simulated counts: false alarms and misses of each, training time, functions that share models, and ROC curves.
+
+The calls are those of `tests/simulated_counts.py`: the truth is known, and inputs, threads and scatter are such as real programs have. A
+head is a defect (false sharing, true sharing, remote memory, worse locality; the first three need several threads, and with one thread
+are controls) or harmless.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import figures
+import numpy as np
+
+from perfdiff.analysis.anomaly import MATERIAL_SHARE, concluded
+from perfdiff.analysis.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
+from perfdiff.config import CompareConfig
+from perfdiff.models.detectors.kinds import Kind, learn
+from perfdiff.records.schema import Floats
+from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times
+
+FIRST_SEED = 8_000_000  # the thresholds were chosen on others
+RUNS = 20
+THREADS = (1, 2, 4)
+CONFIG = CompareConfig()
+DEFECTS = (Edit.FALSE_SHARING, Edit.TRUE_SHARING, Edit.REMOTE, Edit.LOCALITY)
+SEVEN = PROGRAMS[:7]  # AutoPerf's program for Figure 5 has seven functions
+MANY = 27  # functions that changed between two versions of MySQL (AutoPerf §4.3.3)
+DEVIATIONS = 3.0  # a run is anomalous if its share of anomalous calls lies so far above base's runs, and materially
+FALSE_POSITIVE_RATES = (0.01, 0.05, 0.10)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One comparison: a program with so many threads, and what head changed."""
+
+    program: Program
+    threads: int
+    edit: Edit
+    seed: int
+
+    @property
+    def due(self) -> bool:
+        """Return whether an alarm is due."""
+        return not self.edit.harmless and (self.threads > 1 or not self.edit.shared)
+
+    @property
+    def setting(self) -> Setting:
+        """Return the setting; a defect makes its counter 10 to 1000 times worse."""
+        factor = 10 ** np.random.default_rng(self.seed).uniform(1, 3)
+        return Setting(self.program, self.threads, RUNS, float(factor))
+
+    def __str__(self) -> str:
+        return f"{self.program.name}, {self.threads} threads, {self.edit} (×{self.setting.factor:.0f}), seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a detector made of a trial: the verdict, the first vote, runs flagged one by one, and a score of every run, base and head."""
+
+    alarm: bool
+    first: str
+    flagged: tuple[int, int]
+    scores: tuple[Floats, Floats]
+    seconds: float
+
+
+def trials(programs: Sequence[Program] = PROGRAMS, rounds: int = 1) -> Iterator[Trial]:
+    """Yield every program with every number of threads and every edit, so many times."""
+    for place, (_, program, threads, edit) in enumerate(product(range(rounds), programs, THREADS, Edit)):
+        yield Trial(program, threads, edit, FIRST_SEED + place)
+
+
+def outcomes(trial: Trial, kinds: Sequence[Kind], make: Make) -> dict[Kind, Outcome]:
+    """Return what each detector makes of a trial."""
+    tables = pair(trial.setting, trial.edit, trial.seed, make)
+    prepared = prepare(tables, counters_of(*tables), CONFIG)
+    if prepared is None:
+        raise RuntimeError(f"{trial}: no calls to judge")
+    found = {}
+    for kind in kinds:
+        start = time.perf_counter()
+        judged = judge([prepared], kind)[0]
+        anomaly = concluded(judged, CONFIG)
+        first = anomaly.votes[0].counter if anomaly.votes else ""
+        found[kind] = Outcome(anomaly.is_anomalous, first, flagged(judged), _scores(judged), time.perf_counter() - start)
+    return found
+
+
+def flagged(judged: Judged) -> tuple[int, int]:
+    """Return how many runs of base and of head are anomalous, each judged alone, as AutoPerf counts (§5.2)."""
+    base, head = (_shares(side, judged) for side in judged.sides)
+    usual, spread = float(base[0].mean()), float(base[0].std())
+    smoothed = (usual * base[1].sum() + 0.5) / (base[1].sum() + 1)
+    found = []
+    for shares, calls in (base, head):
+        chance = np.sqrt(smoothed * (1 - smoothed) / calls)
+        found.append(int((shares > usual + np.maximum(MATERIAL_SHARE, DEVIATIONS * np.maximum(spread, chance))).sum()))
+    return found[0], found[1]
+
+
+def _shares(side: Scored, judged: Judged) -> tuple[Floats, Floats]:
+    """Return the share of anomalous calls and the number of calls of every run."""
+    index = np.unique(side.table.run, return_inverse=True)[1]
+    calls = np.bincount(index).astype(np.float64)
+    return np.bincount(index, side.anomalous(judged.threshold)) / calls, calls
+
+
+def _scores(judged: Judged) -> tuple[Floats, Floats]:
+    """Return a score of every run, in base's standard deviations: its mean error in thresholds, no call above 3."""
+    sides = []
+    for side in judged.sides:
+        index = np.unique(side.table.run, return_inverse=True)[1]
+        sides.append(np.bincount(index, np.minimum(side.errors / judged.threshold.value, 3.0)) / np.bincount(index))
+    middle, spread = sides[0].mean(), max(float(sides[0].std()), 0.02)
+    return (sides[0] - middle) / spread, (sides[1] - middle) / spread
+
+
+def run(programs: Sequence[Program] = PROGRAMS, kinds: Sequence[Kind] = tuple(Kind)) -> None:
+    """Print all tables of this study."""
+    by_counts = baselines("Detectors on simulated counts", counts, programs, kinds)
+    roc("ROC of single runs, by counts", by_counts, kinds)
+    by_times = baselines("Detectors on simulated times and software metrics", times, programs, kinds)
+    roc("ROC of single runs, by times and software metrics", by_times, kinds)
+    clusters(kinds=[kind for kind in (Kind.MAHALANOBIS, Kind.AUTOENCODER) if kind in kinds])
+    training(kinds=kinds)
+
+
+def baselines(
+    title: str, make: Make, programs: Sequence[Program] = PROGRAMS, kinds: Sequence[Kind] = tuple(Kind), rounds: int = 1
+) -> list[tuple[Trial, dict[Kind, Outcome]]]:
+    """Print false positives and negatives of every detector, of comparisons and of single runs; return the outcomes."""
+    columns = ("detector", "threads", "false alarms", "missed", "cause first", "runs: false positive", "runs: false negative", "seconds")
+    seen = []
+    with figures.printed(title, *columns) as table:
+        for trial in trials(programs, rounds):
+            seen.append((trial, outcomes(trial, kinds, make)))
+        for kind in kinds:
+            for threads in (*THREADS, None):
+                own = [(trial, found[kind]) for trial, found in seen if threads in (None, trial.threads)]
+                table.add(kind, threads or "all", *_row(own))
+            wrong = [f"{trial}" for trial, found in seen if found[kind].alarm != trial.due]
+            table.remarks.append(
+                f"{kind}, wrong in {len(wrong)} of {len(seen)}: " + ("; ".join(wrong[:12]) or "none") + (", …" * (len(wrong) > 12))
+            )
+        table.remarks.append(
+            f"A comparison is {RUNS} runs a side of one program with one number of threads. Runs: each run of head judged alone by base's."
+        )
+    return seen
+
+
+def _row(own: Sequence[tuple[Trial, Outcome]]) -> list[str]:
+    tally: Counter[str] = Counter()
+    for trial, outcome in own:
+        due = "due" if trial.due else "harmless"
+        tally[due] += 1
+        tally[f"{due} alarm"] += outcome.alarm
+        tally[f"{due} flagged"] += outcome.flagged[1]
+        tally["named"] += trial.due and outcome.alarm and outcome.first in trial.edit.guilty
+    seconds = float(np.median([outcome.seconds for _, outcome in own]))
+    return [
+        f"{tally['harmless alarm']} of {tally['harmless']}",
+        f"{tally['due'] - tally['due alarm']} of {tally['due']}",
+        f"{tally['named']} of {tally['due alarm']}",
+        f"{tally['harmless flagged'] / (RUNS * tally['harmless']):.3f}",
+        f"{1 - tally['due flagged'] / (RUNS * tally['due']):.3f}" if tally["due"] else "",
+        f"{seconds:.2f}",
+    ]
+
+
+def roc(title: str, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]], kinds: Sequence[Kind]) -> None:
+    """Print the area under each detector's ROC curve of single runs, and the true positives at some rates of false ones."""
+    columns = ("detector", "area", *(f"true positives at {rate:.2f}" for rate in FALSE_POSITIVE_RATES))
+    with figures.printed(title, *columns) as table:
+        for kind in kinds:
+            harmless, due = (
+                np.concatenate([found[kind].scores[1] for trial, found in seen if trial.due is wanted]) for wanted in (False, True)
+            )
+            ranks = np.searchsorted(np.sort(harmless), due) / len(harmless)
+            rates = [float((due > np.quantile(harmless, 1 - rate)).mean()) for rate in FALSE_POSITIVE_RATES]
+            table.add(kind, f"{ranks.mean():.3f}", *(f"{rate:.3f}" for rate in rates))
+
+
+def clusters(kinds: Sequence[Kind] = (Kind.AUTOENCODER, Kind.MAHALANOBIS), threads: int = 4) -> None:
+    """Print F1 over single runs of seven functions, each with a defect and its harmless twin, that share k models (AutoPerf, Figure 5)."""
+    with figures.printed("F1 over k models for seven functions", "models", *kinds) as table:
+        due, harmless = (_seven(threads, defective=wanted) for wanted in (True, False))
+        for models in range(1, len(SEVEN) + 1):
+            table.add(models, *(f"{_f1(due, harmless, kind, models):.3f}" for kind in kinds))
+
+
+def _seven(threads: int, *, defective: bool) -> dict[int, Tables]:
+    functions = {}
+    for place, program in enumerate(SEVEN):
+        edit = DEFECTS[place % len(DEFECTS)] if defective else (Edit.STATE, Edit.INPUTS, Edit.WORK)[place % 3]
+        functions[place] = pair(Setting(program, threads, RUNS, 30.0), edit, FIRST_SEED + place)
+    return functions
+
+
+def _f1(due: dict[int, Tables], harmless: dict[int, Tables], kind: Kind, models: int) -> float:
+    hits, alarms = (
+        sum(flagged(judged)[1] for judged in judge_together(functions, kind, CONFIG, models=models).values())
+        for functions in (due, harmless)
+    )
+    return 2 * hits / (2 * hits + alarms + (RUNS * len(due) - hits))
+
+
+def training(kinds: Sequence[Kind] = tuple(Kind)) -> None:
+    """Print the seconds that models for 27 functions take, one after the other, and with what surrounds them."""
+    tables = [pair(Setting(PROGRAMS[place % len(PROGRAMS)], 2, RUNS), Edit.NONE, FIRST_SEED + place) for place in range(MANY)]
+    with figures.printed(
+        f"Models for {MANY} functions", "detector", "one model each, seconds", "judged by five each, seconds", "bar"
+    ) as table:
+        prepared = [each for each in (prepare(both, counters_of(*both), CONFIG) for both in tables) if each is not None]
+        for kind in kinds:
+            learn(kind, prepared[0].training(0))  # its library is imported
+            start = time.perf_counter()
+            for each in prepared:
+                learn(kind, each.training(0))
+            alone = time.perf_counter() - start
+            start = time.perf_counter()
+            for each in prepared:
+                judge([each], kind)
+            table.add(kind, f"{alone:.1f}", f"{time.perf_counter() - start:.1f}", f"30 s: {figures.against(alone, 30.0)}")
+
+
+if __name__ == "__main__":
+    run()
