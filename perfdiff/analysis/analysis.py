@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.analysis.anomaly import find as find_anomaly
+from perfdiff.analysis.anomaly import find_all
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested
 from perfdiff.analysis.contention import held_up, put_down
@@ -167,13 +167,10 @@ def _patient(
 
 def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig) -> list[FunctionFinding]:
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
-    found = list(functions)
-    told = [place for place, each in enumerate(found) if each.verdict is not Verdict.UNCHANGED or _moved(each)]
-    for place in told[:MOST_ANOMALIES]:
-        tables = both_tables(found[place].info.id, counts)
-        if tables is not None:
-            found[place] = replace(found[place], anomaly=find_anomaly(found[place].info, *tables, config))
-    return found
+    told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or _moved(each)][:MOST_ANOMALIES]
+    tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
+    anomalies = find_all(tables, config)
+    return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
 
 
 def _moved(finding: FunctionFinding) -> bool:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from perfdiff import units
+from perfdiff.analysis.anomaly import Anomaly, OddCall
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding
+from perfdiff.models.detectors.kinds import Kind
+from perfdiff.records.schema import Point, Side
 from perfdiff.report import wording
-from perfdiff.report.blocks import Cell, Column, Items, Table
+from perfdiff.report.blocks import Block, Cell, Column, Items, Plot, Series, Table
 
 WORK = "blocks"
 # More names than this in one list are no longer read.
 _NAMED = 8
+_INPUTS = 4  # of a call, those nearest to it
 _SEES = (
-    "counts see work, in the project's own code, and do so on the noisiest machine; they do not see what waits for memory, other threads or "
-    "the system: time decides what is slower, counts say why"
+    "counts see work, in the project's own code, and do so on the noisiest machine; they do not see what waits for memory, other threads "
+    "or the system: time decides what is slower, counts say why"
 )
+_DISTANCE = {
+    Kind.AUTOENCODER: "reconstruction error of an autoencoder",
+    Kind.MAHALANOBIS: "Mahalanobis distance",
+    Kind.PCA: "reconstruction error of principal components",
+    Kind.ISOLATION: "score of an isolation forest",
+    Kind.ROBUST_Z: "largest robust z",
+}
 
 
 def work(findings: Findings) -> Items | None:
@@ -63,4 +74,65 @@ def _row(found: CountFinding) -> tuple[Cell, ...]:
         Cell(wording.amount(found.counter, found.head)),
         Cell(wording.interval(found.ratio, found.counter)),
         Cell(found.point.label),
+    )
+
+
+def anomaly_blocks(anomaly: Anomaly, points: Mapping[int, Point]) -> Iterator[Block]:
+    """Yield what a detector says of head's calls: how many are not like base's, by which counters, which, and the errors of all runs."""
+    votes = tuple(
+        (
+            Cell(wording.counter_says(vote.counter)),
+            Cell(wording.percent(vote.share)),
+            Cell(wording.amount(vote.counter, vote.base)),
+            Cell(wording.amount(vote.counter, vote.head)),
+            Cell(wording.interval(vote.ratio, vote.counter)),
+        )
+        for vote in anomaly.votes
+    )
+    if votes:
+        columns = (
+            Column("counter that differs most"),
+            Column("of these calls", right=True),
+            Column("base", right=True),
+            Column("head", right=True),
+            Column("ratio", right=True),
+        )
+        yield Table(_share(anomaly), columns, votes)
+    if anomaly.calls:
+        yield Items("Calls of head least like base's", tuple(_call(call, points[call.point]) for call in anomaly.calls))
+    yield _errors(anomaly)
+
+
+def _share(anomaly: Anomaly) -> str:
+    shares = f"{wording.percent(anomaly.anomalous_head)} of head's, {wording.percent(anomaly.anomalous_base)} of base's"
+    return f"Calls whose counters are not like base's: {shares}"
+
+
+def _call(call: OddCall, point: Point) -> str:
+    shown = [f"{name} = {units.count(value)}" for name, value in call.inputs.items()]
+    inputs = ", ".join([*shown[:_INPUTS], *(["…"] if len(shown) > _INPUTS else [])])
+    where = f"call {call.call} of thread {call.thread} in {point.label}{f', {inputs}' if inputs else ''}"
+    return f"{where}: {wording.counter_says(call.counter)}; `{point.command}` repeats it"
+
+
+def _errors(anomaly: Anomaly) -> Plot:
+    """Return the errors of single runs, 95 % quantiles of their calls, beside the threshold."""
+    series = []
+    first = 1
+    for side in Side:
+        high = [run.high for run in anomaly.errors if run.side is side]
+        series.append(Series(side, "", tuple(float(first + place) for place in range(len(high))), tuple(high), line=False))
+        first += len(high)
+    ends = (1.0, float(max(first - 1, 2)))
+    series.append(Series(Side.BASE, "threshold", ends, (anomaly.threshold, anomaly.threshold), line=True))
+    return Plot(
+        title="How far calls are from what is normal in base, run by run",
+        caption="Each point is a run: 95 % of its calls are nearer than this. Calls beyond the line are counted as unlike base's.",
+        x_label="run",
+        y_label=_DISTANCE[anomaly.detector],
+        x_unit="count",
+        y_unit="count",
+        x_log=False,
+        y_log=False,
+        series=tuple(series),
     )

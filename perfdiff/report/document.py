@@ -30,7 +30,8 @@ class Document:
     """A comparison put into words.
 
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
-    it in the same order; `work` what was counted of changed functions; `coverage` what was measured and what an effect must have to be seen; `skipped` what was not measured.
+    it in the same order; `work` what was counted of changed functions; `coverage` what was measured and what an effect must have to be
+    seen; `skipped` what was not measured.
     `findings` are those it was written from, with printable texts.
     """
 
@@ -58,7 +59,9 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         title=f"{wording.revision(clean.base)} → {wording.revision(clean.head)}",
         answer=tuple(_answer(clean)),
         overview=_overview(clean),
-        functions=tuple(function_section(finding, clean.confidence, plot) for finding, plot in zip(clean.functions, plots, strict=True)),
+        functions=tuple(
+            function_section(finding, clean.confidence, plot, clean.points) for finding, plot in zip(clean.functions, plots, strict=True)
+        ),
         work=work(clean),
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),
@@ -210,6 +213,12 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
     )
 
 
+def _counters(findings: Findings) -> str:
+    software = "software PMU" if any(finding.counts for finding in findings.functions) else ""
+    hardware = "hardware counters" if findings.environment.pmu else "no hardware counters on this machine"
+    return ", ".join(filter(None, (software, hardware)))
+
+
 def _skipped(findings: Findings) -> Table | None:
     if not findings.skipped:
         return None
@@ -227,7 +236,7 @@ def _environment(findings: Findings) -> Facts:
         ("machine", f"{environment.cpu}, {wording.plural(environment.cores, 'CPU')}, {environment.kernel}"),
         ("governor", environment.governor or "unknown"),
         ("compiler", environment.compiler),
-        ("counters", "hardware counters" if environment.pmu else "no hardware counters on this machine"),
+        ("counters", _counters(findings)),
         ("clock", environment.clock),
         ("perfdiff", f"{environment.perfdiff}, {environment.created}"),
     ]

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
 from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
-from perfdiff.records.schema import FunctionInfo
+from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
-from perfdiff.report.counts import count_tables
+from perfdiff.report.counts import anomaly_blocks, count_tables
 from perfdiff.report.diff import source_diff
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
 
 
-def function_section(finding: FunctionFinding, confidence: float, plot: Plot | None = None) -> FunctionSection:
-    """Return the section of one function. Its texts must be printable."""
+def function_section(
+    finding: FunctionFinding, confidence: float, plot: Plot | None = None, points: Sequence[Point] = ()
+) -> FunctionSection:
+    """Return the section of one function; `points` are those of the workloads. Its texts must be printable."""
     metric = wording.leading(finding)
     ratio = metric.ratio if metric else None
     return FunctionSection(
@@ -36,7 +38,7 @@ def function_section(finding: FunctionFinding, confidence: float, plot: Plot | N
         chain=chain(finding),
         plot=plot,
         diff=source_diff(finding.info),
-        details=tuple(_details(finding, metric)),
+        details=tuple(_details(finding, metric, {point.id: point for point in points})),
     )
 
 
@@ -127,9 +129,11 @@ def _remedy(metric: MetricFinding | None) -> Iterator[str]:
     )
 
 
-def _details(finding: FunctionFinding, leading: MetricFinding | None) -> Iterator[Block]:
+def _details(finding: FunctionFinding, leading: MetricFinding | None, points: Mapping[int, Point]) -> Iterator[Block]:
     yield from _causes(finding.causes)
     yield from count_tables(finding)
+    if finding.anomaly is not None and finding.anomaly.is_anomalous and points:
+        yield from anomaly_blocks(finding.anomaly, points)
     if leading is not None:
         yield from _parts(leading)
         yield from _coefficients(leading)

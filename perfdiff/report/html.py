@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from perfdiff import units
 from perfdiff.report import wording
-from perfdiff.report.blocks import Diff, DiffLine, Facts, Items, Listing, Sentence, Table
+from perfdiff.report.blocks import Diff, DiffLine, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, chart, forest
 from perfdiff.report.document import Document
 from perfdiff.report.printable import quoted_parts
 
-_KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff"}
+_KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff", Plot: "plot"}
 _DIFF_CLASSES = {"+": "added", "-": "removed", "@": "gap", " ": "same"}
 # A longer page is searched, not read; the JSON report holds all functions.
 MOST_SECTIONS = 100

@@ -55,8 +55,9 @@ def render(document: Document) -> str:
     for block in document.answer[1:]:
         page.add(_block(block))
     _add_table(page, document.overview, lambda count: plural(count, "row") + " of the table of functions")
-    if document.notes:
-        page.add(_block(document.notes))
+    for items in (document.work, document.notes):
+        if items:
+            page.add(_block(items))
     if document.coverage not in document.answer:
         page.add(_folded("What was measured", [document.coverage, document.end_to_end]))
     page.add(_folded("Environment", [document.environment]))
