@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("papi_avail"), reason="needs PAPI: apt-get install libpapi-dev libsde1 papi-tools"),
 ]
 
+FIRST = 2  # page faults of a thread's first reading, which one of two counters may see
 SAMPLED = Entry(Mode.SAMPLE, 1, True, 1000, 1, 0)
 SYSTEM = {"cpu_ns", "page_faults", "switches"}
 PROBES = "\n".join(
@@ -161,7 +162,7 @@ def test_events_of_the_kernel_are_counted_by_thread(build: Build) -> None:
     if "perf::PAGE-FAULTS" not in record.samples[2].counters:
         pytest.skip("PAPI counts nothing of the kernel's here")
     faults = counted(record, "perf::PAGE-FAULTS", 2)
-    assert faults == counted(record, "page_faults", 2)  # what the kernel told of the thread by itself
+    assert faults == pytest.approx(counted(record, "page_faults", 2), abs=FIRST)  # what the kernel told of the thread by itself
     assert sorted(round(value / 100) for value in faults) == [1, 3]
 
 
@@ -196,7 +197,7 @@ def test_child_of_a_fork_counts_for_itself(build: Build) -> None:
     for record in records:
         assert counted(record, "sde:::program::OWN") == [3 * n for n in inputs(record)]
         if "perf::PAGE-FAULTS" in record.samples[2].counters:
-            assert counted(record, "perf::PAGE-FAULTS", 2) == counted(record, "page_faults", 2)
+            assert counted(record, "perf::PAGE-FAULTS", 2) == pytest.approx(counted(record, "page_faults", 2), abs=FIRST)
 
 
 def test_program_with_papi_of_its_own_is_left_alone(build: Build) -> None:
@@ -264,7 +265,7 @@ def test_hundreds_of_threads_leave_the_target_its_descriptors(build: Build) -> N
         faults = np.array(counted(record, "perf::PAGE-FAULTS", 2))
         assert 0 < np.isnan(faults).sum() < 200
         present = ~np.isnan(faults)
-        assert (faults[present] == np.array(counted(record, "page_faults", 2))[present]).all()
+        assert faults[present] == pytest.approx(np.array(counted(record, "page_faults", 2))[present], abs=FIRST)
 
 
 def test_signal_handler_within_a_reading_does_not_hang(build: Build) -> None:
@@ -309,3 +310,42 @@ def test_statically_linked_program_counts_without_papi(library: Path, tmp_path: 
     subprocess.run(["gcc", "-static", "-I", library, "-include", header, source, "-o", path, "-L", library, "-lperfdiff"], check=True)
     [record] = Program(path, library).run("PAPI_TOT_INS", "perf::PAGE-FAULTS")
     assert set(record.samples[1].counters) == SYSTEM
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "for (int i = 3; i < 64; i++) close(i);",
+        "close_range(3, 64, 0);",
+        "closefrom(3);",
+        "for (int i = 3; i < 64; i++) dup2(0, i);",
+        "for (int i = 3; i < 64; i++) dup3(0, i, 0);",
+    ],
+)
+def test_target_that_closes_all_descriptors_keeps_its_own_files(build: Build, closing: str) -> None:
+    main = """
+    #include <fcntl.h>
+    #include <string.h>
+    int main(void) {
+        char line[200] = {0};
+        int file, ends[2];
+        free(touch(5));
+        CLOSING
+        file = open("/proc/self/comm", O_RDONLY);
+        if (file > 8 && file < 64) return 2;
+        if (pipe(ends) || write(ends[1], "0123456789012345678901234567890123456789", 40) != 40) return 3;
+        for (int i = 0; i < 3; i++) free(touch(5));
+        if (read(ends[0], line, 200) != 40 || strncmp(line, "0123456789", 10)) return 4;
+        return read(file, line, 200) <= 0;
+    }
+    """
+    [record] = build(main, "-D_GNU_SOURCE", f"-DCLOSING={closing}").run("perf::PAGE-FAULTS")
+    if "perf::PAGE-FAULTS" in record.samples[2].counters:
+        first, *others = counted(record, "perf::PAGE-FAULTS", 2)
+        assert first == counted(record, "page_faults", 2)[0] > 0
+        assert np.isnan(others).all()
+
+
+def test_program_that_is_executed_inherits_no_descriptor(build: Build) -> None:
+    main = 'int main(void) { free(touch(5)); execl("/bin/sh", "sh", "-c", "test ! -e /proc/self/fd/3", (char *)0); return 1; }'
+    assert build(main).run("perf::PAGE-FAULTS")

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "runtime.h"
 
 #ifdef PD_STATIC /* a static program cannot load libraries of other C libraries' making */
@@ -91,7 +92,6 @@ static _Atomic uint32_t descriptors;
 static PD_TLS struct {
 	int set;
 	bool running;
-	bool busy; /* inside PAPI, whose locks a signal handler must not meet */
 	uint64_t last[PD_COUNTERS];
 } here;
 
@@ -315,6 +315,7 @@ static bool descriptors_take(uint32_t wanted)
 static bool begin_anew(void)
 {
 	software_set = PAPI_NULL;
+	pd_descriptors_forget();
 	atomic_store(&descriptors, 0);
 	if (!initialise())
 		return false;
@@ -323,23 +324,32 @@ static bool begin_anew(void)
 	return true;
 }
 
-static void papi_thread_open(struct pd_thread *thread __attribute__((unused)))
+static bool hardware_open(void)
 {
 	uint32_t wanted = hardware.count * DESCRIPTORS_AN_EVENT;
+	struct pd_descriptors before;
+
+	if (!hardware.count || pd_descriptors_lost() || !descriptors_take(wanted))
+		return false;
+	here.set = pd_descriptors_list(&before) && papi.register_thread() == PAPI_OK ? set_start(&hardware) : PAPI_NULL;
+	if (here.set != PAPI_NULL && pd_descriptors_adopt(&before))
+		return true;
+	if (here.set != PAPI_NULL)
+		set_close(here.set);
+	atomic_fetch_sub(&descriptors, wanted);
+	return false;
+}
+
+static void papi_thread_open(struct pd_thread *thread __attribute__((unused)))
+{
 	int error = errno;
 
-	here.busy = true;
+	pd_inside_papi = true;
 	pd_order();
-	here.running = false;
-	memset(here.last, 0, sizeof(here.last));
-	if ((owner == getpid() || begin_anew()) && hardware.count && descriptors_take(wanted)) {
-		here.set = papi.register_thread() == PAPI_OK ? set_start(&hardware) : PAPI_NULL;
-		here.running = here.set != PAPI_NULL;
-		if (!here.running)
-			atomic_fetch_sub(&descriptors, wanted);
-	}
+	memset(&here, 0, sizeof(here));
+	here.running = (owner == getpid() || begin_anew()) && hardware_open();
 	pd_order();
-	here.busy = false;
+	pd_inside_papi = false;
 	errno = error;
 }
 
@@ -348,17 +358,17 @@ static void papi_thread_close(struct pd_thread *thread __attribute__((unused)))
 	long long values[PD_COUNTERS];
 	int error = errno;
 
-	here.busy = true;
+	pd_inside_papi = true;
 	pd_order();
-	if (here.running) {
+	if (here.running && !pd_descriptors_lost()) {
 		papi.stop(here.set, values);
 		set_close(here.set);
 		papi.unregister_thread();
 		atomic_fetch_sub(&descriptors, hardware.count * DESCRIPTORS_AN_EVENT);
-		here.running = false;
 	}
+	here.running = false;
 	pd_order();
-	here.busy = false;
+	pd_inside_papi = false;
 	errno = error;
 }
 
@@ -374,7 +384,7 @@ static void hold(uint64_t *values)
 
 static bool hardware_read(uint64_t *values)
 {
-	if (!here.running || papi.read(here.set, (long long *)values) != PAPI_OK)
+	if (!here.running || pd_descriptors_lost() || papi.read(here.set, (long long *)values) != PAPI_OK)
 		return false;
 	if (hardware.multiplexed)
 		hold(values);
@@ -397,17 +407,17 @@ static bool software_read(uint64_t *values)
 
 static void papi_read(struct pd_thread *thread __attribute__((unused)), uint64_t *values)
 {
-	bool busy = here.busy;
+	bool busy = pd_inside_papi; /* a signal handler must not meet PAPI's locks */
 	int error = errno;
 
-	here.busy = true;
+	pd_inside_papi = true;
 	pd_order();
 	if (hardware.count && (busy || !hardware_read(values)))
 		memset(values, 0xff, hardware.count * sizeof(*values));
 	if (software.count && (busy || !software_read(values + hardware.count)))
 		memset(values + hardware.count, 0xff, software.count * sizeof(*values));
 	pd_order();
-	here.busy = busy;
+	pd_inside_papi = busy;
 	errno = error;
 }
 
