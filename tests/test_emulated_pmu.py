@@ -46,6 +46,8 @@ SCAN, PARSE, SLOWER_PARSE = 4, 3, 4
 AROUND = 20
 # What it costs a caller to call one of them, its probe's reading of the argument included; the probe's reading of counters takes 1700.
 CALL = 50
+# By so many instructions three empty probes may differ from three that read their argument.
+FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +223,11 @@ def test_callers_count_what_their_callees_count_without_the_probes(measured: Mea
         counted = measured.counted("serve", INSTRUCTIONS, side)
         beside = [np.median(values) - SCAN * n - parse * n - SCAN * (n // 2) for n, values in counted.items()]
         assert 0 <= np.median(beside) <= 3 * CALL
+    # Now and then the runtime looks at more clocks at a callee's end: the least of several runs is without.
     base, head = (measured.counted("serve", INSTRUCTIONS, side) for side in Side)
-    extra = {n: np.median(head[n]) - np.median(base[n]) for n in base}
-    exact = [n for n, value in extra.items() if value == n]
-    if measured.place.exact:  # but for calls at whose ends the runtime looked at more clocks than usual
-        assert len(exact) > 0.9 * len(extra)
+    extra = np.array([min(head[n]) - min(base[n]) - n for n in base])
+    if measured.place.exact:
+        assert (abs(extra) <= FEW).mean() > 0.95
 
 
 def test_comparison_names_the_guilty_function_by_its_instructions(measured: Measured) -> None:
