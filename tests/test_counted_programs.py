@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counted_programs import Project, counted, project
-from perfdiff.collect import naming
+from perfdiff.languages.c import naming
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import hot_lines
 from perfdiff.records.recording_file import DamageError
@@ -488,6 +488,41 @@ int main(void) {PD_1
     }  # fmt: skip
 
 
+@pytest.mark.integration
+def test_functions_work_while_the_program_is_still_being_linked(build: Build) -> None:
+    early = """
+#include <string.h>
+static int (*volatile order)(const char *, const char *) = strcmp;
+static size_t (*volatile length)(const char *) = strlen;
+static int found(void) { return 40; }
+static int lost(void) { return 1; }
+static int (*choose(void))(void) {
+    char copy[300], from[300];
+    memset(from, 'a', 299);
+    from[299] = 0;
+    memcpy(copy, from, sizeof copy);
+    memmove(copy + 1, copy, 298);
+    return strlen(copy) == 299 && !strncmp(copy, from, 200) && strchr(copy, 0) && strstr(copy, "aa") ? found : lost;
+}
+int chosen(void) __attribute__((ifunc("choose")));
+static int at_start;
+__attribute__((constructor)) static void begin(void) { at_start = !order("same", "same") && length("four") == 4; }
+int started(void) { return at_start + chosen(); }
+"""
+    between = "int started(void);\nint between(void) { return started() + 1; }\n"
+    main = "int between(void);\nint main(void) {PD_1 return between(); }\n"
+    real = shutil.which("gcc")
+    built = build(
+        f"{real} -O1 -fPIC -fno-builtin -shared early.c -o libearly.so && "
+        f"{real} -O1 -fPIC -shared between.c -o libbetween.so -L. -learly -Wl,-rpath,'$ORIGIN' && "
+        "gcc $F -O1 main.c -o program -L. -lbetween -Wl,-rpath,'$ORIGIN' -Wl,-rpath-link,.",
+        early__c=early,
+        between__c=between,
+        main__c=main,
+    )
+    assert built.same().status == 42
+
+
 ATOMICS = r"""
 #include <stdio.h>
 #define TRY(type) do { \
@@ -714,7 +749,7 @@ def test_hot_lines_are_named_by_variable_field_allocation_and_stack(compiler: st
     built = build(f"{compiler} $F -O2 -pthread a.cc -o program", a__cc=SHARING)
     outcome = built.same()
     (path,) = outcome.recordings
-    lines = naming.named(hot_lines.read(path), built.tree.resolve(), built.log.commands)
+    lines = naming.named(recording.read(path).lines, built.tree.resolve(), built.log.commands)
     said = {text for line in lines if line.line.hitm > 4 for text in line.says}
     assert "shared: [1].hits, [1].misses" in said
     assert "the stack of thread 0" in said

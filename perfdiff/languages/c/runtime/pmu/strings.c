@@ -1,15 +1,13 @@
 /*
- * The C library's memory and string functions, called by the program and its libraries: the bytes they touch are reported, then the next
- * function in link order does the work. Calls that the C library makes itself are not seen.
- *
- * Until the constructor has run, perhaps while the program is still being linked, plain loops do the work, and nothing is reported: they
- * need no relocation, and the empty assembler keeps the compiler from making calls of them.
+ * The C library's memory and string functions, called by the program and its libraries: the bytes they touch are reported. Calls that
+ * the C library makes itself are not seen.
  */
 #undef _FORTIFY_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
 #include "lines.h"
+#include "memory.h"
 
 /* clang's own forms of what a program's text asks for; those that it makes up itself are plain calls. */
 PD_API void *__tsan_memcpy(void *to, const void *from, size_t size);
@@ -47,148 +45,15 @@ PD_API void *__tsan_memset(void *to, int byte, size_t size)
 
 #else
 
-#define FUNCTIONS(X) \
-	X(void *, memmove, (void *, const void *, size_t)) \
-	X(void *, memset, (void *, int, size_t)) \
-	X(void *, memchr, (const void *, int, size_t)) \
-	X(void *, memrchr, (const void *, int, size_t)) \
-	X(size_t, strnlen, (const char *, size_t)) \
-	X(char *, strstr, (const char *, const char *))
-
-#define DECLARE(type, name, arguments) type (*name) arguments;
-static struct {
-	FUNCTIONS(DECLARE)
-} next;
-
-static bool ready;
-
-static __attribute__((constructor(101))) void find_next(void)
-{
-	bool found = true;
-
-#define FIND(type, name, arguments) \
-	next.name = (type (*) arguments)pd_next_function(#name); \
-	found = found && next.name;
-	FUNCTIONS(FIND)
-	ready = found;
-}
-
-#define UNRECOGNISED() __asm__ volatile("")
-
-static void *move(void *to, const void *from, size_t size)
-{
-	char *target = to;
-	const char *source = from;
-
-	if (pd_likely(ready))
-		return next.memmove(to, from, size);
-	for (size_t i = 0; i < size; i++) {
-		size_t place = (uintptr_t)target - (uintptr_t)source < size ? size - 1 - i : i;
-
-		target[place] = source[place];
-		UNRECOGNISED();
-	}
-	return to;
-}
-
-static void *set(void *to, int byte, size_t size)
-{
-	if (pd_likely(ready))
-		return next.memset(to, byte, size);
-	for (size_t i = 0; i < size; i++) {
-		((char *)to)[i] = (char)byte;
-		UNRECOGNISED();
-	}
-	return to;
-}
-
-static size_t length(const char *text, size_t limit)
-{
-	size_t length = 0;
-
-	if (pd_likely(ready))
-		return next.strnlen(text, limit);
-	while (length < limit && text[length]) {
-		length++;
-		UNRECOGNISED();
-	}
-	return length;
-}
-
-static const char *find(const void *memory, int byte, size_t size)
-{
-	const char *bytes = memory;
-
-	if (pd_likely(ready))
-		return next.memchr(memory, byte, size);
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i] == (char)byte)
-			return bytes + i;
-	return NULL;
-}
-
-static const char *find_last(const void *memory, int byte, size_t size)
-{
-	const char *bytes = memory;
-
-	if (pd_likely(ready))
-		return next.memrchr(memory, byte, size);
-	while (size--)
-		if (bytes[size] == (char)byte)
-			return bytes + size;
-	return NULL;
-}
-
-/* Bytes up to and with the first difference. */
-static size_t compared(const void *one, const void *other, size_t size)
-{
-	const unsigned char *a = one, *b = other;
-	size_t i = 0;
-
-	for (uint64_t x, y; i + sizeof(x) <= size; i += sizeof(x)) {
-		__builtin_memcpy(&x, a + i, sizeof(x));
-		__builtin_memcpy(&y, b + i, sizeof(y));
-		if (x != y)
-			break;
-	}
-	while (i < size) {
-		bool same = a[i] == b[i];
-
-		i++;
-		if (!same)
-			break;
-	}
-	return i;
-}
-
-/* The same of strings, which end with their terminators. */
-static size_t compared_text(const char *one, const char *other, size_t limit)
-{
-	size_t i = 0;
-
-	while (i < limit) {
-		char byte = one[i];
-
-		if (byte != other[i++] || !byte)
-			break;
-	}
-	return i;
-}
-
-static int difference(const void *one, const void *other, size_t touched)
-{
-	return touched ? ((const unsigned char *)one)[touched - 1] - ((const unsigned char *)other)[touched - 1] : 0;
-}
-
 static void report_read(const void *from, size_t size)
 {
-	if (ready && size)
+	if (pd_memory_ready && size)
 		pd_access_read(from, size);
 }
 
 static void report_write(const void *to, size_t size)
 {
-	if (ready && size)
+	if (pd_memory_ready && size)
 		pd_access_write(to, size);
 }
 
@@ -196,13 +61,13 @@ static void *moved(void *to, const void *from, size_t size)
 {
 	report_read(from, size);
 	report_write(to, size);
-	return move(to, from, size);
+	return pd_move(to, from, size);
 }
 
 static void *filled(void *to, int byte, size_t size)
 {
 	report_write(to, size);
-	return set(to, byte, size);
+	return pd_set(to, byte, size);
 }
 
 PD_API void *memcpy(void *to, const void *from, size_t size)
@@ -242,11 +107,11 @@ PD_API void *__tsan_memset(void *to, int byte, size_t size)
 
 PD_API int memcmp(const void *one, const void *other, size_t size)
 {
-	size_t touched = compared(one, other, size);
+	size_t touched = pd_compared(one, other, size);
 
 	report_read(one, touched);
 	report_read(other, touched);
-	return difference(one, other, touched);
+	return pd_difference(one, other, touched);
 }
 
 /* What clang makes of a memcmp whose sign nobody asks for. */
@@ -257,7 +122,7 @@ PD_API int bcmp(const void *one, const void *other, size_t size)
 
 PD_API void *memchr(const void *memory, int byte, size_t size)
 {
-	const char *found = find(memory, byte, size);
+	const char *found = pd_find(memory, byte, size);
 
 	report_read(memory, found ? (size_t)(found - (const char *)memory) + 1 : size);
 	return (void *)found;
@@ -265,7 +130,7 @@ PD_API void *memchr(const void *memory, int byte, size_t size)
 
 PD_API void *memrchr(const void *memory, int byte, size_t size)
 {
-	const char *found = find_last(memory, byte, size), *from = found ? found : memory;
+	const char *found = pd_find_last(memory, byte, size), *from = found ? found : memory;
 
 	report_read(from, size - (size_t)(from - (const char *)memory));
 	return (void *)found;
@@ -273,7 +138,7 @@ PD_API void *memrchr(const void *memory, int byte, size_t size)
 
 PD_API size_t strlen(const char *text)
 {
-	size_t bytes = length(text, SIZE_MAX);
+	size_t bytes = pd_length(text, SIZE_MAX);
 
 	report_read(text, bytes + 1);
 	return bytes;
@@ -287,46 +152,46 @@ static size_t ended(size_t length, size_t limit)
 
 static int ordered(const char *one, const char *other, size_t limit)
 {
-	size_t touched = compared_text(one, other, limit);
+	size_t touched = pd_compared_text(one, other, limit);
 
 	report_read(one, touched);
 	report_read(other, touched);
-	return difference(one, other, touched);
+	return pd_difference(one, other, touched);
 }
 
 /* Copies a text with its terminator; returns where the terminator lies. */
 static char *copied(char *to, const char *from)
 {
-	size_t bytes = length(from, SIZE_MAX);
+	size_t bytes = pd_length(from, SIZE_MAX);
 
 	return (char *)moved(to, from, bytes + 1) + bytes;
 }
 
 static char *copied_padded(char *to, const char *from, size_t size)
 {
-	size_t bytes = length(from, size);
+	size_t bytes = pd_length(from, size);
 
 	report_read(from, ended(bytes, size));
 	report_write(to, size);
-	move(to, from, bytes);
-	set(to + bytes, 0, size - bytes);
+	pd_move(to, from, bytes);
+	pd_set(to + bytes, 0, size - bytes);
 	return to + bytes;
 }
 
 static void appended(char *to, const char *from, size_t limit)
 {
-	size_t before = length(to, SIZE_MAX), bytes = length(from, limit);
+	size_t before = pd_length(to, SIZE_MAX), bytes = pd_length(from, limit);
 
 	report_read(to, before + 1);
 	report_read(from, ended(bytes, limit));
 	report_write(to + before, bytes + 1);
-	move(to + before, from, bytes);
+	pd_move(to + before, from, bytes);
 	to[before + bytes] = '\0';
 }
 
 PD_API size_t strnlen(const char *text, size_t limit)
 {
-	size_t bytes = length(text, limit);
+	size_t bytes = pd_length(text, limit);
 
 	report_read(text, ended(bytes, limit));
 	return bytes;
@@ -378,8 +243,8 @@ PD_API char *strncat(char *to, const char *from, size_t limit)
 
 PD_API char *strchr(const char *text, int byte)
 {
-	size_t bytes = length(text, SIZE_MAX) + 1;
-	const char *found = find(text, byte, bytes);
+	size_t bytes = pd_length(text, SIZE_MAX) + 1;
+	const char *found = pd_find(text, byte, bytes);
 
 	report_read(text, found ? (size_t)(found - text) + 1 : bytes);
 	return (char *)found;
@@ -387,46 +252,32 @@ PD_API char *strchr(const char *text, int byte)
 
 PD_API char *strrchr(const char *text, int byte)
 {
-	size_t bytes = length(text, SIZE_MAX) + 1;
+	size_t bytes = pd_length(text, SIZE_MAX) + 1;
 
 	report_read(text, bytes);
-	return (char *)find_last(text, byte, bytes);
-}
-
-static const char *find_text(const char *text, const char *part)
-{
-	size_t bytes = length(part, SIZE_MAX);
-
-	if (pd_likely(ready))
-		return next.strstr(text, part);
-	for (;; text++) {
-		if (!bytes || (compared_text(text, part, bytes) == bytes && text[bytes - 1] == part[bytes - 1]))
-			return text;
-		if (!*text)
-			return NULL;
-	}
+	return (char *)pd_find_last(text, byte, bytes);
 }
 
 PD_API char *strstr(const char *text, const char *part)
 {
-	const char *found = find_text(text, part);
-	size_t bytes = length(part, SIZE_MAX);
+	const char *found = pd_find_text(text, part);
+	size_t bytes = pd_length(part, SIZE_MAX);
 
 	report_read(part, bytes + 1);
-	report_read(text, found ? (size_t)(found - text) + bytes : length(text, SIZE_MAX) + 1);
+	report_read(text, found ? (size_t)(found - text) + bytes : pd_length(text, SIZE_MAX) + 1);
 	return (char *)found;
 }
 
 static char *duplicate(const char *text, size_t limit, const void *site)
 {
-	size_t bytes = length(text, limit);
+	size_t bytes = pd_length(text, limit);
 	char *copy = malloc(bytes + 1);
 
 	report_read(text, ended(bytes, limit));
 	if (copy) {
 		pd_allocated_for(copy, site);
 		report_write(copy, bytes + 1);
-		move(copy, text, bytes);
+		pd_move(copy, text, bytes);
 		copy[bytes] = '\0';
 	}
 	return copy;
@@ -481,14 +332,14 @@ CHECKED(void *, __memset_chk, (void *to, int byte, size_t size, size_t room))
 
 CHECKED(char *, __strcpy_chk, (char *to, const char *from, size_t room))
 {
-	check(length(from, SIZE_MAX) + 1, room);
+	check(pd_length(from, SIZE_MAX) + 1, room);
 	copied(to, from);
 	return to;
 }
 
 CHECKED(char *, __stpcpy_chk, (char *to, const char *from, size_t room))
 {
-	check(length(from, SIZE_MAX) + 1, room);
+	check(pd_length(from, SIZE_MAX) + 1, room);
 	return copied(to, from);
 }
 
@@ -507,69 +358,15 @@ CHECKED(char *, __stpncpy_chk, (char *to, const char *from, size_t size, size_t 
 
 CHECKED(char *, __strcat_chk, (char *to, const char *from, size_t room))
 {
-	check(length(to, SIZE_MAX) + length(from, SIZE_MAX) + 1, room);
+	check(pd_length(to, SIZE_MAX) + pd_length(from, SIZE_MAX) + 1, room);
 	appended(to, from, SIZE_MAX);
 	return to;
 }
 
 CHECKED(char *, __strncat_chk, (char *to, const char *from, size_t limit, size_t room))
 {
-	check(length(to, SIZE_MAX) + length(from, limit) + 1, room);
+	check(pd_length(to, SIZE_MAX) + pd_length(from, limit) + 1, room);
 	appended(to, from, limit);
-	return to;
-}
-
-/* The runtime's own calls, and those that the compiler makes of its text: the linker gives them to these (`--wrap`). */
-#define OWN(type, name, arguments) \
-	type __wrap_##name arguments; \
-	type __wrap_##name arguments
-
-OWN(void *, memcpy, (void *to, const void *from, size_t size))
-{
-	return move(to, from, size);
-}
-
-OWN(void *, memmove, (void *to, const void *from, size_t size))
-{
-	return move(to, from, size);
-}
-
-OWN(void *, memset, (void *to, int byte, size_t size))
-{
-	return set(to, byte, size);
-}
-
-OWN(int, memcmp, (const void *one, const void *other, size_t size))
-{
-	return difference(one, other, compared(one, other, size));
-}
-
-OWN(size_t, strlen, (const char *text))
-{
-	return length(text, SIZE_MAX);
-}
-
-OWN(int, strcmp, (const char *one, const char *other))
-{
-	return difference(one, other, compared_text(one, other, SIZE_MAX));
-}
-
-OWN(int, strncmp, (const char *one, const char *other, size_t limit))
-{
-	return difference(one, other, compared_text(one, other, limit));
-}
-
-OWN(char *, strcpy, (char *to, const char *from))
-{
-	return move(to, from, length(from, SIZE_MAX) + 1);
-}
-
-OWN(char *, strncpy, (char *to, const char *from, size_t size))
-{
-	size_t bytes = length(from, size);
-
-	move(to, from, bytes);
-	set(to + bytes, 0, size - bytes);
 	return to;
 }
 
