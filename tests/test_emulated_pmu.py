@@ -46,7 +46,7 @@ SCAN, PARSE, SLOWER_PARSE = 4, 3, 4
 AROUND = 20
 # What it costs a caller to call one of them, its probe's reading of the argument included; the probe's reading of counters takes 1700.
 CALL = 50
-# By so many instructions three empty probes may differ from three that read their argument.
+# Paths through three probes that differ by single instructions.
 FEW = 6
 
 
