@@ -28,8 +28,9 @@ DEFAULT = Kind.MAHALANOBIS
 MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
-# More of head's calls than of base's, by this share of all calls, are anomalous: a few calls of a few runs are their machine's.
-MATERIAL_SHARE = 0.05
+# More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations, or
+# one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
+MATERIAL_SHARE = 0.10
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
 
