@@ -10,14 +10,14 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from perfdiff import __version__, analysis, storage
-from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.trend import RUN
+from perfdiff.analysis.findings import Findings
+from perfdiff.analysis.settling import settled
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
@@ -26,6 +26,7 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Executor, ProcessExecutor
+from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
@@ -36,7 +37,7 @@ from perfdiff.languages.protocol import Language, Program
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import codec, plan, recorded, store
 from perfdiff.records.recorded import Kept, Recorded
-from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, SampleTable, Side, Skipped
+from perfdiff.records.schema import Experiment, Floats, HotSpot, Note, Phase, Point, Run, SampleTable, Side, Skipped
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
@@ -44,8 +45,6 @@ from perfdiff.revisions.repository import find_repository
 SURVEY_ROUNDS = 2
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
-# From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
-CLASS_CALLS = 40
 RECORDS = 10_000  # single calls kept per function and side; the models gain nothing from more
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
@@ -79,9 +78,20 @@ class Measurement:
     choices: tuple[Choice, ...]
     probes: Probes
     counted_probes: Probes
+    counted: Mapping[Side, Built]
     targets: Mapping[tuple[Phase, Side], Target]
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counted runs gave; no runs where there could be none."""
+
+    assembly: Assembly
+    runs: list[Run] = field(default_factory=list)
+    spots: tuple[HotSpot, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def compare(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Outcome:
@@ -194,13 +204,18 @@ class Bench:
             for choice in choices
         }
         counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
-        counted, uncounted = self._counted_targets(workshop, counted_probes, plain)
+        counted, uncounted = self._counted(workshop, counted_probes, plain)
+        counting_modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
+        steering = {"PERFDIFF_PMU": machine.memory(config.counters).setting()}
         return Measurement(
             subjects=subjects,
             choices=choices,
             probes=probes,
             counted_probes=counted_probes,
-            targets=targets | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering()) | counted,
+            counted=counted,
+            targets=targets
+            | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
+            | (workshop.targets(Phase.COUNTED, counted, counting_modes, counted_probes, steering) if counted else {}),
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
                 *subjects.obstacles(config.probes.exclude),
@@ -216,9 +231,7 @@ class Bench:
             ),
         )
 
-    def _counted_targets(
-        self, workshop: Workshop, probes: Probes, plain: Mapping[Side, Built]
-    ) -> tuple[dict[tuple[Phase, Side], Target], tuple[Note, ...]]:
+    def _counted(self, workshop: Workshop, probes: Probes, plain: Mapping[Side, Built]) -> tuple[Mapping[Side, Built], tuple[Note, ...]]:
         """Build over the software PMU; a build that fails costs the counts, not the comparison."""
         if not self.request.config.counters.software or len(self.sides) == 1:
             return {}, ()
@@ -226,9 +239,7 @@ class Bench:
             built = workshop.probed(Phase.COUNTED, probes, plain)
         except BuildError as error:
             return {}, (counting.failed(str(error)),)
-        modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
-        steering = {"PERFDIFF_PMU": machine.memory(self.request.config.counters).setting()}
-        return workshop.targets(Phase.COUNTED, built, modes, probes, steering), counting.left_plain(built.values())
+        return built, counting.left_plain(built.values())
 
     def _run(self, measurement: Measurement, folder: Path) -> None:
         """Run interleaved blocks until the findings are settled or the configured number is reached; keep the experiment."""
@@ -255,47 +266,50 @@ class Bench:
                 if self._is_settled(measurement, runs, assembly):
                     break
                 look *= NEXT_LOOK
-        counts, counted, uncounted = self._count(measurement, collector, runs)
+        counted = self._count(measurement, collector, runs)
         notes = (
             *caveats.outputs_differ(runs, self._points),
             *caveats.recordings_incomplete(incomplete, self._points),
             *referee.notes(runs),
-            *uncounted,
+            *counted.notes,
         )
-        experiment = self._experiment(measurement, [*runs, *counted], assembly, notes)
-        if counted:
-            experiment = replace(experiment, counts=counts.totals())
-        store.save(folder, experiment, assembly.tables(), counts.tables())
+        experiment = self._experiment(measurement, [*runs, *counted.runs], assembly, notes)
+        if counted.runs:
+            experiment = replace(experiment, counts=counted.assembly.totals(), spots=counted.spots)
+        store.save(folder, experiment, assembly.tables(), counted.assembly.tables())
 
-    def _count(self, measurement: Measurement, collector: Collector, runs: Sequence[Run]) -> tuple[Assembly, list[Run], tuple[Note, ...]]:
+    def _count(self, measurement: Measurement, collector: Collector, plain: Sequence[Run]) -> Counted:
         """Make counted runs until the counts repeat, or as many as the budget allows; where one fails, nothing was counted."""
-        config = self.request.config
-        assembly = Assembly(measurement.counted_probes, {point.id: point for point in self._points}, counted=True)
-        counted: list[Run] = []
-        if (Phase.COUNTED, self.sides[0]) not in measurement.targets:
-            return assembly, counted, ()
-        points = counting.affordable(self._points, runs, config.counters.budget_s, len(self.sides))
+        budget_s = self.request.config.counters.budget_s
+        points = counting.affordable(self._points, plain, budget_s, len(self.sides)) if measurement.counted else ()
+        counted = Counted(Assembly(measurement.counted_probes, {point.id: point for point in points}, counted=True))
+        spots = HotSpots()
+        if not points:
+            return counted
         self.progress.stage("counting", len(points) * len(self.sides) * counting.LEAST_ROUNDS)
         started = time.monotonic()
         try:
-            for block in range(counting.MOST_ROUNDS if points else 0):
-                slots = schedule.counted_block(points, block, config.compare.seed, self.sides)
+            for block in range(counting.MOST_ROUNDS):
+                slots = schedule.counted_block(points, block, self.request.config.compare.seed, self.sides)
                 for run, recordings in collector.collect(slots, self.progress.advance):
-                    counted.append(run)
-                    assembly.add(run, recordings)
-                enough = block + 1 >= counting.LEAST_ROUNDS and counting.repeats(assembly.totals(), counted)
-                if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > config.counters.budget_s:
+                    counted.runs.append(run)
+                    counted.assembly.add(run, recordings)
+                    spots.add(run, recordings)
+                enough = block + 1 >= counting.LEAST_ROUNDS and counting.repeats(counted.assembly.totals(), counted.runs)
+                if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
                     break
         except WorkloadError as error:
-            return Assembly(measurement.counted_probes, {}, counted=True), [], (counting.failed(str(error)),)
-        return assembly, counted, counting.left_out(self._points, points, config.counters.budget_s)
+            return Counted(Assembly({}, {}, counted=True), notes=(counting.failed(str(error)),))
+        return replace(
+            counted, spots=spots.named(self.language, measurement.counted), notes=counting.left_out(self._points, points, budget_s)
+        )
 
     def _is_settled(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly) -> bool:
         """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
         with tempfile.TemporaryDirectory(dir=self.room) as folder:
             store.save(Path(folder) / "look", self._experiment(measurement, runs, assembly, ()), assembly.tables())
             found = recorded.load(Path(folder) / "look")
-            return settled(analysis.analyse(found.experiment, found.samples, self.request.config.compare), self.request.config)
+            return settled(analysis.analyse(found.experiment, found.samples, self.request.config.compare), self.request.config.compare)
 
     def _experiment(self, measurement: Measurement, runs: Sequence[Run], assembly: Assembly, notes: tuple[Note, ...]) -> Experiment:
         return Experiment(
@@ -376,26 +390,6 @@ class Bench:
         """Return how many calls a function keeps per run."""
         runs = sum(workload.runs for workload in self.request.config.workloads for point in self._points if point.workload == workload.name)
         return min(self.request.config.probes.samples, max(1, RECORDS // runs))
-
-
-def settled(findings: Findings, config: Config) -> bool:
-    """Return whether more runs could not change the answer: every function is clearly one thing or the other.
-
-    Regressions must stand well clear of the threshold, so that looking several times finds no more of them by chance; functions without
-    one must have been measured finely enough to see it. The rest gets all its runs.
-    """
-    margin = 1 + 2 * config.compare.min_effect
-    for function in findings.functions:
-        if function.verdict is Verdict.INCONCLUSIVE:
-            return False
-        if function.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
-            ratios = [metric.ratio for metric in function.metrics.values() if metric.ratio is not None]
-            if not any(ratio.low > margin or ratio.high < 1 / margin for ratio in ratios):
-                return False
-            learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
-            if any(annotation.n < CLASS_CALLS for annotation in learnt):
-                return False
-    return findings.verdict is not Verdict.INCONCLUSIVE
 
 
 def _kept(asked: storage.Asked, request: Request, progress: Progress) -> Outcome | None:

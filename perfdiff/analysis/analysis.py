@@ -63,7 +63,8 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     )
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
-    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, tallies.get(each.info.id, {})) for each in studies]
+    places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
+    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id]) for each in studies]
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     ends, proven = _end_to_end(experiment, config)
     slower = [end for end in proven if not grown_workload(end, attribution)]
@@ -161,7 +162,7 @@ def _patient(
     function = case.info.id
     blamed = {blame.at for blame in case.guilt.blames} if case.guilt else set()
     others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
-    places = tuple(Place(each.info, each.counts) for each in (case, *others))
+    places = tuple(each.place for each in (case, *others))
     return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
 
 

@@ -87,19 +87,33 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
     info, lines = patient.info, cited_lines(patient.info)
     if patient.heavier:
-        waiting = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
-        return (*waiting, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
+        shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
+        return (*shared, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
     guilt = patient.attribution.guilt[info.id]
-    # Waiting for other cores is told first: it stretches whatever else a call does, but nothing else makes it wait.
-    waiting = [
-        contention(place, counter, who, because(info))
-        for place, counter, who in _contended(patient)
-        if place.counts[counter].extra * DEAREST_NS[counter] > TELLING * guilt.total_ns
-    ]
+    waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
-    causes = [*waiting, *_dependency(info), *(each.cause for each in telling)] or _only_time()
+    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, this does.
+    others = [each.cause for each in telling] or [each.cause for each in waiting if not each.ns]
+    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *others] or _only_time()
     return (*causes, *_also(patient, causes))
+
+
+def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
+    """Return where a change makes a function wait for other cores or nodes, with no time explained where the fetches alone are too few.
+
+    It is told first: waiting stretches whatever else a call does, but nothing else makes it wait.
+    """
+    found = []
+    for place, counter, who in _contended(patient):
+        seen = place.counts[counter]
+        at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
+        extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
+        explained = seen.extra * DEAREST_NS[counter]
+        found.append(
+            Explanation(explained if explained > TELLING * extra_ns else 0.0, contention(place, counter, who, because(patient.info)))
+        )
+    return found
 
 
 def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:

@@ -16,13 +16,14 @@ from perfdiff.analysis.comparison import MATERIAL
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import FunctionInfo, Side
+from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
 # What one fetch costs at least on machines with several cores or nodes, beyond one that hits the own cache or node: a line from another
 # core of the same chip takes 40 ns and more, memory of the other node 50 ns and more beyond one's own.
 PRICE_NS = {"hitm": 40.0, "remote_dram": 50.0}
 # The most it takes: another socket's modified line, or its memory under load.
 DEAREST_NS = {"blocks": 5.0, "l1d_misses": 20.0, "l2_misses": 60.0, "llc_misses": 200.0, "hitm": 300.0, "remote_dram": 300.0}
+_SAID = 2  # things that a line holds, in a sentence
 MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
 _LEVELS = {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}
 
@@ -31,10 +32,11 @@ Counts = Mapping[str, CountFinding]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A function whose counts show something, and those counts."""
+    """A function whose counts show something, those counts, and where the threads of head's runs met most."""
 
     info: FunctionInfo
     counts: Counts
+    spots: Sequence[HotSpot] = ()
 
 
 def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ def contention(place: Place, counter: str, who: str, lines: str) -> Cause:
     """Say which lines a function fetches from other cores or nodes; `who` begins the sentence ("it ", "the unchanged `f` ")."""
     found = place.counts[counter]
     numbers = f"{_count(found.head)} a call, {_count(found.base)} before, at {found.point.label}"
+    lines = f"{_spot(place, found)}{lines}"
     if counter == "remote_dram":
         says = f"{who}fetches {numbers}, from another node's memory: the thread that first writes to a page decides where it lies{lines}"
         return Cause("remote-memory", says, _evidence(place, ("remote_dram", "llc_misses")))
@@ -75,6 +78,17 @@ def contention(place: Place, counter: str, who: str, lines: str) -> Cause:
         return Cause("false-sharing", says, _evidence(place, ("hitm", "hitm_false")))
     says = f"{who}fetches {numbers}, that another thread had modified: threads write the same data{lines}"
     return Cause("true-sharing", says, _evidence(place, ("hitm", "hitm_false")))
+
+
+def _spot(place: Place, found: CountFinding) -> str:
+    """Say what lies in the line, or page, that most of the fetches are of."""
+    counter = {"hitm": "hitm", "remote_dram": "remote"}[found.counter]
+    here = [spot for spot in place.spots if spot.point == found.point.id and spot.side is Side.HEAD and spot.says]
+    hottest = max(here, key=lambda spot: int(getattr(spot, counter)), default=None)
+    if hottest is None or not getattr(hottest, counter):
+        return ""
+    what = "page" if counter == "remote" else "line"
+    return f"; the hottest {what} holds {' and '.join(hottest.says[:_SAID])}"
 
 
 def is_false(counts: Counts) -> bool:

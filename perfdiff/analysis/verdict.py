@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, EndToEnd, FunctionFi
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind
-from perfdiff.analysis.memory import contended, waits
+from perfdiff.analysis.memory import Place, contended, waits
 from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
@@ -36,12 +36,17 @@ class Case:
     attribution: Attribution
     ledger: Ledger
     config: CompareConfig
-    counts: Mapping[str, CountFinding] = field(default_factory=dict)
+    place: Place
 
     @property
     def info(self) -> FunctionInfo:
         """Return the function."""
         return self.study.info
+
+    @property
+    def counts(self) -> Mapping[str, CountFinding]:
+        """Return what was counted of it, by counter."""
+        return self.place.counts
 
     @property
     def contended(self) -> tuple[str, ...]:

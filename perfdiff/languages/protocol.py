@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.schema import Change, Origin, Skipped
 
 
@@ -133,6 +134,15 @@ class Probe:
     branches: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedLine:
+    """A hot line and what it lies in, in words; nothing where that is not known. `threads` take part in what makes it hot."""
+
+    line: HotLine
+    says: tuple[str, ...]
+    threads: int
+
+
 class Language(Protocol):
     """One language pack."""
 
@@ -156,4 +166,8 @@ class Language(Protocol):
 
     def runtime(self, compiler: str, cache: Path) -> Path:
         """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
+        ...
+
+    def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
+        """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
         ...

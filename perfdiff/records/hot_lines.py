@@ -9,10 +9,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 
-from perfdiff.errors import RecordingError
-from perfdiff.records.recording_file import DamageError, decode
+from perfdiff.records.recording_file import DamageError
 
 _LINE = struct.Struct("<6QII")
 _CORE = struct.Struct("<II3Q")
@@ -91,17 +89,6 @@ class HotLine:
     missed: int
     touches: tuple[Touch, ...]
     places: tuple[Place, ...]
-
-
-def read(path: Path) -> tuple[HotLine, ...]:
-    """Read the hot lines of a recording, lines before pages; raise RecordingError where it is damaged."""
-    try:
-        _, contents = decode(path.read_bytes())
-        return parse(contents.lines)
-    except OSError as error:
-        raise RecordingError(f"{path}: {error.strerror}", slug="recording-unreadable") from error
-    except DamageError as damage:
-        raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
 
 
 def parse(blocks: Sequence[tuple[int, bytes]]) -> tuple[HotLine, ...]:

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
+from perfdiff.records import hot_lines
+from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import EDGE, SAMPLE_WORDS, TIME_UNITS, Contents, CounterFlag, DamageError, Flag, Header, decode
 from perfdiff.records.schema import Floats, Ints
@@ -124,7 +126,7 @@ class Recording:
     """All that one process recorded. `complete` is False where it was killed or recording had to stop.
 
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
-    the time.
+    the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
     """
 
     pid: int
@@ -139,6 +141,7 @@ class Recording:
     samples: Mapping[int, RecordedSamples]
     types: Mapping[int, str]
     multiplexed: frozenset[str] = frozenset()
+    lines: tuple[HotLine, ...] = ()
 
 
 def read(path: Path) -> Recording:
@@ -149,6 +152,7 @@ def read(path: Path) -> Recording:
         raise RecordingError(f"{path}: {error.strerror}", slug="recording-unreadable") from error
     try:
         header, contents = decode(data)
+        lines = hot_lines.parse(contents.lines)
     except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
     totals = _totals(header, contents)
@@ -165,6 +169,7 @@ def read(path: Path) -> Recording:
         samples={probe: _samples(header, contents, probe) for probe in sorted(contents.samples)},
         types=contents.types,
         multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
+        lines=lines,
     )
 
 

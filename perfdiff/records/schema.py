@@ -290,6 +290,21 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
+class HotSpot:
+    """A line, or page, of one counted run that threads took from each other (`hitm`, of these `hitm_false` for other bytes), or from memory
+    of other nodes (`remote`). `says` are the variables, allocations or stacks that it holds, `threads` how many took part.
+    """
+
+    side: Side
+    point: int
+    hitm: int
+    hitm_false: int
+    remote: int
+    threads: int
+    says: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """The machine and tools a comparison ran on, as shown in reports."""
 
@@ -316,7 +331,8 @@ class Note:
 class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
-    `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted.
+    `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted. `spots` are where
+    threads of counted runs met most.
     """
 
     base: Revision
@@ -331,3 +347,4 @@ class Experiment:
     edges: Edges
     notes: tuple[Note, ...] = ()
     counts: Totals | None = None
+    spots: tuple[HotSpot, ...] = ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfdiff.languages.c import runtime_library
+from perfdiff.languages.c import naming, runtime_library
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
 from perfdiff.languages.c.probes import insert as insert_probes
-from perfdiff.languages.protocol import CompileCommand, Counterpart, Probe, Program
+from perfdiff.languages.protocol import CompileCommand, Counterpart, NamedLine, Probe, Program
+from perfdiff.records.hot_lines import HotLine
 
 
 class C:
@@ -40,3 +41,7 @@ class C:
     def runtime(self, compiler: str, cache: Path) -> Path:
         """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
         return runtime_library.build(compiler, cache)
+
+    def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
+        """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
+        return naming.named(lines, tree, commands)

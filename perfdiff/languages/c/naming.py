@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.c import fields
-from perfdiff.languages.protocol import CompileCommand
+from perfdiff.languages.protocol import CompileCommand, NamedLine
 from perfdiff.records.hot_lines import Allocation, HotLine, Spot, Stack, Variable
 
 _TIMEOUT_S = 60.0  # a large object's line table takes seconds
@@ -21,15 +21,6 @@ _LINE_BYTES = 64
 # A thread with fewer of a line's events than this share of the busiest one's took no part in what made it hot: it set it up, mostly.
 _SHARE = 0.1
 _SYMBOL = re.compile(r"([0-9a-f]+) ([0-9a-f]+) [bBdDrRvVgGsSuC] (.+)")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedLine:
-    """A hot line and what it lies in, in words; nothing where that is not known. `threads` take part in what makes it hot."""
-
-    line: HotLine
-    says: tuple[str, ...]
-    threads: int
 
 
 @dataclass(frozen=True, slots=True)
