@@ -39,6 +39,7 @@ _EPILOG = """
 Other commands:
   perfdiff init               write a perfdiff.toml for this project
   perfdiff doctor             say what can be measured on this machine
+  perfdiff counters [EVENT…]  say which events this machine really counts
   perfdiff explain FUNCTION   tell all that the last comparison knows of a function
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
   perfdiff check FILE [REV]   hold a revision or samples against saved annotations
