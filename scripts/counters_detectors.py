@@ -7,6 +7,7 @@ are controls) or harmless.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pai
 
 FIRST_SEED = 8_000_000  # the thresholds were chosen on others
 RUNS = 20
+FULL_ROUNDS = 4
 THREADS = (1, 2, 4)
 CONFIG = CompareConfig()
 DEFECTS = (Edit.FALSE_SHARING, Edit.TRUE_SHARING, Edit.REMOTE, Edit.LOCALITY)
@@ -69,7 +71,7 @@ class Outcome:
     seconds: float
 
 
-def trials(programs: Sequence[Program] = PROGRAMS, rounds: int = 1) -> Iterator[Trial]:
+def trials(programs: Sequence[Program], rounds: int) -> Iterator[Trial]:
     """Yield every program with every number of threads and every edit, so many times."""
     for place, (_, program, threads, edit) in enumerate(product(range(rounds), programs, THREADS, Edit)):
         yield Trial(program, threads, edit, FIRST_SEED + place)
@@ -120,18 +122,19 @@ def _scores(judged: Judged) -> tuple[Floats, Floats]:
     return (sides[0] - middle) / spread, (sides[1] - middle) / spread
 
 
-def run(programs: Sequence[Program] = PROGRAMS, kinds: Sequence[Kind] = tuple(Kind)) -> None:
+def run(size: str) -> None:
     """Print all tables of this study."""
-    by_counts = baselines("Detectors on simulated counts", counts, programs, kinds)
-    roc("ROC of single runs, by counts", by_counts, kinds)
-    by_times = baselines("Detectors on simulated times and software metrics", times, programs, kinds)
-    roc("ROC of single runs, by times and software metrics", by_times, kinds)
-    clusters(kinds=[kind for kind in (Kind.MAHALANOBIS, Kind.AUTOENCODER) if kind in kinds])
-    training(kinds=kinds)
+    programs = PROGRAMS[2:6:3] if size == "quick" else PROGRAMS
+    rounds = FULL_ROUNDS if size == "full" else 1
+    for make, source in ((counts, "counts"), (times, "times and software metrics")):
+        seen = baselines(f"Detectors on simulated {source}", make, programs, rounds)
+        roc(f"ROC of single runs, by {source}", seen)
+    clusters()
+    training()
 
 
 def baselines(
-    title: str, make: Make, programs: Sequence[Program] = PROGRAMS, kinds: Sequence[Kind] = tuple(Kind), rounds: int = 1
+    title: str, make: Make, programs: Sequence[Program], rounds: int, kinds: Sequence[Kind] = tuple(Kind)
 ) -> list[tuple[Trial, dict[Kind, Outcome]]]:
     """Print false positives and negatives of every detector, of comparisons and of single runs; return the outcomes."""
     columns = ("detector", "threads", "false alarms", "missed", "cause first", "runs: false positive", "runs: false negative", "seconds")
@@ -172,7 +175,7 @@ def _row(own: Sequence[tuple[Trial, Outcome]]) -> list[str]:
     ]
 
 
-def roc(title: str, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]], kinds: Sequence[Kind]) -> None:
+def roc(title: str, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]], kinds: Sequence[Kind] = tuple(Kind)) -> None:
     """Print the area under each detector's ROC curve of single runs, and the true positives at some rates of false ones."""
     columns = ("detector", "area", *(f"true positives at {rate:.2f}" for rate in FALSE_POSITIVE_RATES))
     with figures.printed(title, *columns) as table:
@@ -228,5 +231,12 @@ def training(kinds: Sequence[Kind] = tuple(Kind)) -> None:
             table.add(kind, f"{alone:.1f}", f"{time.perf_counter() - start:.1f}", f"30 s: {figures.against(alone, 30.0)}")
 
 
+def main() -> None:
+    """Print the study in the size that was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", choices=("quick", "short", "full"), default="short", help="two programs, all, or all several times")
+    run(parser.parse_args().size)
+
+
 if __name__ == "__main__":
-    run()
+    main()
