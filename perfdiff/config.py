@@ -70,6 +70,7 @@ class CompareConfig:
     fdr: float = 0.05
     confidence: float = 0.95
     seed: int = 1
+    accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     path = overrides.file or _find(directory)
     source = _read(path) if path else None
     if source:
-        _check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
+        check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
     _check_variables(environment)
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
     if overrides.build is not None:
@@ -112,7 +112,7 @@ def _read(path: Path) -> TomlFile:
 
 def _section(section: str, source: TomlFile | None, environment: Mapping[str, str]) -> dict[str, Any]:
     known = settings.SECTIONS[section]
-    values = _table(source, source.table.get(section, {}), known, (section,)) if source else {}
+    values = checked_table(source, source.table.get(section, {}), known, (section,)) if source else {}
     for key, setting in known.items():
         variable = _variable(section, key)
         if variable in environment:
@@ -131,14 +131,16 @@ def _check_variables(environment: Mapping[str, str]) -> None:
             raise ConfigError(f"environment: unknown variable {name}{nearest(name, known)}", slug="config-key")
 
 
-def _table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
+def checked_table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
+    """Return the values of a table of `source` at `keys`; raise ConfigError where one is unknown or not of its kind."""
     if not isinstance(table, dict):
         raise ConfigError(f"{source.place(keys)}: '{keys[0]}' must be a table: write [{keys[0]}] above its keys", slug="config-value")
-    _check_keys(source, table, known, keys)
+    check_keys(source, table, known, keys)
     return {key: _checked(found, known[key], source.place((*keys, key)), key) for key, found in table.items()}
 
 
-def _check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str], keys: Keys) -> None:
+def check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str], keys: Keys) -> None:
+    """Raise ConfigError where a table of `source` at `keys` has a key that is not known."""
     for key in table:
         if key not in known:
             where = f"in [{keys[0]}]" if keys else "at the top"
@@ -227,7 +229,7 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
     names: set[str] = set()
     for index, table in enumerate(tables):
         keys: Keys = ("workload", index)
-        values = _table(source, table, settings.WORKLOAD, keys)
+        values = checked_table(source, table, settings.WORKLOAD, keys)
         for key in ("name", "command"):
             if key not in values:
                 raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")

@@ -123,7 +123,13 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "depth": Setting("a whole number of at least 0, such as 3", _integer(0)),
         "samples": Setting("a whole number of at least 1, such as 1000", _integer(1)),
     },
-    "compare": {"min_effect": _SHARE, "fdr": _SHARE, "confidence": _SHARE, "seed": SEED},
+    "compare": {
+        "min_effect": _SHARE,
+        "fdr": _SHARE,
+        "confidence": _SHARE,
+        "seed": SEED,
+        "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
+    },
     "counters": {
         "events": Setting(
             f'a list of at most {_MOST_EVENTS} different names of at most {_EVENT_BYTES} bytes, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]',

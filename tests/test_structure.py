@@ -33,6 +33,7 @@ ALLOWED = {
     "models": _GROUND | {"records"},
     "analysis": _GROUND | {"records", "models"},
     "report": _GROUND | {"records", "models", "analysis"},
+    "accepted": _GROUND | _SETTINGS | {"analysis"},
     "storage": _GROUND | {"records", "build"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
 }

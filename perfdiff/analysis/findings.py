@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -149,12 +150,41 @@ class CountFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A known cost: head's `ratio` over base of one metric of a function, `low` to `high`, was accepted for a `reason`.
+
+    `base` and `head` name the revisions it was seen between. It holds up to and including the day `until`, for ever where that is None.
+    """
+
+    function: str
+    file: str
+    metric: str
+    ratio: float
+    low: float
+    high: float
+    reason: str
+    base: str = ""
+    head: str = ""
+    day: date | None = None
+    until: date | None = None
+
+    def holds(self, today: date) -> bool:
+        """Return whether it has not expired."""
+        return self.until is None or today <= self.until
+
+    def is_of(self, info: FunctionInfo) -> bool:
+        """Return whether it speaks of a function, whose parameters may be left out."""
+        return self.file in ("", info.file) and self.function in (info.name, info.name.partition("(")[0])
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionFinding:
     """The conclusion on one function.
 
     `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
     function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
-    nothing got slower). `chain` tells the way from the change to where the cost shows, one step a string.
+    nothing got slower). `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
+    `accepted`, by one entry a metric, does not count in the verdict on the whole.
     """
 
     info: FunctionInfo
@@ -171,6 +201,12 @@ class FunctionFinding:
     headline: str
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
+    accepted: tuple[Acceptance, ...] = ()
+
+    @property
+    def is_open_regression(self) -> bool:
+        """Return whether it is a regression that nobody accepted."""
+        return self.verdict is Verdict.REGRESSION and not self.accepted
 
 
 @dataclass(frozen=True, slots=True)

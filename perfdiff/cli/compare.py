@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import exits, options, output, samples, waiting
+from perfdiff.cli import acceptances, exits, options, output, samples, waiting
 from perfdiff.cli.comparison import rendered
 from perfdiff.configuration import Overrides
 
@@ -62,4 +63,5 @@ def compared(base: Path, head: Path, overrides: Overrides, progress: Progress) -
     recorded = samples.load_pair(base, head)
     from perfdiff import pipeline
 
-    return pipeline.analysed(recorded, config.compare, progress)
+    outcome = pipeline.analysed(recorded, config.compare, progress)
+    return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import exits, options, output, samples, waiting
+from perfdiff.cli import acceptances, exits, options, output, samples, waiting
 from perfdiff.config import Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError
@@ -41,6 +42,7 @@ Other commands:
   perfdiff doctor             say what can be measured on this machine
   perfdiff counters [EVENT…]  say which events this machine really counts
   perfdiff explain FUNCTION   tell all that the last comparison knows of a function
+  perfdiff accept FUNCTION    keep a known cost, so that it is no regression any more
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
   perfdiff check FILE [REV]   hold a revision or samples against saved annotations
   perfdiff compare A B        compare two sets of samples without any source
@@ -109,11 +111,12 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
-    """Read the configuration that holds in `directory` and compare."""
+    """Read the configuration that holds in `directory` and compare; known costs are no regression."""
     asked = request(revisions, directory, cache, overrides, progress)
     from perfdiff import pipeline
 
-    return pipeline.compare(asked, progress)
+    outcome = pipeline.compare(asked, progress)
+    return replace(outcome, findings=acceptances.honoured(outcome.findings, directory.absolute(), overrides.file))
 
 
 def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import acceptances, comparison, exits, options, output, waiting
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 from perfdiff.progress import Progress
@@ -40,11 +41,13 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if revisions:
                 outcome = comparison.compared(tuple(revisions), repository, folder, Overrides(file=config), progress)
             else:
-                outcome = _last(repository.absolute(), folder, config, progress)
+                outcome = last(repository.absolute(), folder, config, progress)
+                outcome = replace(outcome, findings=acceptances.honoured(outcome.findings, repository.absolute(), config))
         output.write(explanation(outcome, function))
 
 
-def _last(directory: Path, cache: Path, file: Path | None, progress: Progress) -> Outcome:
+def last(directory: Path, cache: Path, file: Path | None, progress: Progress) -> Outcome:
+    """Return the last comparison of the repository at `directory`, with known costs as they were found."""
     from perfdiff import pipeline
 
     config = configuration.load(directory, overrides=Overrides(file=file), environment=os.environ, measuring=False)

@@ -75,7 +75,7 @@ def _answer(findings: Findings) -> Iterator[Block]:
     verdict = wording.ANSWERS[findings.verdict]
     said = findings.sentence.lower().startswith(verdict.lower())
     yield Sentence(findings.sentence if said else f"{verdict}: {findings.sentence}", wording.TONES[findings.verdict])
-    alike = [finding for finding in findings.functions if finding.verdict is findings.verdict]
+    alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
     if findings.verdict is Verdict.UNCHANGED or not alike:
         yield _coverage(findings)
         return
@@ -125,12 +125,12 @@ def _overview(findings: Findings) -> Table:
 
 def _row(finding: FunctionFinding) -> tuple[Cell, ...]:
     metric = wording.leading(finding)
-    tone = wording.TONES[finding.verdict]
+    tone = Tone.MUTED if finding.accepted else wording.TONES[finding.verdict]
     return (
         Cell(str(finding.rank) if finding.rank is not None else ""),
         Cell(finding.info.name, tone, code=True, target=f"function-{finding.info.id}"),
         Cell(wording.place(finding.info), Tone.MUTED, code=True),
-        Cell(finding.verdict.value, tone),
+        Cell(f"{finding.verdict.value}{', accepted' if finding.accepted else ''}", tone),
         Cell(finding.info.change.value, Tone.MUTED),
         Cell(wording.calls(finding)),
         Cell(wording.costs(metric) if metric else wording.ABSENT),

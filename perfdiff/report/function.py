@@ -78,6 +78,8 @@ def change(info: FunctionInfo) -> str:
 def _verdict(finding: FunctionFinding) -> Iterator[Fact]:
     if finding.reason and finding.verdict is not Verdict.INCONCLUSIVE:
         yield Fact("verdict", f"{finding.verdict.value}: {finding.reason}", wording.TONES[finding.verdict])
+    for entry in finding.accepted:
+        yield Fact("accepted", f"{entry.metric} {units.ratio(entry.ratio)}{f' until {entry.until}' if entry.until else ''}: {entry.reason}")
 
 
 def _drawable(ratio: Ratio) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from perfdiff.analysis.anomaly import Anomaly
 from perfdiff.analysis.findings import (
+    Acceptance,
     Cause,
     CoefficientShift,
     CountFinding,
@@ -113,6 +114,7 @@ def _function(finding: FunctionFinding) -> dict[str, Any]:
         "change_reasons": list(info.reasons),
         "culprits": list(info.culprits),
         "verdict": finding.verdict.value,
+        "accepted": _accepted(finding.accepted),
         "reason": finding.reason,
         "headline": finding.headline,
         "rank": finding.rank,
@@ -124,6 +126,19 @@ def _function(finding: FunctionFinding) -> dict[str, Any]:
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
         "chain": list(finding.chain),
+    }
+
+
+def _accepted(entries: Sequence[Acceptance]) -> dict[str, Any] | None:
+    """Return the entry on the main metric, with the accepted ratio of each metric beside it."""
+    if not entries:
+        return None
+    until = min((entry.until for entry in entries if entry.until), default=None)
+    return {
+        "reason": entries[0].reason,
+        "until": until.isoformat() if until else None,
+        "ratio": entries[0].ratio,
+        "metrics": {entry.metric: entry.ratio for entry in entries},
     }
 
 

@@ -1,0 +1,156 @@
+"""The file of known costs, `perfdiff-accepted.toml`: read strictly, written so that people can edit it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from perfdiff import configuration, tomlfile
+from perfdiff.analysis.findings import Acceptance
+from perfdiff.config import Config
+from perfdiff.errors import ConfigError, UsageError
+from perfdiff.settings import Setting
+from perfdiff.tomlfile import Keys, TomlFile
+
+_TABLE = "accepted"
+_DECIMALS = 4
+_REQUIRED = ("function", "metric", "ratio", "reason")
+_HEAD = """\
+# Costs that are known and accepted: comparisons list them, but do not call them regressions, up to the ratio (head over base) and the day
+# given. Written by `perfdiff accept`; may be edited by hand.
+"""
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _ratio(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value < math.inf else None
+
+
+def _interval(value: object) -> tuple[float, float] | None:
+    if not isinstance(value, list) or len(value) != 2 or not all(type(end) in (int, float) for end in value):
+        return None
+    return (float(value[0]), float(value[1])) if 0 < value[0] <= value[1] < math.inf else None
+
+
+def _day(value: object) -> date | None:
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
+
+
+_DAY = Setting("a date, such as 2027-01-31", _day)
+_KEYS = {
+    "function": Setting('the name of a function, such as "insert"', _text),
+    "file": Setting('the path of its file, such as "src/list.c"', _text),
+    "metric": Setting('the name of a metric, such as "wall_ns"', _text),
+    "ratio": Setting("head over base, a number above 1, such as 1.4", _ratio),
+    "interval": Setting("both ends of the ratio's interval, such as [1.3, 1.5]", _interval),
+    "reason": Setting('a text, such as "checks its input now"', _text),
+    "base": Setting('the name of a revision, such as "v1.2"', _text),
+    "head": Setting('the name of a revision, such as "v1.3"', _text),
+    "date": _DAY,
+    "until": _DAY,
+}
+
+
+def path(directory: Path, config: Config) -> Path:
+    """Return where the known costs of the configuration that holds in `directory` are kept: beside it."""
+    folder = Path(config.source).parent if config.source else configuration.project(directory)
+    return folder / config.compare.accepted
+
+
+def read(file: Path) -> tuple[Acceptance, ...]:
+    """Return what was accepted, nothing where there is no file; raise ConfigError with file, line and key."""
+    return _entries(tomlfile.read(file)) if file.exists() else ()
+
+
+def _entries(source: TomlFile) -> tuple[Acceptance, ...]:
+    configuration.check_keys(source, source.table, (_TABLE,), ())
+    tables = source.table.get(_TABLE, [])
+    if not isinstance(tables, list):
+        raise ConfigError(f"{source.place((_TABLE,))}: write [[{_TABLE}]] above each entry", slug="config-value")
+    return tuple(_entry(source, table, (_TABLE, index)) for index, table in enumerate(tables))
+
+
+def _entry(source: TomlFile, table: object, keys: Keys) -> Acceptance:
+    values = configuration.checked_table(source, table, _KEYS, keys)
+    for key in _REQUIRED:
+        if key not in values:
+            raise ConfigError(f"{source.place(keys)}: this [[{_TABLE}]] has no '{key}'", slug="accepted-incomplete")
+    ratio = values["ratio"]
+    low, high = values.get("interval", (ratio, ratio))
+    if not low <= ratio <= high:
+        raise ConfigError(
+            f"{source.place((*keys, 'interval'))}: 'interval' [{low:g}, {high:g}] does not hold the ratio {ratio:g}", slug="config-value"
+        )
+    return Acceptance(
+        function=values["function"],
+        file=values.get("file", ""),
+        metric=values["metric"],
+        ratio=ratio,
+        low=low,
+        high=high,
+        reason=values["reason"],
+        base=values.get("base", ""),
+        head=values.get("head", ""),
+        day=values.get("date"),
+        until=values.get("until"),
+    )
+
+
+def write(file: Path, entries: Sequence[Acceptance]) -> None:
+    """Add entries to the file, each in place of one of the same function and metric; what people wrote about others stays as it is."""
+    text = file.read_text(encoding="utf-8") if file.exists() else _HEAD
+    same = {(entry.function, entry.file, entry.metric) for entry in entries}
+    if file.exists():
+        source = tomlfile.read(file)
+        replaced = [i for i, old in enumerate(_entries(source)) if (old.function, old.file, old.metric) in same]
+        text = _without(text, replaced, source)
+    written = "\n".join([text.rstrip("\n"), *(f"\n{_written(entry)}" for entry in entries)]) + "\n"
+    try:
+        file.write_text(written, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"'{file}' cannot be written: {error.strerror}", slug="output-unwritable") from error
+
+
+def _without(text: str, entries: Sequence[int], source: TomlFile) -> str:
+    """Return the text without some entries: from each one's head line to the comments above the next one."""
+    lines = text.splitlines(keepends=True)
+    starts = sorted(line - 1 for keys, line in source.lines.items() if len(keys) == 2 and keys[0] == _TABLE)
+    for index in reversed(entries):
+        start = source.lines[_TABLE, index] - 1
+        end = min((other for other in starts if other > start), default=len(lines))
+        while end < len(lines) and lines[end - 1].lstrip().startswith(("#", "\n")):
+            end -= 1
+        del lines[start:end]
+    return "".join(lines)
+
+
+def _written(entry: Acceptance) -> str:
+    digits = 10**_DECIMALS
+    values: dict[str, Any] = {
+        "function": entry.function,
+        "file": entry.file,
+        "metric": entry.metric,
+        "ratio": round(entry.ratio, _DECIMALS),
+        # Rounded outwards: an exact ratio must not exceed itself.
+        "interval": [math.floor(entry.low * digits) / digits, math.ceil(entry.high * digits) / digits],
+        "base": entry.base,
+        "head": entry.head,
+        "reason": entry.reason,
+        "date": entry.day,
+        "until": entry.until,
+    }
+    return "\n".join([f"[[{_TABLE}]]", *(f"{key} = {_toml(value)}" for key, value in values.items() if value)])
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML; its basic strings are JSON's, but for DEL."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,31 @@
+"""Known costs on the command line: where they are kept, and findings with them taken into account."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfdiff import configuration
+from perfdiff.configuration import Overrides
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.findings import Findings
+
+
+def file(directory: Path, configured: Path | None) -> Path:
+    """Return the file of known costs that holds in `directory`, by the configuration there or the one that the user named."""
+    from perfdiff import accepted
+
+    config = configuration.load(directory, overrides=Overrides(file=configured), environment=os.environ, measuring=False)
+    return accepted.path(directory, config)
+
+
+def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
+    """Return findings in which known costs are marked and do not make the verdict."""
+    from perfdiff import accepted
+    from perfdiff.analysis import acceptance
+
+    known = accepted.read(file(directory, configured))
+    return acceptance.apply(findings, known, date.today()) if known else findings
