@@ -59,7 +59,7 @@ def table() -> SampleTable:
     return SampleTable(
         function=7,
         side=Side.HEAD,
-        metrics={"wall_ns": np.array([1.0, np.nan])},
+        metrics={"wall_ns": np.array([1.0, np.nan]), "perf::PAGE-FAULTS": np.array([3.0, 4.0])},
         features=(Feature("n", Origin.ARGUMENT), Feature("mode", Origin.ARGUMENT, True, {0: "slow", 1: "fast"})),
         values=np.array([[1.0, 0.0], [np.nan, 1.0]]),
         branches=(Branch("n > 0", 4),),
@@ -86,7 +86,9 @@ def test_an_experiment_comes_back_as_it_was_saved(tmp_path: Path, experiment: Ex
     assert samples.branches == table.branches
     np.testing.assert_array_equal(samples.values, table.values)
     np.testing.assert_array_equal(samples.executed, table.executed)
-    np.testing.assert_array_equal(samples.metrics["wall_ns"], table.metrics["wall_ns"])
+    assert set(samples.metrics) == set(table.metrics)
+    for name, values in table.metrics.items():
+        np.testing.assert_array_equal(samples.metrics[name], values)
     assert store.samples(tmp_path / "x", 7, Side.BASE) is None
 
 

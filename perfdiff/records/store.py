@@ -113,6 +113,8 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
         features = tuple(codec.decode(Feature, item) for item in header["features"])
         branches = tuple(codec.decode(Branch, item) for item in header["branches"])
         column = {name: table.column(name).to_numpy() for name in table.column_names}
+        counts = {"feature": len(features), "executed": len(branches), "taken": len(branches)}
+        others = {*_PER_ROW, *(f"{prefix}:{i}" for prefix, count in counts.items() for i in range(count))}
 
         def matrix(prefix: str, count: int) -> Floats:
             return np.column_stack([column[f"{prefix}:{i}"] for i in range(count)]) if count else np.empty((table.num_rows, 0))
@@ -120,7 +122,7 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
         return SampleTable(
             function=function,
             side=side,
-            metrics={name: values for name, values in column.items() if name not in _PER_ROW and ":" not in name},
+            metrics={name: values for name, values in column.items() if name not in others},
             features=features,
             values=matrix("feature", len(features)),
             branches=branches,
