@@ -748,8 +748,7 @@ int main() {
 def test_hot_lines_are_named_by_variable_field_allocation_and_stack(compiler: str, build: Build) -> None:
     built = build(f"{compiler} $F -O2 -pthread a.cc -o program", a__cc=SHARING)
     outcome = built.same()
-    (path,) = outcome.recordings
-    lines = naming.named(recording.read(path).lines, built.tree.resolve(), built.log.commands)
+    lines = naming.named(outcome.recording.lines, built.tree.resolve(), built.log.commands)
     said = {text for line in lines if line.line.hitm > 4 for text in line.says}
     assert "shared: [1].hits, [1].misses" in said
     assert "the stack of thread 0" in said

@@ -31,10 +31,12 @@ _FLAGS = (
     "-Wall",
     "-Wextra",
 )
-_LINK_FLAGS = ("-Wl,-z,nodelete",)  # never unloaded: signal handlers and thread destructors outlive a library that is closed
+# Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
+_LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
 _COUNTED_SOURCES = SOURCES / "pmu"
-# The counted library stands before these functions of the C library. Its own calls of them, the compiler's too, are not to be counted.
-_OWN_CALLS = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp", "strchr", "strstr")
+# The counted library stands before these functions of the C library. Its own calls of them, the compiler's too, are not to be counted:
+# the linker gives them to `__wrap_…` in `pmu/memory.c`.
+_OWN_CALLS = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp")
 _COUNTED_LINK_FLAGS = tuple(f"-Wl,--wrap={function}" for function in _OWN_CALLS)
 # gcc's driver would link its own runtime for these options; through specs, the compiler proper alone sees them. Without the entry and exit
 # of functions (an option since gcc 11), tail calls stay what they are.

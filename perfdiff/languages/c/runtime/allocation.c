@@ -85,6 +85,18 @@ static __attribute__((noinline, cold)) void *allocated(void *memory, size_t size
 /* What is allocated by `call`; the ordinary library leaves by it. */
 #define ALLOCATE(size, call) return pd_unlikely(pd_allocated != NULL) ? allocated(call, size, __builtin_return_address(0)) : call
 
+/* Apart, so that the ordinary library needs no stack frame for it. */
+static __attribute__((noinline, cold)) void *noted_malloc(size_t size, const void *site)
+{
+	return allocated(next_malloc(size), size, site);
+}
+
+static __attribute__((noinline, cold)) void noted_free(void *memory)
+{
+	pd_freed(memory);
+	next_free(memory);
+}
+
 static inline void count(size_t size)
 {
 	pd_self.resources[PD_ALLOC_BYTES] += size;
@@ -96,7 +108,9 @@ PD_API void *malloc(size_t size)
 	if (!ready())
 		return early_take(size);
 	count(size);
-	ALLOCATE(size, next_malloc(size));
+	if (pd_unlikely(pd_allocated != NULL))
+		return noted_malloc(size, __builtin_return_address(0));
+	return next_malloc(size);
 }
 
 PD_API void *calloc(size_t number, size_t size)
@@ -173,8 +187,9 @@ PD_API void free(void *memory)
 	if (pd_unlikely(memory == NULL) || is_early(memory) || !ready())
 		return;
 	if (pd_unlikely(pd_freed != NULL))
-		pd_freed(memory);
-	next_free(memory);
+		noted_free(memory);
+	else
+		next_free(memory);
 }
 
 /* False where the program brings its own malloc, or where we were loaded too late to stand before it. */
