@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counted_programs import Project, counted, project
-from perfdiff.languages.c import naming
-from perfdiff.languages.c import runtime_library
+from perfdiff.languages.c import naming, runtime_library
 from perfdiff.records import hot_lines
 from perfdiff.records.recording_file import DamageError
 from probed_trees import compiled, probed, ran
@@ -139,6 +138,33 @@ def test_exceptions_atomics_thread_locals_and_libraries_work(compiler: str, buil
     assert min(blocks, loads, stores) > 1000
     (record,) = [outcome.recording]
     assert record.totals.calls.tolist() == [1]
+
+
+@pytest.mark.integration
+def test_plug_in_of_a_foreign_program_is_counted_where_there_is_room_for_its_thread_local_data(build: Build) -> None:
+    host = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+    void *plugin = dlopen("./plugin.so", RTLD_NOW);
+    long (*plug)(int) = plugin ? (long (*)(int))dlsym(plugin, "plug") : 0;
+    if (!plug) { puts(dlerror()); return 1; }
+    printf("%ld\\n", plug(1000));
+    return 0;
+}
+"""
+    plugin = """
+#include <stdlib.h>
+#include <string.h>
+static long sums[100];
+long plug(int n) {PD_1 for (int i = 0; i < n; i++) sums[i % 100] += i; char *text = strdup("hello"); n = (int)strlen(text); free(text);
+    return sums[3] + n; }
+"""
+    real = shutil.which("gcc")
+    command = f"gcc $F -O1 -fPIC -shared plugin.c -o plugin.so && {real} host.c -o program -ldl"
+    outcome = build(command, plugin__c=plugin, host__c=host).same(GLIBC_TUNABLES="glibc.rtld.optional_static_tls=16384")
+    assert outcome.status == 0
+    assert outcome.recording.totals.counters["stores"].tolist()[0] >= 1000
 
 
 @pytest.mark.integration
