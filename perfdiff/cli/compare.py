@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, exits, options, output, samples, waiting
-from perfdiff.cli.comparison import rendered
+from perfdiff.cli import acceptances, exits, options, samples, waiting
+from perfdiff.cli.comparison import check_destination, deliver
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
@@ -48,11 +48,10 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Compare two sets of samples and exit with the code of the verdict."""
     with exits.exceptions_become_codes():
         chosen = options.report_format(report_format, output_file)
-        if output_file:
-            output.check(output_file)
+        check_destination(chosen, output_file)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             outcome = compared(base, head, Overrides(file=config, seed=seed), progress)
-        output.write(rendered(outcome, chosen, output_file), output_file)
+        deliver(outcome, chosen, output_file)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 

@@ -97,8 +97,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Compare two revisions and exit with the code of the verdict."""
     with exits.exceptions_become_codes():
         chosen = options.report_format(report_format, output_file)
-        if output_file:
-            output.check(output_file)
+        check_destination(chosen, output_file)
         if save:
             samples.check(save)
         overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
@@ -106,7 +105,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
         if save and outcome.experiment:
             samples.save(save, outcome.experiment, outcome.samples)
-        output.write(rendered(outcome, chosen, output_file), output_file)
+        deliver(outcome, chosen, output_file)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -173,6 +172,20 @@ def _quoted(word: str) -> str:
     parts = configuration.PLACE.split(word)
     # Every second part is the name of a place.
     return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
+
+
+def check_destination(chosen: options.Format, output_file: Path | None) -> None:
+    """Raise `UsageError` where the report could not be written in the end, before anything is measured."""
+    summary = output.step_summary() if chosen is options.Format.GITHUB else None
+    for written in filter(None, (output_file, summary)):
+        output.check(written)
+
+
+def deliver(outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:
+    """Write the report where it belongs; for GitHub also append its Markdown to the summary of the step that runs."""
+    output.write(rendered(outcome, chosen, output_file), output_file)
+    if chosen is options.Format.GITHUB and (summary := output.step_summary()):
+        output.append(rendered(outcome, options.Format.MARKDOWN, summary), summary)
 
 
 def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None) -> str:

@@ -20,6 +20,10 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     HTML = "html"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    OPENMETRICS = "openmetrics"
 
 
 _SUFFIXES = {
@@ -29,6 +33,9 @@ _SUFFIXES = {
     ".html": Format.HTML,
     ".htm": Format.HTML,
     ".json": Format.JSON,
+    ".sarif": Format.SARIF,
+    ".xml": Format.JUNIT,
+    ".prom": Format.OPENMETRICS,
 }
 
 Repository = Annotated[

@@ -32,6 +32,21 @@ def _write_file(text: str, output: Path) -> None:
         raise UsageError(f"the report cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
 
 
+def append(text: str, output: Path) -> None:
+    """Add a result to the end of a file that others write to as well."""
+    try:
+        with output.open("a", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise UsageError(f"the report cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
+
+
+def step_summary() -> Path | None:
+    """Return the file whose Markdown GitHub Actions shows on the page of the running job, None elsewhere."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    return Path(name) if name else None
+
+
 def check(output: Path) -> None:
     """Raise `UsageError` where `output` cannot be written, before the time for a comparison is spent."""
     writable = os.access(output, os.W_OK) and output.is_file() if output.exists() else os.access(output.parent, os.W_OK)

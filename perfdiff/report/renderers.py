@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from perfdiff.report import html, json_report, markdown, terminal
+from perfdiff.report import github, html, json_report, junit, markdown, openmetrics, sarif, terminal
 from perfdiff.report.document import Document
 
 
@@ -22,6 +22,10 @@ RENDERERS: Mapping[str, Renderer] = {
     "markdown": markdown.render,
     "html": html.render,
     "json": json_report.render,
+    "sarif": sarif.render,
+    "junit": junit.render,
+    "github": github.render,
+    "openmetrics": openmetrics.render,
 }
 
 # Formats that draw plots, and so need the samples when the document is built.

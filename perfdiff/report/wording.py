@@ -159,16 +159,20 @@ def telling(finding: MetricFinding) -> Prediction | None:
 
 
 def costs(finding: MetricFinding) -> str:
-    """Return what a call costs on both sides at the telling input, without one at base's typical inputs: `80 µs → 456 µs`."""
-    prediction = telling(finding)
-    if prediction is not None:
-        base, head = call_cost(finding.metric, prediction.base), call_cost(finding.metric, prediction.head)
-    else:
-        fitted = finding.base or finding.head
-        base, head = (call_cost(finding.metric, _typical(side, fitted)) for side in (finding.base, finding.head))
+    """Return what a call costs on both sides, as `both_costs` has it: `80 µs → 456 µs`."""
+    base, head = (call_cost(finding.metric, cost) for cost in both_costs(finding))
     if base == head == ABSENT:
         return ABSENT
     return f"{base} → {head}{' (own)' if finding.metric == 'self_ns' else ''}"
+
+
+def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
+    """Return base's and head's cost of a call at the telling input, without one at base's typical inputs."""
+    prediction = telling(finding)
+    if prediction is not None:
+        return prediction.base, prediction.head
+    fitted = finding.base or finding.head
+    return _typical(finding.base, fitted), _typical(finding.head, fitted)
 
 
 def _typical(annotation: Annotation | None, at: Annotation | None) -> float | None:
