@@ -206,7 +206,7 @@ class Bench:
         counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
         counted, uncounted = self._counted(workshop, counted_probes, plain)
         counting_modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
-        steering = {"PERFDIFF_PMU": machine.memory(config.counters).setting()}
+        steering = counting.steering(config.counters, self.request.environment)
         return Measurement(
             subjects=subjects,
             choices=choices,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from perfdiff.build.builder import Built
+from perfdiff.collect import machine
+from perfdiff.config import CountersConfig
 from perfdiff.records.schema import Note, Phase, Point, Run, Totals
 
 # A counted run takes some ten times as long as a plain one, one that mostly reads and writes memory up to forty times.
@@ -16,7 +18,14 @@ USUAL_SLOWDOWN, WORST_SLOWDOWN = 20.0, 60.0
 LEAST_ROUNDS = 2  # tell whether counts repeat
 MOST_ROUNDS = 6  # of counts that depend on how threads met: enough for ranks alone to tell two sides apart
 
+_STATIC_TLS = "glibc.rtld.optional_static_tls=16384"
 _ADDR_NO_RANDOMIZE, _ASK = 0x0040000, 0xFFFFFFFF  # personality(2)
+
+
+def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a counted process is told: the caches that it has, and room for a core in each thread's static data, which plug-ins lack."""
+    tunables = filter(None, (environment.get("GLIBC_TUNABLES"), _STATIC_TLS))
+    return {"PERFDIFF_PMU": machine.memory(config).setting(), "GLIBC_TUNABLES": ":".join(tunables)}
 
 
 def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int) -> tuple[Point, ...]:
