@@ -23,7 +23,7 @@ _ADDR_NO_RANDOMIZE, _ASK = 0x0040000, 0xFFFFFFFF  # personality(2)
 
 
 def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a counted process is told: the caches that it has, and room for a core in each thread's static data, which plug-ins lack."""
+    """Return what a counted process is told: its caches, and room for a core in each thread's static data, which plug-ins lack."""
     tunables = filter(None, (environment.get("GLIBC_TUNABLES"), _STATIC_TLS))
     return {"PERFDIFF_PMU": machine.memory(config).setting(), "GLIBC_TUNABLES": ":".join(tunables)}
 
