@@ -200,7 +200,7 @@ def _seven(threads: int, *, defective: bool) -> dict[int, Tables]:
     functions = {}
     for place, program in enumerate(SEVEN):
         edit = DEFECTS[place % len(DEFECTS)] if defective else (Edit.STATE, Edit.INPUTS, Edit.WORK)[place % 3]
-        functions[place] = pair(Setting(program, threads, RUNS, 30.0), edit, FIRST_SEED + place)
+        functions[place] = pair(Setting(program, threads, RUNS, 10.0), edit, FIRST_SEED + place)
     return functions
 
 

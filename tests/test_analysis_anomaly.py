@@ -120,7 +120,7 @@ def test_anomalous_calls_are_named_with_their_inputs_worst_first() -> None:
 def test_few_runs_cannot_tell_however_glaring(runs: int) -> None:
     found = judged(edit=Edit.FALSE_SHARING, runs=runs)
     assert not found.is_anomalous
-    assert found.open == f"only {runs} and {runs} runs: add runs"
+    assert found.open == f"only {runs} and {runs} runs of the same points: add runs"
 
 
 def test_a_function_called_three_times_in_each_of_a_few_runs_cannot_tell() -> None:
@@ -153,6 +153,31 @@ def test_calls_without_a_counter_are_left_out() -> None:
     assert found is not None
     assert found.is_anomalous
     assert all(call.call % 4 for call in found.calls)
+
+
+@pytest.mark.parametrize("kind", [Kind.MAHALANOBIS, Kind.PCA, Kind.ROBUST_Z])
+def test_counts_that_no_counter_holds_are_absent(kind: Kind) -> None:
+    base, head = pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)
+    for wild in (np.inf, 1e300, -1.0):
+        of_base, of_head = (with_counter(t, "hitm", np.where(t.call % 7 == 0, wild, t.metrics["hitm"])) for t in (base, head))
+        found = find(function(), of_base, of_head, CONFIG, kind=kind)
+        assert found is not None
+        assert not found.is_anomalous
+        assert all(call.call % 7 for call in found.calls)
+
+
+def test_inputs_that_are_absent_leave_all_calls_alike() -> None:
+    sides = [replace(table, values=np.full(table.values.shape, np.nan)) for table in pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)]
+    found = find(function(), *sides, CONFIG)
+    assert found is not None
+    assert not found.is_anomalous
+
+
+def test_points_that_only_one_side_has_are_not_compared() -> None:
+    base, head = pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)
+    found = find(function(), base, replace(head, point=head.point + 1), CONFIG)
+    assert found is not None
+    assert found.open == "only 0 and 0 runs of the same points: add runs"
 
 
 def test_hardware_events_are_read_by_instructions() -> None:

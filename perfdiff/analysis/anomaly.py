@@ -162,8 +162,8 @@ def _tested(judged: Judged, config: CompareConfig) -> _Tested:
     seen = [(each, found) for each in asked if (found := _contrast(each, judged)) is not None]
     enough = [(each, found) for each, found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
     if not enough:
-        runs = [max((getattr(found, name) for _, found in seen), default=0) for name in ("runs_base", "runs_head")]
-        return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs: add runs")
+        runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
+        return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs of the same points: add runs")
     p = min(1.0, len(enough) * min((found.p for _, found in enough if found.effect > 0), default=1.0))
     alarms = [found for each, found in enough if len(enough) * found.p <= EVIDENCE and _stands(each, found, config)]
     return _Tested(p, bool(alarms), "")

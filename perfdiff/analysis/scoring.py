@@ -23,6 +23,7 @@ from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 
 # With fewer calls of base, no spread of eleven counters is known.
 MIN_CALLS = 20
+LARGEST = 2.0**64  # no counter holds more; what is read from elsewhere may claim to
 ROWS = 5000  # calls of a side that are judged at most
 FOLDS = 5
 # Metrics that say nothing of their own where others are read: parts of another metric, sums over callees.
@@ -190,7 +191,7 @@ def _suffices(base: SampleTable) -> bool:
 def _complete(table: SampleTable, counters: Sequence[str]) -> SampleTable:
     present = np.ones(len(table), dtype=bool)
     for name in counters:
-        present &= np.isfinite(table.metrics[name])
+        present &= (table.metrics[name] >= 0) & (table.metrics[name] <= LARGEST)
     return table.rows(np.flatnonzero(present))
 
 

@@ -54,6 +54,7 @@ FIT_ROWS = 500
 # A call this far outside the range of inputs that an annotation was learnt from is not foretold.
 BEYOND = 0.1
 _OCTAVES = 4096  # more than any count has
+_MOST_THREADS = 2.0**20
 # Calls of like size that say what is usual there: annotations do not follow the step where data outgrow a cache.
 NEIGHBOURS = 50
 # A cell has a centre and a spread of its own from so many calls of so many runs on.
@@ -134,7 +135,7 @@ class Expectation:
         levels = np.log1p(counts * prices / actual[:, None])
         values = levels - np.log1p(expected * prices / foretold[:, None])
         values[:, at] = np.log(actual / foretold)
-        threads = np.nan_to_num(columns.get(THREADS, np.zeros(len(table))))
+        threads = np.clip(np.nan_to_num(columns.get(THREADS, np.zeros(len(table)))), 0.0, _MOST_THREADS)
         return Residuals(
             values=values,
             levels=levels,
