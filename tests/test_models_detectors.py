@@ -12,6 +12,7 @@ import pytest
 
 import sampled
 import simulated_counts
+from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import Training, threshold
 from perfdiff.models.detectors.kinds import Kind, learn
@@ -170,6 +171,22 @@ def test_inputs_that_base_never_had_are_not_judged() -> None:
     n = np.linspace(100, 200, 60)
     known = learnt(counted({"blocks": 3 * n}, n)).residuals(counted({"blocks": np.array([450.0, 9000.0])}, np.array([150.0, 3000.0]))).known
     assert known.tolist() == [True, False]
+
+
+def test_a_condition_that_head_no_longer_has_leaves_its_calls_known() -> None:
+    taken = np.arange(120) % 2.0
+    blocks = np.where(taken > 0, 5000.0, 100.0)
+    base = sampled.table({"n": np.ones(120)}, blocks, metric="blocks", taken={"n > limit": taken})
+    head = sampled.table({"n": np.ones(120)}, blocks, metric="blocks")
+    expectation = learnt(base)
+    assert isinstance(expectation.annotations["blocks"], Annotation)
+    assert expectation.annotations["blocks"].features == ("taken(n > limit)",)
+    assert expectation.residuals(head).known.all()
+
+
+def test_a_counter_that_is_absent_takes_nothing_off_another() -> None:
+    n = np.ones(2)
+    assert apart(counted({"llc_misses": 5 * n, "remote_dram": np.nan * n}, n), "llc_misses").tolist() == [5.0, 5.0]
 
 
 def test_an_access_counts_once_where_it_was_served() -> None:

@@ -155,15 +155,15 @@ class Expectation:
         within = np.ones(rows, dtype=bool)
         for annotation in self.annotations.values():
             for feature, (low, high) in () if isinstance(annotation, float) else annotation.ranges.items():
-                slack = BEYOND * (high - low)
-                within &= (columns[feature] >= low - slack) & (columns[feature] <= high + slack)
+                column, slack = columns.get(feature, np.array(np.nan)), BEYOND * (high - low)
+                within &= ~((column < low - slack) | (column > high + slack))
         return within
 
 
 def apart(table: SampleTable, counter: str) -> Floats:
     """Return a counter's events (n,) without those that another counter of the table names more exactly."""
     named = [table.metrics[other] for other in WITHIN.get(counter, ()) if other in table.metrics]
-    return np.maximum(table.metrics[counter] - np.sum(named, axis=0), 0.0) if named else table.metrics[counter]
+    return np.maximum(table.metrics[counter] - np.nansum(named, axis=0), 0.0) if named else table.metrics[counter]
 
 
 def included(counter: str) -> tuple[str, ...]:
