@@ -24,7 +24,7 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
 
     No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
     """
-    for metric in metrics or _telling(table):
+    for metric in metrics or telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
             annotation = fit(table, metric, seed=seed, function=function)
             yield replace(annotation, levels=_levels(annotation, calls_of(table, metric), seed))
@@ -39,7 +39,8 @@ def _levels(annotation: Annotation, calls: Calls, seed: int) -> Levels | None:
     return replace(found, mean=six_digits(found.mean), spread=six_digits(found.spread), misfit=six_digits(found.misfit))
 
 
-def _telling(table: SampleTable) -> list[str]:
+def telling(table: SampleTable) -> list[str]:
+    """Return the usual metrics that tell something of these calls."""
     found = [name for name in USUAL if name in table.metrics and np.nan_to_num(table.metrics[name]).any()]
     if "self_ns" in found and np.array_equal(table.metrics["self_ns"], table.metrics.get("wall_ns", []), equal_nan=True):
         found.remove("self_ns")

@@ -62,7 +62,7 @@ def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Sid
     named: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         named[annotation.function].append(annotation)
-    assertions = check(_cases(named, called, found, side), Setting(experiment.points, _whole_runs(experiment.totals), config))
+    assertions = check(_cases(named, called, found, side), Setting(experiment.points, whole_runs(experiment.totals), config))
     return Checked(
         revision=experiment.base if side is Side.BASE else experiment.head,
         assertions=tuple(assertions),
@@ -102,16 +102,16 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
         for place, table in enumerate(tables):
             for same in metrics.values():
                 if len(same) == len(those):
-                    yield same[place], _some(table) if table is not None and len(table) else "none of its single calls was kept"
+                    yield same[place], some(table) if table is not None and len(table) else "none of its single calls was kept"
 
 
-def _some(table: SampleTable) -> SampleTable:
+def some(table: SampleTable) -> SampleTable:
     """Return as many calls as annotations are learnt from, which stand for all."""
     some = thinned(table, MOST_ROWS)
     return replace(some, weight=some.weight * (len(table) / len(some)))
 
 
-def _whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
+def whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
     """Return what whole runs cost, by metric and run: what the function that costs most does, callees included."""
     sums = {metric.name: totals.wall_ns for metric in METRICS.values() if metric.unit == "ns"} | dict(totals.other)
     runs, place = np.unique(totals.run, return_inverse=True)

@@ -88,7 +88,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Annotate a revision or samples."""
     with exits.exceptions_become_codes():
-        metrics = _metrics(metric or [])
+        metrics = chosen_metrics(metric or [])
         if save:
             samples.check(save)
         for folder in filter(None, (plots, logs)):
@@ -115,7 +115,8 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         output.write(_written(learnt, form), output_file)
 
 
-def _metrics(names: Sequence[str]) -> tuple[str, ...]:
+def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics to annotate, `all` of them or those named, none for the usual ones; raise UsageError where one is unknown."""
     from perfdiff.records.schema import METRICS
 
     known = tuple(name for name, metric in METRICS.items() if metric.per_call)

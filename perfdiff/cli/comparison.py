@@ -45,6 +45,7 @@ Other commands:
   perfdiff accept FUNCTION    keep a known cost, so that it is no regression any more
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
   perfdiff check FILE [REV]   hold a revision or samples against saved annotations
+  perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
   perfdiff compare A B        compare two sets of samples without any source
   perfdiff cache              show or clear what is kept between comparisons
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from perfdiff import settings
 from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.revisions.lineage import Wanted
 
 
 class Format(StrEnum):
@@ -61,8 +64,14 @@ Save = Annotated[
     Path | None,
     typer.Option("--save", metavar="FOLDER", help="Keep the recorded calls there, for `perfdiff compare` and `annotate` on any machine."),
 ]
+Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]
+Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="What came since this revision, itself included.")]
+Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="At most so many revisions of a range, spread evenly over it.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
+
+
+MOST_REVISIONS = 20
 
 
 def application(**settings: Any) -> typer.Typer:
@@ -101,3 +110,10 @@ def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:
         if not name.strip() or not equals or not named[name.strip()]:
             raise UsageError(f"--param '{text}' must be written NAME=VALUE,VALUE,…, such as n=1000,3000", slug="param-syntax")
     return named
+
+
+def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int) -> Wanted:
+    """Return which revisions a history goes through."""
+    from perfdiff.revisions.lineage import Wanted
+
+    return Wanted(tuple(words or ()), since, tags, most)

@@ -47,6 +47,17 @@ def step_summary() -> Path | None:
     return Path(name) if name else None
 
 
+def write_picture(data: bytes, output: Path | None) -> None:
+    """Write a picture to `output`, or as text to standard output where it is one."""
+    if output is None:
+        write(data.decode())
+        return
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"the picture cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
+
+
 def check(output: Path) -> None:
     """Raise `UsageError` where `output` cannot be written, before the time for a comparison is spent."""
     writable = os.access(output, os.W_OK) and output.is_file() if output.exists() else os.access(output.parent, os.W_OK)

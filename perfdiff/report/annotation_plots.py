@@ -137,8 +137,8 @@ def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes:
     axes.set_xlabel(printable(feature), parse_math=False)
     axes.set_ylabel(f"{wording.metric_says(annotation.metric)}, a call", parse_math=False)
     axes.set_title(f"calls, curves, and where {wording.percent(COVERED)} of calls lie", fontsize=9)
-    _ticks(axes.xaxis, "count")
-    _ticks(axes.yaxis, wording.metric_unit(annotation.metric))
+    ticks(axes.xaxis, "count")
+    ticks(axes.yaxis, wording.metric_unit(annotation.metric))
 
 
 def _draw_modes(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime]) -> None:
@@ -157,7 +157,7 @@ def _draw_modes(axes: Any, annotation: Annotation, rows: Observations, regimes: 
     axes.set_xlabel(f"{wording.metric_says(annotation.metric)}, a call", parse_math=False)
     axes.set_ylabel("calls")
     axes.set_title("how often each cost occurs; lines are the expected costs", fontsize=9)
-    _ticks(axes.xaxis, wording.metric_unit(annotation.metric))
+    ticks(axes.xaxis, wording.metric_unit(annotation.metric))
 
 
 def _draw_residuals(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime]) -> None:
@@ -172,7 +172,7 @@ def _draw_residuals(axes: Any, annotation: Annotation, rows: Observations, regim
     axes.set_xlabel("expected cost")
     axes.set_title("residuals: measured less expected", fontsize=9)
     for axis in (axes.xaxis, axes.yaxis):
-        _ticks(axis, wording.metric_unit(annotation.metric))
+        ticks(axis, wording.metric_unit(annotation.metric))
 
 
 def _scales(axes: Any, *, x_log: bool, y_log: bool) -> None:
@@ -182,7 +182,7 @@ def _scales(axes: Any, *, x_log: bool, y_log: bool) -> None:
         axes.set_yscale("log")
 
 
-def _ticks(axis: Any, unit: str) -> None:
+def ticks(axis: Any, unit: str) -> None:
     """Write the axis's values as people write quantities."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 

@@ -1,0 +1,129 @@
+"""`perfdiff log FUNCTION [REV…]`: what a function cost over commits or tags, and where that changed."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import comparison, exits, options, output, recordings, waiting
+from perfdiff.cli.annotate import chosen_metrics
+from perfdiff.cli.explain import is_named
+from perfdiff.config import CompareConfig
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfdiff.analysis.history import History, Recording
+
+app = options.application()
+
+_HELP = """
+Tell how the cost of a function follows from its inputs in one revision after the other, what a call costs at typical inputs, how often it
+is called, and where that changed.
+
+REVs are revisions by name, or one range A..B along first parents; without any, the last ten commits. Each one is built with probes and
+run, once: what was recorded is kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
+such as allocated bytes, from the smallest effect of interest.
+
+\b
+  perfdiff log insert --tags
+  perfdiff log insert v1.2..HEAD -o insert.svg
+  perfdiff log insert v1.0 v1.1 HEAD --metric alloc_bytes --format json
+"""
+
+
+class Form(StrEnum):
+    """What a history is written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+    PNG = "png"
+
+
+@app.command(help=_HELP)
+def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
+    revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revisions.")] = None,
+    tags: options.Tags = False,
+    since: options.Since = None,
+    most: options.Most = options.MOST_REVISIONS,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Follow this metric (may be repeated), or `all`.")
+    ] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json, .svg and .png choose the format.")
+    ] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Record revisions and tell the history of a function."""
+    with exits.exceptions_become_codes():
+        metrics = chosen_metrics(metric or [])
+        if output_file:
+            output.check(output_file)
+        chosen = form or _form(output_file)
+        if chosen is Form.PNG and output_file is None:
+            raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            wanted = options.wanted(revisions, since=since, tags=tags, most=most)
+            found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)
+            progress.stage("annotating", None)
+            told = history_of(function, found, metrics, recordings.limits(repository, overrides))
+        write(told, chosen, output_file)
+
+
+def _form(output_file: Path | None) -> Form:
+    suffix = output_file.suffix.lower().removeprefix(".") if output_file else ""
+    return Form(suffix) if suffix in {form.value for form in Form} else Form.TEXT
+
+
+def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig) -> History:
+    """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
+    from perfdiff.analysis.history import history
+
+    names: set[str] = set()
+    for _, recording in reversed(found):
+        functions = () if isinstance(recording, str) else recording.experiment.functions
+        named = [info for info in functions if is_named(function, info.name, info.file)]
+        if len(named) > 1:
+            which = ", ".join(f"{info.file}:{info.name}" for info in named)
+            raise UsageError(f"several functions are named '{function}': {which}; name the file as well", slug="ambiguous-function")
+        if named:
+            return history(named[0].name, named[0].file, found, metrics, config)
+        names |= {info.name for info in functions}
+    raise UsageError(
+        f"'{function}' is no function that ran in any of these revisions{configuration.nearest(function, names)}", slug="unknown-function"
+    )
+
+
+def write(told: History, form: Form, output_file: Path | None) -> None:
+    """Write a history in a form of text or as a picture."""
+    from perfdiff.report import history as report
+
+    match form:
+        case Form.JSON:
+            output.write(json.dumps(report.json_document(told), indent=2, ensure_ascii=False), output_file)
+        case Form.SVG | Form.PNG:
+            from perfdiff.report import history_plot
+
+            output.write_picture(history_plot.draw(told, form.value), output_file)
+        case _:
+            output.write(report.text(told, width=output.width(output_file), colour=output.colour(output_file)), output_file)
