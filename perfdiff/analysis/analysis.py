@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.anomaly import find_all
 from perfdiff.analysis.attribution import Attribution, attribute
+from perfdiff.analysis.calls import call_graph
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested
 from perfdiff.analysis.contention import held_up, put_down
 from perfdiff.analysis.counts import count_all
@@ -84,6 +85,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         overhead=_overhead(experiment),
         confidence=config.confidence,
         min_effect=config.min_effect,
+        calls=call_graph(experiment, ledger),
     )
 
 

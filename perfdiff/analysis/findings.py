@@ -221,6 +221,36 @@ class EndToEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class CallCost:
+    """What all calls of a function take in one run of each workload point: medians over runs, added up; `self_*` without probed callees."""
+
+    self_base_ns: float
+    self_head_ns: float
+    base_ns: float
+    head_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallEdge:
+    """Calls of one function by another, summed as in `CallCost`, callees included. As `caller`, None is the start of a thread."""
+
+    caller: int | None
+    callee: int
+    calls_base: float
+    calls_head: float
+    base_ns: float
+    head_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraph:
+    """Who calls whom, at what cost on both sides; functions by their ids."""
+
+    costs: Mapping[int, CallCost]
+    edges: tuple[CallEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """The whole conclusion. `sentence` says it in one line; `functions` come guilty first."""
 
@@ -238,3 +268,4 @@ class Findings:
     overhead: float | None  # added CPU time of the timed build, as a share
     confidence: float = 0.95  # of every interval
     min_effect: float = 0.05  # smaller shifts are below the threshold of interest
+    calls: CallGraph | None = None
