@@ -124,11 +124,12 @@ def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
     expected = of.program.expected["defective"]
     shows = {*expected["guilty"], *expected.get("shows", ())}
     suspects = [function for function in outcome.findings.functions if sharing.plain_name(function.info.name) in shows]
+    guilty = [function for function in suspects if sharing.plain_name(function.info.name) in expected["guilty"]]
     first = next((function for function in outcome.findings.functions if function.rank == 1), None)
     return Judged(
         of=of,
         verdict=outcome.findings.verdict,
-        cause_is_right=first is not None and expected["cause"] in {cause.name for cause in first.causes},
+        cause_is_right=expected["cause"] in {cause.name for function in guilty for cause in function.causes},
         guilty_is_first=first is not None and sharing.plain_name(first.info.name) in expected["guilty"],
         alarms={
             (source, kind): alarm

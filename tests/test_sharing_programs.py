@@ -1,0 +1,60 @@
+"""Programs whose defect is where data lies or who writes it, from git to cause: what was counted tells, however noisy the machine is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sharing
+from perfdiff import pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.progress import Silent
+from sharing import Program
+
+pytestmark = pytest.mark.integration
+
+THREADS = (2,)  # as many as any machine runs at once
+RUNS = 6  # the fewest that detectors judge by
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return one folder for all comparisons, so that each base is built once."""
+    return tmp_path_factory.mktemp("sharing")
+
+
+def findings(program: Program, head: str, room: Path) -> Findings:
+    asked = sharing.request(program, room, "base", head)
+    sizes = asked.config.workloads[0].parameters["n"][:1]
+    config = sharing.with_workload(asked.config, threads=THREADS, sizes=sizes, runs=RUNS)
+    return pipeline.compare(replace(asked, config=config), Silent()).findings
+
+
+def summary(found: Findings) -> str:
+    rows = [found.sentence, *(note.text for note in found.notes)]
+    for function in found.functions:
+        causes = [f"{cause.name}: {cause.says}" for cause in function.causes]
+        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {causes}")
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("program", sharing.programs(), ids=lambda program: program.name)
+def test_a_defect_is_found_and_its_cause_named(program: Program, room: Path) -> None:
+    found, expected = findings(program, "defective", room), program.expected["defective"]
+    assert found.verdict is Verdict.REGRESSION, summary(found)
+    first = next(function for function in found.functions if function.rank == 1)
+    assert sharing.plain_name(first.info.name) in expected["guilty"], summary(found)
+    guilty = [function for function in found.functions if sharing.plain_name(function.info.name) in expected["guilty"]]
+    assert expected["cause"] in {cause.name for function in guilty for cause in function.causes}, summary(found)
+    if "culprit" in expected:
+        assert expected["culprit"] in first.info.culprits, summary(found)
+
+
+@pytest.mark.parametrize("program", sharing.programs(), ids=lambda program: program.name)
+def test_a_change_that_only_looks_alike_is_no_regression(program: Program, room: Path) -> None:
+    found = findings(program, "harmless", room)
+    assert found.verdict is not Verdict.REGRESSION, summary(found)
+    anomalous = [function.info.name for function in found.functions if function.anomaly and function.anomaly.is_anomalous]
+    assert not anomalous, summary(found)
