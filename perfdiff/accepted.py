@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -146,11 +145,4 @@ def _written(entry: Acceptance) -> str:
         "date": entry.day,
         "until": entry.until,
     }
-    return "\n".join([f"[[{_TABLE}]]", *(f"{key} = {_toml(value)}" for key, value in values.items() if value)])
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML; its basic strings are JSON's, but for DEL."""
-    if isinstance(value, date):
-        return value.isoformat()
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "\n".join([f"[[{_TABLE}]]", *(f"{key} = {tomlfile.written(value)}" for key, value in values.items() if value)])

@@ -10,7 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from perfdiff.analysis.settling import settled
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, workloads
+from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
@@ -80,6 +80,7 @@ class Measurement:
     counted_probes: Probes
     counted: Mapping[Side, Built]
     targets: Mapping[tuple[Phase, Side], Target]
+    toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
 
@@ -216,6 +217,7 @@ class Bench:
             targets=targets
             | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
             | (workshop.targets(Phase.COUNTED, counted, counting_modes, counted_probes, steering) if counted else {}),
+            toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
                 *subjects.obstacles(config.probes.exclude),
@@ -315,7 +317,7 @@ class Bench:
         return Experiment(
             base=self.pins.base.revision,
             head=self.pins.head.revision,
-            environment=machine.environment(self.request.environment),
+            environment=replace(machine.environment(self.request.environment), **asdict(measurement.toolchain)),
             workloads=workloads.workloads(self.request.config.workloads),
             points=self._points,
             functions=measurement.subjects.infos({choice.id for choice in measurement.choices}),

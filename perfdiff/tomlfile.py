@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,13 @@ def read(path: Path) -> TomlFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}", slug="config-syntax") from error
     return TomlFile(path, table, _lines(text))
+
+
+def written(value: object) -> str:
+    """Return a date, text, number, truth value or list of such as TOML, whose basic strings are JSON's, but for DEL."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _lines(text: str) -> dict[Keys, int]:

@@ -61,7 +61,12 @@ def full() -> Findings:
     """Return findings in which nothing that can be absent is."""
     first = made.regressed()
     ratio = Ratio(3.0, 2.9, 3.1, 10, 10)
-    wall = replace(first.metrics["wall_ns"], modes=(ModeShift(1.0, 0.1, 0.2, 0.05, 0.15, 0.01),), borders=(BorderShift("n", 1.0, 2.0),))
+    wall = replace(
+        first.metrics["wall_ns"],
+        modes=(ModeShift(1.0, 0.1, 0.2, 0.05, 0.15, 0.01),),
+        borders=(BorderShift("n", 1.0, 2.0),),
+        points={0: ratio},
+    )
     anomaly = Anomaly(
         detector=next(iter(Kind)),
         threshold=1.0,
@@ -158,7 +163,7 @@ def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 def test_a_report_without_one_of_its_keys_breaks_the_schema() -> None:
     whole = rendered(full())
-    free = {"parameters", "metrics", "counts", "inputs", "ranges", "twins"}  # whose keys are names of the program or of metrics
+    free = {"parameters", "metrics", "counts", "inputs", "ranges", "twins", "points"}  # whose keys are names of the program or of metrics
     for path in places(whole):
         if len(path) > 1 and path[-2] in free:
             continue

@@ -290,6 +290,11 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
+        points={
+            stratum.point: as_ratio(stratum.contrast, case.config.confidence, tested(comparison))
+            for stratum in comparison.strata
+            if stratum.point is not None
+        },
     )
 
 

@@ -48,13 +48,14 @@ class StratumContrast:
     """What one stratum of calls shows; `name` is "" for all calls.
 
     `narrows`: the name says more than a value of the main feature does. `material` says that the stratum's cost is a share of a run worth
-    reporting on.
+    reporting on. `point` is the id of the workload point that the stratum is.
     """
 
     name: str
     narrows: bool
     contrast: Contrast
     material: bool
+    point: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,9 @@ def _contrast(stratum: Stratum, question: Question, pairs: Sequence[Pair], ledge
     shown = contrast(pairs)
     if shown is None:
         return None
-    return _Seen(stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, _is_material(stratum, question, ledger)))
+    return _Seen(
+        stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, _is_material(stratum, question, ledger), stratum.point)
+    )
 
 
 def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:

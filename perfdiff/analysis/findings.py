@@ -86,7 +86,7 @@ class MetricFinding:
     most; `overall` is the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
-    are the regimes that moved.
+    are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
     """
 
     metric: str
@@ -107,6 +107,7 @@ class MetricFinding:
     class_changed: bool = False
     modes: tuple[ModeShift, ...] = ()
     borders: tuple[BorderShift, ...] = ()
+    points: Mapping[int, Ratio] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

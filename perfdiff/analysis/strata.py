@@ -22,13 +22,14 @@ MAX_SWITCHES = 3  # features looked at as switches: every stratum costs all othe
 class Stratum:
     """A subset of the calls of both sides: masks over the rows of their tables. `name` is "" for all calls.
 
-    `narrows`: its name says more than a value of the main feature does.
+    `narrows`: its name says more than a value of the main feature does. `point` is the id of the workload point that it is.
     """
 
     name: str
     base: Bools
     head: Bools
     narrows: bool = False
+    point: int | None = None
 
 
 def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats], points: Sequence[Point]) -> list[Stratum]:
@@ -37,10 +38,13 @@ def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats],
     `sizes` are the expected costs of each call (rows of base, rows of head); groups of size hold equal parts of the cost, so that many
     small calls do not hide a few large ones.
     """
-    found = [Stratum("", np.ones(len(base), bool), np.ones(len(head), bool))]
     both = np.intersect1d(base.point, head.point)
+    only = int(both[0]) if len(both) == 1 else None
+    found = [Stratum("", np.ones(len(base), bool), np.ones(len(head), bool), point=only)]
     if len(both) > 1:
-        found += [Stratum(point.label, base.point == point.id, head.point == point.id) for point in points if point.id in both]
+        found += [
+            Stratum(point.label, base.point == point.id, head.point == point.id, point=point.id) for point in points if point.id in both
+        ]
     found += _by_size(base, head, sizes)
     found += _by_switch(base, head, _largest_point(points, base.point, sizes[0], both))
     return [stratum for stratum in found if stratum.base.any() and stratum.head.any()]

@@ -306,7 +306,10 @@ class HotSpot:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and tools a comparison ran on, as shown in reports."""
+    """The machine and tools a comparison ran on, as shown in reports.
+
+    `flags` decide what code is made, the most frequent ones first; `libraries` are the shared ones that the workloads' programs load.
+    """
 
     cpu: str
     cores: int
@@ -317,6 +320,8 @@ class Environment:
     clock: str
     perfdiff: str
     created: str  # ISO 8601
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

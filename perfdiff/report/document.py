@@ -236,8 +236,10 @@ def _environment(findings: Findings) -> Facts:
         ("machine", f"{environment.cpu}, {wording.plural(environment.cores, 'CPU')}, {environment.kernel}"),
         ("governor", environment.governor or "unknown"),
         ("compiler", environment.compiler),
+        ("flags", "; ".join(environment.flags)),
+        ("libraries", ", ".join(environment.libraries)),
         ("counters", _counters(findings)),
         ("clock", environment.clock),
         ("perfdiff", f"{environment.perfdiff}, {environment.created}"),
     ]
-    return Facts(tuple(Fact(label, text) for label, text in facts))
+    return Facts(tuple(Fact(label, text) for label, text in facts if text))

@@ -71,7 +71,7 @@ def _report(findings: Findings) -> dict[str, Any]:
             for workload in findings.workloads
         ],
         "end_to_end": [_end_to_end(item) for item in findings.end_to_end],
-        "functions": [_function(finding) for finding in findings.functions],
+        "functions": [_function(finding, {point.id: point.label for point in findings.points}) for finding in findings.functions],
         "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
         "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
     }
@@ -88,6 +88,8 @@ def _environment(environment: Environment) -> dict[str, Any]:
         "kernel": environment.kernel,
         "governor": environment.governor,
         "compiler": environment.compiler,
+        "flags": list(environment.flags),
+        "libraries": list(environment.libraries),
         "pmu": environment.pmu,
         "clock": environment.clock,
         "perfdiff": environment.perfdiff,
@@ -103,7 +105,7 @@ def _end_to_end(item: EndToEnd) -> dict[str, Any]:
     return {"point": item.point.label, "base_ns": item.base_ns, "head_ns": item.head_ns, **_ratio(item.ratio), "overhead": item.overhead}
 
 
-def _function(finding: FunctionFinding) -> dict[str, Any]:
+def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, Any]:
     info = finding.info
     return {
         "name": info.name,
@@ -121,7 +123,7 @@ def _function(finding: FunctionFinding) -> dict[str, Any]:
         "calls": {"base": finding.calls_base, "head": finding.calls_head},
         "share": finding.share,
         "extra_ns": finding.extra_ns,
-        "metrics": {name: _metric(metric) for name, metric in finding.metrics.items()},
+        "metrics": {name: _metric(metric, labels) for name, metric in finding.metrics.items()},
         "counts": {name: _count(found) for name, found in finding.counts.items()},
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
@@ -170,7 +172,7 @@ def _anomaly(anomaly: Anomaly | None) -> dict[str, Any] | None:
     }
 
 
-def _metric(metric: MetricFinding) -> dict[str, Any]:
+def _metric(metric: MetricFinding, labels: Mapping[int, str]) -> dict[str, Any]:
     return {
         "unit": wording.metric_unit(metric.metric),
         "base": _annotation(metric.base),
@@ -180,6 +182,7 @@ def _metric(metric: MetricFinding) -> dict[str, Any]:
         "q": metric.q,
         "stratum": metric.stratum,
         "overall": _ratio_or_none(metric.overall),
+        "points": {labels[point]: _ratio(ratio) for point, ratio in metric.points.items()},
         "mix": _ratio_or_none(metric.mix),
         "calls": _ratio_or_none(metric.calls),
         "total": _ratio_or_none(metric.total),

@@ -1,0 +1,53 @@
+"""The cheapest workload point that shows a difference, for those who want to see it with little waiting."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.records.schema import METRICS, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A workload point with what one metric of a function shows there; `run_ns` is what a run of both sides takes, NaN if not known."""
+
+    function: FunctionFinding
+    metric: str
+    point: Point
+    ratio: Ratio
+    run_ns: float
+
+
+def foremost(findings: Findings) -> FunctionFinding | None:
+    """Return the function that the verdict rests on, None where nothing differs."""
+    if findings.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        return None
+    return next((each for each in findings.functions if each.verdict is findings.verdict and not each.accepted), None)
+
+
+def cheapest(findings: Findings) -> Shown | None:
+    """Return the point with the shortest runs at which the foremost function's interval lies beyond the smallest effect of interest.
+
+    None where nothing differs, or where no point shows it alone: a difference can be sure only over all of them.
+    """
+    function = foremost(findings)
+    if function is None:
+        return None
+    run_ns = {end.point.id: end.base_ns + end.head_ns for end in findings.end_to_end}
+    points = {point.id: point for point in findings.points}
+    for metric in METRICS:
+        found = function.metrics.get(metric)
+        showing = [point for point in _beyond(found, findings) if point in points] if found else []
+        if found and showing:
+            best = min(showing, key=lambda point: (run_ns.get(point, math.inf), point))
+            return Shown(function, metric, points[best], found.points[best], run_ns.get(best, math.nan))
+    return None
+
+
+def _beyond(metric: MetricFinding, findings: Findings) -> list[int]:
+    limit = 1 + findings.min_effect
+    if findings.verdict is Verdict.REGRESSION:
+        return [point for point, ratio in metric.points.items() if ratio.low > limit]
+    return [point for point, ratio in metric.points.items() if ratio.high < 1 / limit]
