@@ -12,13 +12,14 @@ from perfdiff.analysis.annotating import MOST_ROWS, USUAL, annotate, telling
 from perfdiff.analysis.assertion import DRIFT, Assertion, Setting, Standing, check
 from perfdiff.analysis.checking import some, whole_runs
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.profile import profile
+from perfdiff.analysis.profile import calls_of
 from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import FunctionInfo, Note, Revision, Side, metric_of
 
+SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 TIMED_APART = Note(
     "recorded-apart",
     "the revisions were recorded one after the other, and the machine itself may change meanwhile: times count as changed from "
@@ -138,7 +139,7 @@ class _Levels:
     def entry(self, revision: Revision, info: FunctionInfo, found: Recorded) -> Entry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
         table = found.samples(info.id, Side.BASE)
-        calls = next((line.calls for line in profile(found).lines if line.info.id == info.id), None)
+        calls = calls_of(info.id, found) or None
         if table is None or not len(table):
             return Entry(revision, calls, reason="never called by any workload" if calls is None else "none of its single calls was kept")
         learnt = list(annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed))

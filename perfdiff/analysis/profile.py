@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,39 +38,39 @@ class Profile:
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
 
-def profile(found: Recorded, side: Side = Side.BASE) -> Profile:
-    """Return the profile of one side of what was recorded."""
-    experiment = found.experiment
-    sums = {name: _sums(experiment, side, values) for name, values in _columns(experiment).items()}
+def profile(found: Recorded) -> Profile:
+    """Return the profile of what was recorded of base."""
+    experiment, totals = found.experiment, found.experiment.totals
+    calls, own, whole = (_sums(experiment, values) for values in (totals.calls, totals.self_ns, totals.wall_ns))
     lines = [
-        Line(info, sums["calls"][info.id], max(sums["self_ns"][info.id], 0.0), max(sums["wall_ns"][info.id], 0.0))
+        Line(info, calls[info.id], max(own[info.id], 0.0), max(whole[info.id], 0.0))
         for info in experiment.functions
-        if sums["calls"].get(info.id, 0.0) > 0
+        if calls.get(info.id, 0.0) > 0
     ]
-    revision = experiment.base if side is Side.BASE else experiment.head
-    return Profile(revision, tuple(sorted(lines, key=lambda line: (-line.self_ns, -line.wall_ns, line.info.id))))
+    return Profile(experiment.base, tuple(sorted(lines, key=lambda line: (-line.self_ns, -line.wall_ns, line.info.id))))
 
 
-def _columns(experiment: Experiment) -> Mapping[str, Floats]:
-    totals = experiment.totals
-    return {"calls": totals.calls, "self_ns": totals.self_ns, "wall_ns": totals.wall_ns}
+def calls_of(function: int, found: Recorded) -> float:
+    """Return how often base calls a function in one run of each workload point."""
+    return _sums(found.experiment, found.experiment.totals.calls, function).get(function, 0.0)
 
 
-def _sums(experiment: Experiment, side: Side, values: Floats) -> dict[int, float]:
-    """Return what each function adds up to in one run of each point; in a run without it, it adds up to 0."""
+def _sums(experiment: Experiment, values: Floats, only: int | None = None) -> dict[int, float]:
+    """Return what each function, or one, adds up to in one run of each point; in a run without it, it adds up to 0."""
     totals = experiment.totals
     phases = {run.phase for run in experiment.runs}
     phase = Phase.TIMED if Phase.TIMED in phases else Phase.SURVEY
+    wanted = totals.function == only if only is not None else np.ones(len(totals.function), dtype=bool)
     points: dict[int, list[int]] = {}
     for run in experiment.runs:
-        if run.side is side and run.phase is phase:
+        if run.side is Side.BASE and run.phase is phase:
             points.setdefault(run.point, []).append(run.id)
     found: dict[int, float] = {}
     for runs in points.values():
-        rows = np.flatnonzero(np.isin(totals.run, runs))
+        rows = np.flatnonzero(np.isin(totals.run, runs) & wanted)
         for function in np.unique(totals.function[rows]).tolist():
-            own = np.zeros(len(runs))
             mine = rows[totals.function[rows] == function]
+            own = np.zeros(len(runs))
             own[: len(mine)] = np.nan_to_num(values[mine])
             found[function] = found.get(function, 0.0) + median(own)
     return found

@@ -17,7 +17,7 @@ from typer.main import get_command
 from perfdiff.cli.exits import ExitCode
 
 # Each module has a Typer application `app`; only the chosen one is imported.
-COMMANDS = ("init", "doctor", "counters", "explain", "accept", "annotate", "check", "compare", "log", "cache")
+COMMANDS = ("init", "doctor", "counters", "explain", "accept", "annotate", "check", "compare", "log", "profile", "cache")
 COMPARISON = "comparison"
 
 _STDERR = 2

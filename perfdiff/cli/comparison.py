@@ -46,6 +46,7 @@ Other commands:
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
   perfdiff check FILE [REV]   hold a revision or samples against saved annotations
   perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
+  perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff compare A B        compare two sets of samples without any source
   perfdiff cache              show or clear what is kept between comparisons
 

@@ -58,9 +58,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     metric: Annotated[
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Follow this metric (may be repeated), or `all`.")
     ] = None,
-    output_file: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json, .svg and .png choose the format.")
-    ] = None,
+    output_file: options.Drawn = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
@@ -76,11 +74,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Record revisions and tell the history of a function."""
     with exits.exceptions_become_codes():
         metrics = chosen_metrics(metric or [])
-        if output_file:
-            output.check(output_file)
-        chosen = form or _form(output_file)
-        if chosen is Form.PNG and output_file is None:
-            raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
+        chosen = chosen_form(form, output_file)
         overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
@@ -90,9 +84,15 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         write(told, chosen, output_file)
 
 
-def _form(output_file: Path | None) -> Form:
+def chosen_form(form: Form | None, output_file: Path | None) -> Form:
+    """Return the form asked for, or that of the output's suffix; raise UsageError where it cannot be written there."""
+    if output_file:
+        output.check(output_file)
     suffix = output_file.suffix.lower().removeprefix(".") if output_file else ""
-    return Form(suffix) if suffix in {form.value for form in Form} else Form.TEXT
+    chosen = form or (Form(suffix) if suffix in {each.value for each in Form} else Form.TEXT)
+    if chosen is Form.PNG and output_file is None:
+        raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
+    return chosen
 
 
 def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig) -> History:

@@ -58,6 +58,9 @@ Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of e
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
 ]
+Drawn = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json, .svg and .png choose the format.")
+]
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")]
 Save = Annotated[

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.history import Cost, Entry, History, Step
+from perfdiff.analysis.history import SAME_CALLS, Cost, Entry, History, Step
 from perfdiff.models.annotation import coefficients, term_names
 from perfdiff.models.language import readable
 from perfdiff.report import wording
@@ -20,7 +20,6 @@ _LONGEST_FORMULA = 60
 _LONGEST_SUMMARY = 40
 _LONGEST_REASON = 32
 _NOTHING = 1e5  # a ratio beyond it is to a cost of nothing, which counts as a thousandth (`models.levels`)
-_SAME_CALLS = 0.01  # of threads that share work, the calls of a run vary a little
 
 
 def text(history: History, *, width: int = 100, colour: bool = False) -> str:
@@ -123,7 +122,7 @@ def _change(entry: Entry, cost: Cost, metric: str, before: Entry | None) -> tupl
     if cost.broken:
         says.append(f"not comparable: {cost.broken}")
         tone = Tone.INCONCLUSIVE
-    if before is not None and before.calls and entry.calls and not math.isclose(before.calls, entry.calls, rel_tol=_SAME_CALLS):
+    if before is not None and before.calls and entry.calls and not math.isclose(before.calls, entry.calls, rel_tol=SAME_CALLS):
         says.append(f"called {units.ratio(entry.calls / before.calls)} as often")
     return "; ".join(says), tone
 

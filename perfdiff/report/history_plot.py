@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _INCHES_A_REVISION = 0.5
 _LEAST_INCHES, _MOST_INCHES = 7.0, 16.0
 _INCHES_A_METRIC = 3.2
 _LONGEST_NAME = 24
-_DOTS_AN_INCH = 150
+DOTS_AN_INCH = 150
 
 
 def draw(history: History, kind: str) -> bytes:
@@ -29,20 +30,29 @@ def draw(history: History, kind: str) -> bytes:
 
     clean: History = printable_values(history)
     metrics = metrics_of(clean)
-    width = min(max(_LEAST_INCHES, 2 + _INCHES_A_REVISION * len(clean.entries)), _MOST_INCHES)
     with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(width, _INCHES_A_METRIC * max(len(metrics), 1) + 1), layout="constrained")
+        figure = Figure(figsize=(width_for(len(clean.entries)), _INCHES_A_METRIC * max(len(metrics), 1) + 1), layout="constrained")
         panels: Any = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0] if metrics else []
         for place, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):
             _panel(axes, clean, metric, COLOURS[place % len(COLOURS)])
         if metrics:
-            names = [shortened(entry.revision.rev, _LONGEST_NAME) for entry in clean.entries]
-            panels[-1].set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
+            name_revisions(panels[-1], [entry.revision.rev for entry in clean.entries])
         figure.suptitle(f"{clean.function}{_inputs(clean)}", parse_math=False)
         picture = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(picture, format=kind, metadata=metadata, dpi=_DOTS_AN_INCH)
+        figure.savefig(picture, format=kind, metadata=metadata, dpi=DOTS_AN_INCH)
     return picture.getvalue()
+
+
+def width_for(revisions: int) -> float:
+    """Return the width, in inches, of a plot over so many revisions."""
+    return min(max(_LEAST_INCHES, 2 + _INCHES_A_REVISION * revisions), _MOST_INCHES)
+
+
+def name_revisions(axes: Any, names: Sequence[str]) -> None:
+    """Write the names of revisions below an axis that numbers them."""
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_xticks(range(len(names)), [shortened(name, _LONGEST_NAME) for name in names], rotation=45, ha="right", parse_math=False)
 
 
 def _inputs(history: History) -> str:
@@ -66,6 +76,5 @@ def _panel(axes: Any, history: History, metric: str, colour: str) -> None:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlim(-0.6, len(costs) - 0.4)
     axes.set_ylabel(wording.metric_says(metric), parse_math=False)
     ticks(axes.yaxis, wording.metric_unit(metric))

@@ -1,0 +1,106 @@
+"""`perfdiff profile [REV]`: where a revision spends its time, and over several revisions, which functions grew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff.cli import comparison, exits, options, output, recordings, waiting
+from perfdiff.cli.log import Form, chosen_form
+from perfdiff.configuration import Overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfdiff.analysis.history import Recording
+    from perfdiff.config import CompareConfig
+    from perfdiff.models.annotation import CostClass
+    from perfdiff.progress import Progress
+
+app = options.application()
+
+_HELP = """
+Show the functions of a revision by the time they take themselves, with their calls, the time with callees, and how a call grows with its
+inputs; without a revision, those of the working tree.
+
+Given a range A..B, several revisions, --since or --tags, each one is recorded, and the functions that grew are told, with the revisions
+where their own cost changed (`perfdiff log` tells more of one function).
+
+\b
+  perfdiff profile v1.2
+  perfdiff profile --since v1.0 --tags -o growth.svg
+"""
+
+
+@app.command(help=_HELP)
+def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revision, or revisions.")] = None,
+    tags: options.Tags = False,
+    since: options.Since = None,
+    most: options.Most = options.MOST_REVISIONS,
+    output_file: options.Drawn = None,
+    form: Annotated[Form | None, typer.Option("--format", help="Form of the profile.")] = None,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Record one revision or several and show their profile."""
+    with exits.exceptions_become_codes():
+        chosen = chosen_form(form, output_file)
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            folder = options.cache_folder(cache)
+            if since or tags or len(revisions or ()) > 1 or any(".." in word for word in revisions or ()):
+                wanted = options.wanted(revisions, since=since, tags=tags, most=most)
+                found = recordings.recorded(wanted, repository, folder, overrides, progress)
+            else:
+                found = [_alone(tuple(revisions or ()), repository, folder, overrides, progress)]
+            limits = recordings.limits(repository, overrides)
+            written = _written(found, chosen, output_file, limits, progress)
+        output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
+
+
+def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recording:
+    """Record one revision, the working tree where none is named."""
+    from perfdiff import pipeline
+
+    found = pipeline.record(comparison.request(revisions, directory, cache, overrides, progress), progress)
+    return found.experiment.base, found
+
+
+def _written(recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig, progress: Progress) -> str | bytes:
+    from perfdiff.analysis.profiles import profiles
+    from perfdiff.report import profile as report
+    from perfdiff.report.printable import printable
+
+    progress.stage("annotating", None)
+    found = profiles(recorded, limits, lambda name: progress.advance(printable(name)))
+    match form:
+        case Form.JSON:
+            return json.dumps(report.json_document(found, _classes(recorded, limits)), indent=2, ensure_ascii=False)
+        case Form.SVG | Form.PNG:
+            from perfdiff.report import profile_plot
+
+            return profile_plot.draw(found, form.value)
+    known = _classes(recorded, limits) if len(recorded) == 1 else {}
+    return report.text(found, known, width=output.width(output_file), colour=output.colour(output_file))
+
+
+def _classes(recorded: Sequence[Recording], limits: CompareConfig) -> dict[int, CostClass]:
+    """Return how the material functions of the last revision grow with their inputs."""
+    from perfdiff.analysis.profile import profile as profile_of
+    from perfdiff.analysis.profiles import classes, material
+
+    _, last = recorded[-1]
+    return {} if isinstance(last, str) else classes(last, material(profile_of(last)), limits)
