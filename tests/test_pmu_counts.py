@@ -66,17 +66,18 @@ static long *pages(long bytes)
 """
 
 
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+@pytest.fixture(scope="module", params=["calls", "inline"])
+def counted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     """Return what builds a program with `body` after HEADER, runs it and returns what its COUNTED statements printed."""
     folder = tmp_path_factory.mktemp("counts")
-    library = runtime_library.build("gcc", folder / "runtime")
+    library = runtime_library.build("gcc", tmp_path_factory.getbasetemp() / "runtime")
+    including = ["-include", library / runtime_library.INLINE_HEADER] if request.param == "inline" else []
 
     def run(body: str, *arguments: object, machine: str = USUAL, prefix: tuple[str, ...] = ()) -> list[Counts]:
         source, program = folder / "program.c", folder / "program"
         source.write_text(HEADER + body)
         linking = ["-L", library, "-lperfdiff_counted", f"-Wl,-rpath,{library}", "-lpthread"]
-        subprocess.run(["gcc", f"-specs={library / runtime_library.SPECS}", "-O2", source, "-o", program, *linking], check=True)
+        subprocess.run(["gcc", f"-specs={library / runtime_library.SPECS}", *including, "-O2", source, "-o", program, *linking], check=True)
         command = [*prefix, program, *map(str, arguments)]
         ended = subprocess.run(command, env=os.environ | {"PERFDIFF_PMU": machine}, capture_output=True, text=True, check=True, timeout=60)
         return [dict(zip(EVENTS, map(int, line.split()), strict=True)) for line in ended.stdout.splitlines()]

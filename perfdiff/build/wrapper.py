@@ -292,6 +292,8 @@ class Additions:
             self.uncounted = uncountable(call, is_clang=is_clang)
             if self.uncounted is None and not is_clang:  # the link too: with `-flto` it compiles
                 self.counting = [f"-specs={os.path.join(build.runtime, 'counted.specs')}", *_COUNTED_GCC]
+                if self.probing and "-masm=intel" not in call.arguments:  # it is assembler text in AT&T's syntax
+                    self.counting += ["-include", os.path.join(build.runtime, "perfdiff_inline.h")]
             elif self.uncounted is None and self.probing:
                 self.counting = [*_COUNTED_CLANG]
         if call.links:

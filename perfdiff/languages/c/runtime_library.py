@@ -16,6 +16,7 @@ from perfdiff.errors import BuildError, StoreError
 
 SOURCES = Path(__file__).parent / "runtime"
 HEADER = "perfdiff_probe.h"
+INLINE_HEADER = "perfdiff_inline.h"
 SPECS = "counted.specs"
 
 _FLAGS = (
@@ -53,7 +54,7 @@ def build(compiler: str, cache: Path) -> Path:
     """Return the folder with `perfdiff_probe.h`, the libraries and `counted.specs`, compiling them at the first call.
 
     `libperfdiff` is the runtime of timed builds, `libperfdiff_counted` that of counted ones, each as `.so` and as `.a` for static links;
-    the specs are what gcc compiles a counted build with.
+    the specs are what gcc compiles a counted build with, and `perfdiff_inline.h` what it includes there, to call the library less.
 
     The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too.
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
@@ -71,6 +72,7 @@ def build(compiler: str, cache: Path) -> Path:
             made.mkdir()
             _compile(driver, made)
             shutil.copy(SOURCES / HEADER, made)
+            shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, made)
             (made / SPECS).write_text(_SPECS)
             _keep(made, folder)
     except OSError as error:

@@ -115,6 +115,20 @@ ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
 
+/* What perfdiff_inline.h calls for other lines than recent ones; it has counted the access. */
+#define OTHERS(size) \
+	PD_API void pd_read##size(uintptr_t address); \
+	PD_API void pd_write##size(uintptr_t address); \
+	\
+	PD_API void pd_read##size(uintptr_t address) { read_lines(address, size); } \
+	PD_API void pd_write##size(uintptr_t address) { write_lines(address, size); }
+
+OTHERS(1)
+OTHERS(2)
+OTHERS(4)
+OTHERS(8)
+OTHERS(16)
+
 /* Aggregates, and what gcc knows to be unaligned. */
 PD_API void __tsan_read_range(void *address, size_t size);
 PD_API void __tsan_write_range(void *address, size_t size);

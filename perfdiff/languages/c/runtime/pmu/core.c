@@ -10,7 +10,7 @@
 
 #define SPINS 100u /* before the processor is given up: the holder of a lock may have been preempted */
 
-PD_TLS struct pd_core pd_core;
+PD_API PD_TLS struct pd_core pd_core;
 
 static _Atomic uint32_t opening;
 static bool begun, usable;

@@ -23,7 +23,7 @@ static bool number_read(const char **text, uint64_t most, uint64_t *number)
 
 static struct pd_geometry geometry_of(uint64_t sets, uint64_t ways)
 {
-	return (struct pd_geometry){.sets_mask = (uint32_t)sets - 1, .ways = (uint32_t)ways, .stride = pd_ways_stride((uint32_t)ways)};
+	return (struct pd_geometry){.sets_mask = (uint32_t)sets - 1, .ways = (uint32_t)ways};
 }
 
 /* Sets become a power of two, with more ways where that would lose capacity. */
@@ -92,8 +92,12 @@ bool pd_machine_begin(void)
 			return false;
 		}
 	}
-	if (levels_fit())
-		return true;
-	pd_lose(PD_LOST_CONFIGURATION);
-	return false;
+	if (!levels_fit()) {
+		pd_lose(PD_LOST_CONFIGURATION);
+		return false;
+	}
+	pd_pmu.l1.stride = pd_ways_stride(pd_pmu.l1.ways, PD_WAYS_TAGS);
+	pd_pmu.l2.stride = pd_ways_stride(pd_pmu.l2.ways, PD_WAYS_ORDER);
+	pd_pmu.llc.stride = pd_ways_stride(pd_pmu.llc.ways, PD_WAYS_ORDER);
+	return true;
 }

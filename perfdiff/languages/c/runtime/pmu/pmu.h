@@ -45,6 +45,16 @@ struct pd_deferred {
 	bool write;
 };
 
+/* Blocks, loads and stores that perfdiff_inline.h counts: sites take turns, as adding to one word over and over would wait for itself. */
+struct pd_lane {
+	uint64_t blocks;
+	uint64_t loads;
+	uint64_t stores;
+	uint64_t unused;
+};
+
+#define PD_LANES 8
+
 /*
  * The running thread's core. An entry of the tables of recent lines stands for the most recent line of its L1D set, whose
  * access changes nothing in the model; other cores clear it when they take the line away.
@@ -54,13 +64,20 @@ struct pd_core {
 	uintptr_t readable[PD_RECENT]; /* address of the line; 0: none */
 	uintptr_t writable[PD_RECENT]; /* the same, where the core holds it modified */
 	uint64_t written[PD_RECENT];   /* which bytes of the writable line it wrote since it became so */
+	struct pd_lane lanes[PD_LANES];
 	struct pd_cache *cache;        /* NULL until the first access, and when the thread has ended */
 	uint32_t busy;                 /* at work on the caches */
 	uint32_t ending;               /* rounds of thread destructors seen */
 	uint64_t unseen;               /* line accesses that the caches did not see: of handlers beyond PD_DEFERRED, of an ended thread */
 };
 
-extern PD_TLS struct pd_core pd_core;
+extern PD_API PD_TLS struct pd_core pd_core;
+
+/* perfdiff_inline.h counts on it. */
+_Static_assert(offsetof(struct pd_core, readable) == 72, "readable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, writable) == 72 + 2048, "writable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, written) == 72 + 4096, "written in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, lanes) == 72 + 6144 && sizeof(struct pd_lane) == 32, "lanes in perfdiff_inline.h");
 
 /* A line found modified in another core. */
 struct pd_conflict {
@@ -97,7 +114,13 @@ enum pd_state { PD_INVALID, PD_SHARED, PD_EXCLUSIVE, PD_MODIFIED }; /* in the lo
 struct pd_geometry {
 	uint32_t sets_mask; /* sets, a power of two, less one */
 	uint32_t ways;
-	uint32_t stride; /* ways that a set has room for */
+	uint32_t stride; /* ways that a set has room for, a power of two */
+};
+
+/* A line in the L2. */
+struct pd_line {
+	uintptr_t line;   /* address, and enum pd_state in the low bits */
+	uint64_t written; /* of a modified line, unless it is a recent one: which bytes */
 };
 
 /*
@@ -119,8 +142,7 @@ struct pd_cache {
 	uint32_t *l1_used;    /* a set's ways that are marked as used, one bit each */
 	uint32_t *l2_tags;    /* places; 0: empty */
 	uint8_t *l2_recency;
-	uintptr_t *l2_lines;  /* enum pd_state in the low bits */
-	uint64_t *l2_written; /* of a modified line, unless it is a recent one: which bytes */
+	struct pd_line *l2_lines;
 	uint32_t recent_slots[PD_RECENT]; /* where the recent lines are in the L2 */
 	uint32_t deferred_count;
 	struct pd_deferred deferred[PD_DEFERRED];
@@ -199,7 +221,6 @@ struct pd_shared {
 
 bool pd_shared_begin(void);
 void pd_shared_forget(void);
-void pd_shared_expect(uint32_t place);
 bool pd_shared_take(struct pd_shared *shared, uint32_t place);
 
 /* pages.c */

@@ -18,18 +18,17 @@ static size_t memory_size(void)
 {
 	size_t l1 = l1_size() * 2 * sizeof(uint32_t) + (pd_pmu.l1.sets_mask + (size_t)1) * sizeof(uint32_t);
 
-	return l1 + l2_size() * (2 * sizeof(uint64_t) + sizeof(uint32_t) + 1);
+	return l1 + l2_size() * (sizeof(struct pd_line) + sizeof(uint32_t) + 1);
 }
 
 bool pd_private_begin(struct pd_cache *cache)
 {
-	uint64_t *memory = pd_memory(memory_size());
+	char *memory = pd_memory(memory_size());
 
 	if (!memory)
 		return false;
-	cache->l2_lines = memory;
-	cache->l2_written = memory + l2_size();
-	cache->l2_tags = (uint32_t *)(memory + 2 * l2_size());
+	cache->l2_lines = (struct pd_line *)memory;
+	cache->l2_tags = (uint32_t *)(cache->l2_lines + l2_size());
 	cache->l1_tags = cache->l2_tags + l2_size();
 	cache->l1_slots = cache->l1_tags + l1_size();
 	cache->l2_recency = (uint8_t *)(cache->l1_slots + l1_size());
@@ -47,7 +46,7 @@ void pd_private_forget(struct pd_cache *cache)
 
 static inline uintptr_t line_at(const struct pd_cache *cache, uint32_t slot)
 {
-	return cache->l2_lines[slot] & ~PD_STATES;
+	return cache->l2_lines[slot].line & ~PD_STATES;
 }
 
 static inline uint32_t l1_set(uintptr_t line)
@@ -61,7 +60,7 @@ static inline void recent_drop(struct pd_cache *cache, size_t index)
 	struct pd_core *owner = cache->owner;
 
 	if (owner->writable[index]) {
-		cache->l2_written[cache->recent_slots[index]] = owner->written[index];
+		cache->l2_lines[cache->recent_slots[index]].written = owner->written[index];
 		owner->writable[index] = 0;
 	}
 	owner->readable[index] = 0;
@@ -77,10 +76,24 @@ static inline void recent_set(struct pd_cache *cache, uintptr_t line, uint32_t s
 		owner->readable[index] = line;
 		cache->recent_slots[index] = slot;
 	}
-	if ((cache->l2_lines[slot] & PD_STATES) == PD_MODIFIED) {
-		owner->written[index] = (owner->writable[index] ? owner->written[index] : cache->l2_written[slot]) | bytes;
+	if ((cache->l2_lines[slot].line & PD_STATES) == PD_MODIFIED) {
+		owner->written[index] = (owner->writable[index] ? owner->written[index] : cache->l2_lines[slot].written) | bytes;
 		owner->writable[index] = line;
 	}
+}
+
+/* Takes a line out of the table of recent lines, if it is there. Without branches that depend on it: none could be foretold. */
+static inline void recent_forget(struct pd_cache *cache, uint32_t slot)
+{
+	struct pd_core *owner = cache->owner;
+	uintptr_t line = line_at(cache, slot);
+	size_t index = pd_recent_index(line);
+
+	if (owner->writable[index] == line) {
+		cache->l2_lines[slot].written = owner->written[index];
+		owner->writable[index] = 0;
+	}
+	owner->readable[index] &= -(uintptr_t)(owner->readable[index] != line);
 }
 
 /* Marks a way as used. When all of its set are, the others are so no longer, and leave the table of recent lines. */
@@ -92,19 +105,16 @@ static inline void l1_mark(struct pd_cache *cache, uint32_t set, uint32_t way)
 	if (pd_likely(cache->l1_used[set] != (1u << pd_pmu.l1.ways) - 1))
 		return;
 	cache->l1_used[set] = 1u << way;
-	for (uint32_t other = 0; other < pd_pmu.l1.ways; other++) {
-		uintptr_t line = line_at(cache, slots[other]);
-
-		if (other != way && cache->owner->readable[pd_recent_index(line)] == line)
-			recent_drop(cache, pd_recent_index(line));
-	}
+	for (uint32_t other = 0; other < pd_pmu.l1.ways; other++)
+		if (other != way)
+			recent_forget(cache, slots[other]);
 }
 
 /* 1 + the way of a line; 0: it is not in the L1D. */
 static inline uint32_t l1_find(struct pd_cache *cache, uintptr_t line)
 {
 	uint32_t first = l1_set(line) * pd_pmu.l1.stride;
-	uint32_t found = pd_ways_find(cache->l1_tags + first, pd_pmu.l1.ways, (uint32_t)(line / PD_LINE));
+	uint32_t found = pd_ways_find(cache->l1_tags + first, pd_pmu.l1.stride, (uint32_t)(line / PD_LINE));
 
 	return found && line_at(cache, cache->l1_slots[first + found - 1]) == line ? found : 0;
 }
@@ -116,7 +126,7 @@ static void l1_insert(struct pd_cache *cache, uintptr_t line, uint32_t slot)
 	uint32_t way = (uint32_t)__builtin_ctz(~cache->l1_used[set]);
 
 	if (way == pd_pmu.l1.ways) /* the only one */
-		recent_drop(cache, pd_recent_index(line_at(cache, cache->l1_slots[first + --way])));
+		recent_forget(cache, cache->l1_slots[first + --way]);
 	cache->l1_tags[first + way] = (uint32_t)(line / PD_LINE);
 	cache->l1_slots[first + way] = slot;
 	l1_mark(cache, set, way);
@@ -135,7 +145,7 @@ static void l1_remove(struct pd_cache *cache, uintptr_t line)
 static inline uint32_t l2_find(const struct pd_cache *cache, uint32_t place)
 {
 	uint32_t first = (place & pd_pmu.l2.sets_mask) * pd_pmu.l2.stride;
-	uint32_t found = pd_ways_find(cache->l2_tags + first, pd_pmu.l2.ways, place);
+	uint32_t found = pd_ways_find(cache->l2_tags + first, pd_pmu.l2.stride, place);
 
 	return found ? first + found - 1 : PD_NO_SLOT;
 }
@@ -159,7 +169,7 @@ static void slot_clear(struct pd_cache *cache, uint32_t slot)
 	}
 	l1_remove(cache, line);
 	cache->l2_tags[slot] = 0;
-	cache->l2_lines[slot] = 0;
+	cache->l2_lines[slot].line = 0;
 }
 
 /* An empty slot of the place's set; the least recently used line makes room. */
@@ -178,7 +188,6 @@ static __attribute__((noinline)) uint32_t l2_use_line(struct pd_cache *cache, ui
 {
 	uint32_t place = pd_place_of(cache, line), slot;
 
-	pd_shared_expect(place);
 	slot = l2_find(cache, place);
 	cache->owner->events[PD_EVENT_L1D_MISS]++;
 	if (slot == PD_NO_SLOT) {
@@ -210,13 +219,13 @@ bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool
 
 	if (slot == PD_NO_SLOT)
 		return false;
-	state = cache->l2_lines[slot] & PD_STATES;
+	state = cache->l2_lines[slot].line & PD_STATES;
 	if (write) {
 		if (state == PD_SHARED)
 			return false;
 		if (state == PD_EXCLUSIVE)
-			cache->l2_written[slot] = 0;
-		cache->l2_lines[slot] = line | PD_MODIFIED;
+			cache->l2_lines[slot].written = 0;
+		cache->l2_lines[slot].line = line | PD_MODIFIED;
 	}
 	recent_set(cache, line, slot, write ? bytes : 0);
 	return true;
@@ -230,8 +239,7 @@ void pd_private_install(struct pd_cache *cache, uintptr_t line, uint32_t place, 
 	if (slot == PD_NO_SLOT)
 		slot = l2_make_room(cache, place);
 	cache->l2_tags[slot] = place;
-	cache->l2_lines[slot] = line | state;
-	cache->l2_written[slot] = 0;
+	cache->l2_lines[slot] = (struct pd_line){.line = line | state};
 	l2_use(cache, slot);
 	if (!l1_find(cache, line))
 		l1_insert(cache, line, slot);
@@ -244,7 +252,7 @@ static void downgrade(struct pd_cache *cache, uint32_t slot)
 
 	if (cache->owner->writable[pd_recent_index(line)] == line)
 		__atomic_store_n(&cache->owner->writable[pd_recent_index(line)], 0, __ATOMIC_RELAXED);
-	cache->l2_lines[slot] = line | PD_SHARED;
+	cache->l2_lines[slot].line = line | PD_SHARED;
 }
 
 /* For another core: takes the line away, or but the right to write it. Returns the state that it was in, and what was written. */
@@ -257,11 +265,11 @@ enum pd_state pd_private_take(struct pd_cache *cache, uint32_t place, bool all, 
 	if (slot == PD_NO_SLOT)
 		return PD_INVALID;
 	line = line_at(cache, slot);
-	state = cache->l2_lines[slot] & PD_STATES;
+	state = cache->l2_lines[slot].line & PD_STATES;
 	if (state == PD_MODIFIED && cache->owner->writable[pd_recent_index(line)] == line)
 		*written = cache->owner->written[pd_recent_index(line)];
 	else
-		*written = cache->l2_written[slot];
+		*written = cache->l2_lines[slot].written;
 	if (all) {
 		uint32_t way = slot & (pd_pmu.l2.stride - 1);
 

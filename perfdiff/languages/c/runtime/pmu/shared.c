@@ -35,16 +35,6 @@ static inline char *set_of(uint32_t place)
 	return memory + (place & pd_pmu.llc.sets_mask) * set_size;
 }
 
-/* The line is likely to be taken next: our own cache misses overlap. */
-void pd_shared_expect(uint32_t place)
-{
-	char *set = set_of(place);
-
-	__builtin_prefetch(set, 1);
-	__builtin_prefetch(set + order_offset, 1);
-	__builtin_prefetch(set + sharers_offset, 1);
-}
-
 /* Locks the line's set, and brings the line in where it is missing. Returns whether it was there. */
 bool pd_shared_take(struct pd_shared *shared, uint32_t place)
 {
@@ -55,7 +45,7 @@ bool pd_shared_take(struct pd_shared *shared, uint32_t place)
 
 	shared->lock = (_Atomic uint32_t *)(set + lock_offset);
 	pd_lock(shared->lock);
-	found = pd_ways_find(tags, pd_pmu.llc.ways, place);
+	found = pd_ways_find(tags, pd_pmu.llc.stride, place);
 	way = found ? found - 1 : pd_ways_oldest(recency);
 	if (!found) {
 		if (tags[way])

@@ -26,6 +26,11 @@ PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
 
 	for (int event = 0; event < PD_EVENTS; event++)
 		events[event] = lost && event >= PD_EVENT_L1D_MISS ? PD_ABSENT : pd_core.events[event];
+	for (int lane = 0; lane < PD_LANES; lane++) {
+		events[PD_EVENT_BLOCKS] += pd_core.lanes[lane].blocks;
+		events[PD_EVENT_LOADS] += pd_core.lanes[lane].loads;
+		events[PD_EVENT_STORES] += pd_core.lanes[lane].stores;
+	}
 }
 
 static uint32_t source_open(struct pd_counter *counters, uint32_t room)

@@ -1,51 +1,61 @@
 /*
- * A set of a cache: tags, searched four at a time, and an exact LRU order.
+ * A set of a cache: tags, searched eight at a time, and an exact LRU order.
  *
  * The order is a byte a way: the most recent one has the highest. Zeros are an empty set; a way with 0 is the next to be given
- * away. Arrays have room for pd_ways_stride(ways) ways; the surplus stays zero.
+ * away. Arrays have room for pd_ways_stride() ways; the surplus stays zero.
  */
 #ifndef PD_WAYS_H
 #define PD_WAYS_H
 
 #include <stdint.h>
-#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
-#define PD_WAYS_GROUP 16u
+#define PD_WAYS_TAGS 8u   /* looked at together */
+#define PD_WAYS_ORDER 16u
 
-typedef uint32_t pd_tags __attribute__((vector_size(16), may_alias));
 typedef uint64_t pd_halves __attribute__((vector_size(16)));
-typedef uint8_t pd_order_bytes __attribute__((vector_size(PD_WAYS_GROUP), may_alias));
+typedef uint8_t pd_order_bytes __attribute__((vector_size(PD_WAYS_ORDER), may_alias));
 
-/* A power of two, so that a way's number is found in its slot's. */
-static inline uint32_t pd_ways_stride(uint32_t ways)
+/* The room of a set, at least `group` ways: a power of two, so that a way's number is found in its slot's. */
+static inline uint32_t pd_ways_stride(uint32_t ways, uint32_t group)
 {
-	uint32_t stride = PD_WAYS_GROUP;
+	uint32_t stride = group;
 
 	while (stride < ways)
 		stride *= 2;
 	return stride;
 }
 
-/* 1 + the way of a tag that at most one way has; 0: none. */
-static inline uint32_t pd_ways_find(const uint32_t *tags, uint32_t ways, uint32_t tag)
+/* 1 + the way of a tag that at most one way has; 0: none. Looks at all `stride` tags. */
+static inline uint32_t pd_ways_find(const uint32_t *tags, uint32_t stride, uint32_t tag)
 {
-	pd_tags wanted = {tag, tag, tag, tag}, numbers = {1, 2, 3, 4}, four = {4, 4, 4, 4}, found = {0};
-	pd_halves halves;
+#if defined(__SSE2__)
+	__m128i wanted = _mm_set1_epi32((int)tag);
+	uint64_t found = 0;
 
-	for (uint32_t way = 0; way < ways; way += 4) {
-		found |= (pd_tags)(*(const pd_tags *)(tags + way) == wanted) & numbers;
-		numbers += four;
+	for (uint32_t way = 0; way < stride; way += PD_WAYS_TAGS) {
+		const __m128i *four = (const __m128i *)(tags + way);
+		__m128i equal = _mm_packs_epi32(_mm_cmpeq_epi32(four[0], wanted), _mm_cmpeq_epi32(four[1], wanted));
+
+		found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())) << way;
 	}
-	halves = (pd_halves)found;
-	halves[0] |= halves[1];
-	return (uint32_t)(halves[0] | halves[0] >> 32);
+	return found ? (uint32_t)__builtin_ctzll(found) + 1 : 0;
+#else
+	uint32_t found = 0;
+
+	for (uint32_t way = 0; way < stride; way++)
+		found |= tags[way] == tag ? way + 1 : 0;
+	return found;
+#endif
 }
 
 static inline void pd_ways_use(uint8_t *recency, uint32_t ways, uint32_t way)
 {
 	pd_order_bytes mine = (pd_order_bytes){0} + recency[way];
 
-	for (uint32_t first = 0; first < ways; first += PD_WAYS_GROUP)
+	for (uint32_t first = 0; first < ways; first += PD_WAYS_ORDER)
 		*(pd_order_bytes *)(recency + first) += (pd_order_bytes)(*(pd_order_bytes *)(recency + first) > mine);
 	recency[way] = (uint8_t)(ways - 1);
 }
@@ -62,7 +72,7 @@ static inline void pd_ways_empty(uint8_t *recency, uint32_t ways, uint32_t way)
 
 static inline uint32_t pd_ways_oldest(const uint8_t *recency)
 {
-	for (uint32_t first = 0;; first += PD_WAYS_GROUP) {
+	for (uint32_t first = 0;; first += PD_WAYS_ORDER) {
 		pd_halves zeros = (pd_halves)(*(const pd_order_bytes *)(recency + first) == 0);
 
 		if (zeros[0])
