@@ -51,13 +51,14 @@ TABLES = 128  # sample tables held while they are analysed and drawn, which read
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for. `environment` is handed to builds and workloads."""
+    """What the user asked for. `environment` is handed to builds and workloads; for `followed` see `Subjects.number`."""
 
     repository: Path
     revisions: tuple[str, ...]
     config: Config
     cache: Path
     environment: Mapping[str, str]
+    followed: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +353,8 @@ class Bench:
     def _subjects(self, programs: Mapping[Side, Program]) -> Subjects:
         if len(self.sides) == 1:
             return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name)
-        return Subjects.number(self.language.match(programs[Side.BASE], programs[Side.HEAD]), self.language.name)
+        pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
+        return Subjects.number(pairs, self.language.name, self.request.followed)
 
     def _survey(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
         """Run everything a few times with all functions probed, and once without any."""
@@ -442,5 +444,6 @@ def _experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] 
         compiler_identity(environment),
         keyed(environment),
         *sides,
+        *sorted(request.followed),
     ]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -204,22 +204,6 @@ def chances(count: int, skipped: Sequence[int], measured: Sequence[int]) -> Floa
     return found
 
 
-def next_commit(
-    search: Search, weights: Floats, readings: Mapping[int, Reading], *, chance: Floats, cost: Floats, error: float
-) -> int | None:
-    """Return the commit that is expected to tell most for its cost, None where none would tell anything.
-
-    `chance` (n,) that it can be measured, 0 for those that must not be; `cost` (n,) of measuring it; `error` expected of a measurement.
-    """
-    held = np.clip(search.contains @ weights, 0.0, 1.0)
-    values = np.interp(held, _HELD, [search.information(share, None, error) for share in _HELD.tolist()])
-    for commit, reading in readings.items():
-        values[commit] = search.information(float(held[commit]), reading, error)
-    values[values < WORTHLESS] = 0.0
-    worth = values * chance / cost
-    return int(worth.argmax()) if worth.max() > 0 else None
-
-
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Next, measure this commit against the good end."""
@@ -256,27 +240,48 @@ class Knowledge:
     measurements: int = 0
 
 
-def decide(
-    search: Search, known: Knowledge, *, confidence: float, error: float, cost: Floats, eligible: Bools
-) -> Measure | Confirm | Answer:
-    """Return what to do next. `eligible` (n,) may be measured; `cost` (n,) of measuring each; `error` expected of a measurement."""
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a search may spend: commits (n,) that may be measured, the cost (n,) of measuring each, the error expected of a measurement, and
+    the confidence that ends it.
+    """
+
+    eligible: Bools
+    cost: Floats
+    error: float
+    confidence: float = 0.95
+
+
+def next_commit(search: Search, weights: Floats, known: Knowledge, terms: Terms) -> int | None:
+    """Return the commit whose measurement is expected to tell most for its cost, None where none would tell anything."""
+    held = np.clip(search.contains @ weights, 0.0, 1.0)
+    values = np.interp(held, _HELD, [search.information(share, None, terms.error) for share in _HELD.tolist()])
+    for commit, reading in known.readings.items():
+        values[commit] = search.information(float(held[commit]), reading, terms.error)
+    values[values < WORTHLESS] = 0.0
+    chance = chances(len(weights), known.skipped, list(known.readings)) * terms.eligible
+    worth = values * chance / terms.cost
+    return int(worth.argmax()) if worth.max() > 0 else None
+
+
+def decide(search: Search, known: Knowledge, terms: Terms) -> Measure | Confirm | Answer:
+    """Return what to do next."""
     count = len(search.prior)
     weights = search.posterior(known.readings, known.trials)
     answering = np.ones(count, dtype=bool)
     answering[list(known.skipped)] = False
     best, probability = likeliest(weights, kinds(search.contains, answering))
     tried = any(trial.suspects == best for trial in known.trials)
-    if probability >= confidence:
+    if probability >= terms.confidence:
         return Answer(best, probability, certain=True) if tried else Confirm(best)
     commit = None
     if known.measurements < PATIENCE * (math.log2(count) + 4):
-        chance = chances(count, known.skipped, list(known.readings)) * eligible
-        commit = next_commit(search, weights, known.readings, chance=chance, cost=cost, error=error)
+        commit = next_commit(search, weights, known, terms)
     if commit is not None:
         return Measure(commit)
     if probability >= EVEN and not tried:
         return Confirm(best)
-    among = credible(weights, confidence)
+    among = credible(weights, terms.confidence)
     return Answer(frozenset(among), float(weights[list(among)].sum()), certain=False)
 
 

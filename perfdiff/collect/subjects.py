@@ -22,9 +22,10 @@ class Subjects:
     language: str
 
     @classmethod
-    def number(cls, pairs: Sequence[Counterpart], language: str) -> Subjects:
-        """Number the pairs in their order."""
-        numbered = dict(enumerate(pairs, start=1))
+    def number(cls, pairs: Sequence[Counterpart], language: str, followed: Collection[tuple[str, int]] = ()) -> Subjects:
+        """Number the pairs in their order. `followed` are places in base, file and line, of functions that are measured in any case."""
+        marked = (replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.line) in followed else pair for pair in pairs)
+        numbered = dict(enumerate(marked, start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
         head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
         calls = {

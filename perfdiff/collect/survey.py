@@ -170,7 +170,7 @@ def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, P
     found: dict[int, Priority] = {}
     for function in sorted(survey.ran & set(pairs)):
         change = pairs[function].change
-        if change.is_suspect:
+        if change.is_suspect or pairs[function].followed:
             found[function] = Priority.SUSPECT
         elif change is Change.CALLER:
             found[function] = Priority.CALLER

@@ -115,13 +115,17 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """A function on both sides; exactly one of `base` and `head` is None where it was added or removed, or is measured alone."""
+    """A function on both sides; exactly one of `base` and `head` is None where it was added or removed, or is measured alone.
+
+    One that is `followed` is measured whatever the survey says of it.
+    """
 
     base: FunctionDefinition | None
     head: FunctionDefinition | None
     change: Change
     reasons: tuple[str, ...]
     culprits: tuple[str, ...]
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
