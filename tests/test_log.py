@@ -219,21 +219,28 @@ def test_names_of_strangers_are_printable() -> None:
     assert b"\x1b" not in history_plot.draw(found, "svg")
 
 
+def commit(repository: Path, name: str) -> None:
+    """Commit one more source."""
+    (repository / f"{name}.c").touch()
+    git(repository, "add", f"{name}.c")
+    git(repository, "commit", "-q", "-m", name)
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Return a repository of five commits, a merged branch and one more; v1 is the first, v2 the fifth, v9 was never merged."""
     git(tmp_path, "init", "-q", "-b", "main")
     for number in range(1, 6):
-        git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"c{number}")
+        commit(tmp_path, f"c{number}")
     git(tmp_path, "tag", "v1", "HEAD~4")
     git(tmp_path, "tag", "v2")
     for branch in ("side", "other"):
         git(tmp_path, "checkout", "-q", "-b", branch, "main~2")
-        git(tmp_path, "commit", "-q", "--allow-empty", "-m", branch)
+        commit(tmp_path, branch)
     git(tmp_path, "tag", "-a", "-m", "Never released", "v9")
     git(tmp_path, "checkout", "-q", "main")
     git(tmp_path, "merge", "-q", "--no-ff", "-m", "merge", "side")
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "c6")
+    commit(tmp_path, "c6")
     return tmp_path
 
 
@@ -392,15 +399,17 @@ runs = 4
 
 
 @pytest.mark.integration
-def test_a_real_program_shows_where_it_became_slower_and_equal_trees_are_measured_once(
+def test_a_real_program_shows_where_it_became_slower_and_documentation_is_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "perfdiff.toml").write_text(SCAN_TOML)
     for rounds in (1, 1, 2):
         (tmp_path / "scan.c").write_text(SCAN.replace("ROUNDS", str(rounds)))
-        git(tmp_path, "add", "scan.c", "perfdiff.toml")
-        git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"rounds {rounds}")
+        with (tmp_path / "README.md").open("a") as readme:
+            readme.write("More words.\n")
+        git(tmp_path, "add", "scan.c", "README.md", "perfdiff.toml")
+        git(tmp_path, "commit", "-q", "-m", f"rounds {rounds}")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as left:
         cli.main(["log", "scan", "--metric", "wall_ns", "--format", "json", "--cache", str(tmp_path.parent / "cache")])

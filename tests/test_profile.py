@@ -21,7 +21,7 @@ from perfdiff.records.schema import Phase, Revision
 from perfdiff.report import profile as report
 from perfdiff.report import profile_plot
 from programs import git
-from test_log import CALLS, RUNS, SIZES, recording
+from test_log import CALLS, RUNS, SIZES, commit, recording
 
 CONFIG = CompareConfig()
 MEAN_NS = 2000 + 8 * np.array(SIZES)  # of a call at each point
@@ -154,7 +154,7 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
 
     git(tmp_path, "init", "-q", "-b", "main")
     for number in (1, 2):
-        git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"c{number}")
+        commit(tmp_path, f"c{number}")
     git(tmp_path, "tag", "v1", "HEAD~1")
     monkeypatch.setattr(pipeline, "record", record)
     monkeypatch.chdir(tmp_path)

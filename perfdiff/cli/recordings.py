@@ -20,28 +20,35 @@ if TYPE_CHECKING:
 
 
 def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Recording]:
-    """Record the revisions, oldest first, each with all functions that its workloads call; the same tree is measured once.
+    """Record the revisions, oldest first, each with all functions that its workloads call.
 
-    A revision that does not build or run is left out with its reason; where that happens to all, the last failure is raised.
+    One that differs from the one before in nothing that is built or run has what was recorded of that. One that does not build or run
+    has the reason; where that happens to all, the last failure is raised.
     """
     asked = comparison.request((), directory, cache, overrides, progress)
     from perfdiff import pipeline
+    from perfdiff.revisions.history import changed_files, inert_files
     from perfdiff.revisions.lineage import lineage, revision
     from perfdiff.revisions.repository import find_repository
 
     repository = find_repository(asked.repository)
+    commands = [asked.config.build.command, *(workload.command for workload in asked.config.workloads)]
+    is_inert = inert_files(repository, asked.config.build.overlay, commands)
     found: list[Recording] = []
     failure: MeasurementError | None = None
     names = lineage(repository, wanted)
     for number, name in enumerate(names, 1):
         progress.note(f"{name} ({number} of {len(names)})")
+        own = revision(repository, name)
+        before, last = found[-1] if found else (None, "")
+        if before is not None and all(is_inert(file) for file in changed_files(repository, before.commit or "", own.commit or "")):
+            found.append((own, last))
+            continue
         try:
-            recording = pipeline.record(replace(asked, revisions=(name,)), progress)
+            found.append((own, pipeline.record(replace(asked, revisions=(name,)), progress)))
         except MeasurementError as error:
             failure = error
-            found.append((revision(repository, name), f"{error} [{error.slug}]"))
-        else:
-            found.append((recording.experiment.base, recording))
+            found.append((own, f"{error} [{error.slug}]"))
     if failure is not None and all(isinstance(recording, str) for _, recording in found):
         raise failure
     return found
