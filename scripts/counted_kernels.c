@@ -1,4 +1,4 @@
-/* Single-threaded kernels whose counted build is timed by bench_counted.py. Usage: NAME ROUNDS */
+/* Single-threaded kernels whose counted build is timed by bench_counted.py. Usage: NAME ROUNDS [counts] */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,10 +285,29 @@ static const struct {
 	{"search-tree", search_tree},
 };
 
+/* Of the counted build alone. */
+void pd_pmu_read(uint64_t events[9]) __attribute__((weak));
+
+static void print_counts(void)
+{
+	uint64_t events[9];
+
+	if (!pd_pmu_read)
+		exit(1);
+	pd_pmu_read(events);
+	for (int i = 0; i < 9; i++)
+		printf("%llu\n", (unsigned long long)events[i]);
+}
+
 int main(int count, char **arguments)
 {
-	for (size_t i = 0; count == 3 && i < sizeof(kernels) / sizeof(*kernels); i++)
-		if (!strcmp(arguments[1], kernels[i].name))
-			return printf("%g\n", kernels[i].run(atol(arguments[2]))) < 0;
+	for (size_t i = 0; count >= 3 && i < sizeof(kernels) / sizeof(*kernels); i++) {
+		if (strcmp(arguments[1], kernels[i].name))
+			continue;
+		printf("%g\n", kernels[i].run(atol(arguments[2])));
+		if (count > 3)
+			print_counts();
+		return 0;
+	}
 	return 2;
 }
