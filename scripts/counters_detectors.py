@@ -24,7 +24,7 @@ from perfdiff.models.detectors.kinds import Kind, learn
 from perfdiff.records.schema import Floats
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times
 
-FIRST_SEED = 8_000_000  # the thresholds were chosen on others
+FIRST_SEED = 8_000_000
 RUNS = 20
 FULL_ROUNDS = 4
 THREADS = (1, 2, 4)
