@@ -9,15 +9,16 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.build import builder
 from perfdiff.build.cache import BuildCache
-from perfdiff.errors import RecordingError, store_errors
+from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
-from perfdiff.records import codec
+from perfdiff.records import codec, store
 from perfdiff.records.schema import Note, Revision
 
 _SAYS: Mapping[str, str] = {
@@ -50,6 +51,14 @@ class Part:
 
     says: str
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A folder of the cache that cannot be used as it is, and why."""
+
+    path: Path
+    says: str
 
 
 @contextmanager
@@ -131,6 +140,42 @@ def contents(cache: Path) -> tuple[Part, ...]:
         says = _SAYS.get(entry.name, "other")
         sizes[says] = sizes.get(says, 0) + _size_bytes(entry)
     return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
+
+
+def verify(cache: Path) -> tuple[Damage, ...]:
+    """Return what is damaged: recordings whose files are not those that were written, and builds whose outcome cannot be read."""
+    if not cache.is_dir():
+        return ()
+    with in_use(cache):
+        return (*_damaged_recordings(cache), *_damaged_builds(cache))
+
+
+def _damaged_recordings(cache: Path) -> Iterator[Damage]:
+    for folder in sorted((cache / "experiments").glob("[!.]*")):
+        try:
+            store.verify(folder)
+        except RecordingError as error:
+            yield Damage(folder, str(error))
+
+
+def _damaged_builds(cache: Path) -> Iterator[Damage]:
+    with BuildCache(cache) as builds:
+        for entry in builds.entries():
+            try:
+                builder.verify(cache / "trees" / entry.key)
+            except StoreError as error:
+                yield Damage(cache / "trees" / entry.key, str(error))
+
+
+def clear(cache: Path, damaged: Sequence[Damage]) -> None:
+    """Remove what is damaged and not in use, so that it is made anew where it is needed; another perfdiff at work is waited for."""
+    with store_errors(cache), BuildCache(cache) as builds, _lock_file(cache, "in-use") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for each in damaged:
+            if each.path.parent.name == "trees":
+                builds.remove(each.path.name)
+            else:
+                shutil.rmtree(each.path, ignore_errors=True)
 
 
 def prune(cache: Path, *, max_age_s: float) -> int:

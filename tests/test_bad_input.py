@@ -264,7 +264,7 @@ def test_build_in_the_cache_that_is_damaged_is_told(place: Place, perfdiff: Run)
     perfdiff(place, "base", "head", *QUICK, "--", "false").refuses(3, "workload-failed")
     for file in place.cache.glob("trees/*/outcome.json"):
         file.write_text(file.read_text()[:10])
-    perfdiff(place, "base", "head", *QUICK, *WORKLOAD).refuses(3, "damaged-build", "perfdiff cache prune --days 0")
+    perfdiff(place, "base", "head", *QUICK, *WORKLOAD).refuses(3, "damaged-build", "perfdiff cache verify --remove")
 
 
 # Workloads

@@ -53,6 +53,16 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     environment = build_environment(request.environment)
     key = build_key(request, compiler_identity(environment))
     entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
+    return _kept(entry, request.variant, request.pin.repository.folder)
+
+
+def verify(entry: Path) -> None:
+    """Raise StoreError where what is known of a kept build cannot be read, or its tree is gone; what is in the tree is not looked at."""
+    if not _kept(entry, Phase.PLAIN, Path()).tree.is_dir():
+        raise StoreError(f"the build kept in {entry} has lost its tree; `perfdiff cache verify --remove` clears it", slug="damaged-build")
+
+
+def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
     tree = (entry / _SOURCE).resolve()
     try:
         outcome = json.loads((entry / _OUTCOME).read_text())
@@ -61,13 +71,12 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
         duration_s = float(outcome["duration_s"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"the build kept in {entry} is damaged: {error}; clear the cache with `perfdiff cache prune --days 0` and compare again",
-            slug="damaged-build",
+            f"the build kept in {entry} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
         ) from error
     return Built(
-        variant=request.variant,
+        variant=variant,
         tree=tree,
-        folder=tree / request.pin.repository.folder,
+        folder=tree / folder,
         commands=log.commands,
         dropped=log.dropped,
         notes=notes,

@@ -119,6 +119,10 @@ class BuildCache:
                 found.append(CacheEntry(folder.name, _size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
         return tuple(sorted(found, key=lambda entry: entry.used))
 
+    def remove(self, key: str) -> bool:
+        """Remove a folder; return whether it could be, as nobody uses it."""
+        return self._remove_unlocked(key)
+
     def prune(self, *, max_bytes: int | None = None, max_age_s: float | None = None) -> tuple[CacheEntry, ...]:
         """Remove folders not used for `max_age_s`, then the longest unused ones above `max_bytes` in all; return what was removed.
 

@@ -17,9 +17,10 @@ from typer.main import get_command
 from perfdiff.cli.exits import ExitCode
 
 # Each module has a Typer application `app`; only the chosen one is imported.
-COMMANDS = ("init", "doctor", "counters", "explain", "accept", "annotate", "check", "compare", "log", "profile", "cache")
+COMMANDS = ("init", "doctor", "counters", "explain", "accept", "annotate", "check", "compare", "log", "profile", "cache", "completion")
 COMPARISON = "comparison"
 
+_COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow
 _STDERR = 2
 _CLEARING_S = 5.0  # clearing away takes less, but for huge trees; whoever asks again later than this is not kept
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
@@ -27,6 +28,8 @@ _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINAT
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
+    if _COMPLETE in os.environ:
+        import_module("perfdiff.cli.whole").complete()
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
     leave = _Leave()

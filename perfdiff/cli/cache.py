@@ -1,4 +1,4 @@
-"""`perfdiff cache`: show or clear what is kept between comparisons."""
+"""`perfdiff cache`: show, clear or verify what is kept between comparisons."""
 
 from __future__ import annotations
 
@@ -46,3 +46,24 @@ def prune(
         folder = options.cache_folder(cache or context.obj)
         freed = storage.prune(folder, max_age_s=days * _SECONDS_PER_DAY)
         output.write(f"freed {units.size(freed)} in {folder}")
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what is damaged; it is made anew where it is needed.")] = False,
+    cache: options.Cache = None,
+) -> None:
+    """Read all recordings and what is known of builds, and say what is damaged. Exits with 3 where something is, and stays."""
+    from perfdiff import storage
+
+    with exits.exceptions_become_codes():
+        folder = options.cache_folder(cache or context.obj)
+        damaged = storage.verify(folder)
+        if damaged and remove:
+            storage.clear(folder, damaged)
+        left = [each for each in damaged if each.path.exists()]
+        said = [f"{each.says}{'' if each in left else ' (removed)'}" for each in damaged]
+        output.write("\n".join([*said, f"{len(damaged)} damaged in {folder}" if damaged else f"nothing is damaged in {folder}"]))
+        if left:
+            raise typer.Exit(exits.ExitCode.NOT_MEASURED)

@@ -48,7 +48,8 @@ Other commands:
   perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff compare A B        compare two sets of samples without any source
-  perfdiff cache              show or clear what is kept between comparisons
+  perfdiff cache              show, clear or verify what is kept between comparisons
+  perfdiff completion SHELL   print what makes the shell complete commands and options
 
 \b
 Exit codes:

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 app = options.application()
 
 
-@app.command()
+_HELP = """
+Tell all that a comparison knows of a function: which inputs, how much, how sure, why, and the source on both sides.
+
+\b
+  perfdiff explain insert
+  perfdiff explain src/list.c:insert v1.2 HEAD
+"""
+
+
+@app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
     revisions: Annotated[
@@ -34,7 +43,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Tell all that a comparison knows of a function: which inputs, how much, how sure, why, and the source on both sides."""
+    """Tell what the last comparison, or another one, knows of a function."""
     with exits.exceptions_become_codes():
         folder = options.cache_folder(cache)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:

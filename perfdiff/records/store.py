@@ -89,6 +89,12 @@ def _totals(columns: dict[str, Any]) -> Totals:
     return Totals(**{name: columns.pop(name) for name in _TOTALS}, other=columns)
 
 
+def verify(folder: Path) -> None:
+    """Raise RecordingError where a file of an experiment is missing, or is not as it was written."""
+    for name in ("experiment.json", *_digests(folder)):
+        _content(folder, name)
+
+
 def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
     """Return the recorded calls of a function on one side, or None where none were recorded."""
     return _table(folder, _table_name(_SAMPLES, function, side), function, side)

@@ -1,0 +1,149 @@
+"""The documentation and the command line say the same: every command and option is documented, and none is that does not exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from perfdiff.cli import COMMANDS, COMPARISON
+from perfdiff.cli.whole import Command, command, commands
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def _manual() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("manual", ROOT / "scripts" / "manual.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["manual"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+manual = _manual()
+
+
+def spoken(text: str) -> Iterator[str]:
+    """Yield the commands that a document shows: lines of code blocks and inline code that begin with `perfdiff`."""
+    for language, block in FENCE.findall(text):
+        if language in {"", "sh", "console", "yaml", "shell", "bash"}:
+            for line in block.splitlines():
+                start = re.search(r"(?:^|[|&;$(] *|run: +|- +)perfdiff(?= )", line)
+                if start:
+                    yield line[start.end() - len("perfdiff") :]
+    for code in re.findall(r"`(perfdiff [^`]+)`", FENCE.sub("", text)):
+        yield " ".join(code.split())
+
+
+def known_options(each: Command) -> set[str]:
+    """Return the options of a command and of the commands below it."""
+    found = {name for parameter in each.params for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
+    for below in getattr(each, "commands", {}).values():
+        found |= known_options(below)
+    return found | {"-h", "--help"}
+
+
+def unknown_options(line: str) -> list[str]:
+    """Return the options of a shown command that do not exist; what stands behind `--` belongs to the workload."""
+    words = re.split(r"[|&;#]|\)$", line.partition(" -- ")[0])[0].split()[1:]
+    name = words[0] if words and words[0] in COMMANDS else COMPARISON
+    given = [word.strip("[](),.…").partition("=")[0] for word in words]
+    return [word for word in given if re.match(r"--?[a-zA-Z]", word) and word not in known_options(command(name))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_shown_commands_have_only_options_that_exist(document: Path) -> None:
+    lines = list(spoken(document.read_text(encoding="utf-8")))
+    assert [(line, options) for line in lines if (options := unknown_options(line))] == []
+
+
+def test_a_wrong_option_would_be_seen() -> None:
+    text = (
+        "Run `perfdiff log f --sinse v1`.\n```sh\nperfdiff a b --formt json -- ./x --any  # why\ncd x && perfdiff check f --strict\n```\n"
+    )
+    lines = list(spoken(text))
+    assert [unknown_options(line) for line in lines] == [["--formt"], [], ["--sinse"]]
+
+
+def test_the_reference_is_what_the_commands_say_of_themselves() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == manual.markdown(), "run scripts/reference"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_the_comparison_and_the_readme_or_docs_name_every_command(name: str) -> None:
+    comparison = command(COMPARISON)
+    assert f"  perfdiff {name} " in f"{comparison.epilog} "
+    others = [document for document in DOCUMENTS if document.name != "commands.md"]
+    assert any(f"perfdiff {name}" in document.read_text(encoding="utf-8") for document in others), "no document shows it"
+
+
+def test_every_option_has_a_help_text() -> None:
+    silent = [
+        (page.name, entry.written) for page in manual.pages() for entry in page.entries if not entry.says.removeprefix("[required]").strip()
+    ]
+    assert silent == []
+
+
+def test_every_command_has_an_example_or_needs_none() -> None:
+    """A command without options of its own beyond the common ones is its own example."""
+    plain = {"perfdiff init", "perfdiff doctor", "perfdiff counters", "perfdiff cache"}
+    without = {page.name for page in manual.pages() if not any("\n" in part or part.startswith("  ") for part in page.paragraphs)}
+    assert {name for name in without if not any(name == each or name.startswith(f"{each} ") for each in plain)} == set()
+
+
+def test_the_manual_page_has_every_command_and_option() -> None:
+    text = manual.roff()
+    assert text.startswith(".TH PERFDIFF 1 ")
+    plain = text.replace("\\-", "-")
+    for name, each in commands().items():
+        assert f".SS perfdiff {name} " in plain
+        assert all(option in plain for option in known_options(each))
+
+
+@pytest.mark.skipif(not Path("/usr/bin/groff").exists(), reason="groff is not installed")
+def test_the_manual_page_is_read_without_warnings() -> None:
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=manual.roff().encode(), capture_output=True, check=True)
+    assert done.stderr == b""
+    assert b"Print a script that makes the shell complete" in re.sub(rb"\s+", b" ", re.sub(rb".\x08|\x1b\[[0-9;]*m", b"", done.stdout))
+
+
+def completed(*words: str) -> list[str]:
+    """Return what the shell is offered behind some words, the last of which is being typed."""
+    line = " ".join(("perfdiff", *(shlex.quote(word) if word else "" for word in words)))
+    environment = os.environ | {"_PERFDIFF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    done = subprocess.run([sys.executable, "-m", "perfdiff"], env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("lo",), ["log"]),
+        (("cache", "pr"), ["prune"]),
+        (("log", "insert", "--si"), ["--since"]),
+        (("main", "HEAD", "--sav"), ["--save"]),
+        (("log", "--format", "s"), ["svg"]),
+    ],
+)
+def test_shells_complete_commands_options_and_choices(words: tuple[str, ...], offered: list[str]) -> None:
+    assert completed(*words) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_shells_script(shell: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "perfdiff", "completion", shell], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "_PERFDIFF_COMPLETE" in done.stdout
+    if shell == "bash":
+        assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0
