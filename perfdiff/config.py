@@ -62,6 +62,9 @@ class CountersConfig:
     nodes: int | None = None  # of memory
 
 
+DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
+
+
 @dataclass(frozen=True, slots=True)
 class CompareConfig:
     """`[compare]`: when a difference counts."""
@@ -70,6 +73,7 @@ class CompareConfig:
     fdr: float = 0.05
     confidence: float = 0.95
     seed: int = 1
+    detector: str = DETECTORS[0]  # of calls whose counters, read together, are not like base's
     accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
 
 

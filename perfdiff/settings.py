@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import CacheSize
+from perfdiff.config import DETECTORS, CacheSize
 
 _CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -64,6 +64,10 @@ def _integer(lowest: int) -> Callable[[Any], int | None]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+def _detector(value: object) -> str | None:
+    return value if isinstance(value, str) and value in DETECTORS else None
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
@@ -129,6 +133,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "confidence": _SHARE,
         "seed": SEED,
         "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
+        "detector": Setting(f"one of {', '.join(DETECTORS)}", _detector, text=True),
     },
     "counters": {
         "events": Setting(

@@ -38,6 +38,7 @@ from perfdiff.analysis.verdict import (
 )
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
 
@@ -172,7 +173,7 @@ def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, confi
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
     told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or _moved(each)][:MOST_ANOMALIES]
     tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
-    anomalies = find_all(tables, config)
+    anomalies = find_all(tables, config, kind=Kind(config.detector))
     return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
 
 
