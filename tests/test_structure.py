@@ -34,6 +34,7 @@ ALLOWED = {
     "analysis": _GROUND | {"records", "models"},
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | _SETTINGS | {"analysis"},
+    "reproduction": _GROUND | _SETTINGS | {"records"},
     "storage": _GROUND | {"records", "build"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
 }

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import acceptances, exits, options, output, samples, waiting
+from perfdiff.cli import acceptances, exits, options, output, samples, ticket, waiting
 from perfdiff.config import Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError
@@ -31,7 +31,7 @@ revision alone is compared with the working tree. A COMMAND behind `--` is the w
 
 \b
   perfdiff main HEAD
-  perfdiff v1.2..v1.3 -o report.html
+  perfdiff v1.2..v1.3 -o report.html --ticket slow-sort
   perfdiff HEAD --build "make -j2" --param n=1000,3000,10000 -- ./bench/sort {n}
 """
 
@@ -85,6 +85,10 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
     save: options.Save = None,
+    ticket_folder: Annotated[
+        Path | None,
+        typer.Option("--ticket", metavar="DIR", help="Leave there what a ticket needs: reports, plots, and commands that show the same."),
+    ] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
     runs: options.Runs = None,
@@ -103,9 +107,15 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         check_destination(chosen, output_file)
         if save:
             samples.check(save)
+        if ticket_folder:
+            ticket.check(ticket_folder)
         overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            outcome = compared(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+            asked = request(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+            outcome = answered(asked, repository, overrides, progress)
+            if ticket_folder:
+                progress.stage("writing the ticket", None)
+                ticket.write(ticket_folder, outcome, asked)
         if save and outcome.experiment:
             samples.save(save, outcome.experiment, outcome.samples)
         deliver(outcome, chosen, output_file)
@@ -114,7 +124,11 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
     """Read the configuration that holds in `directory` and compare; known costs are no regression."""
-    asked = request(revisions, directory, cache, overrides, progress)
+    return answered(request(revisions, directory, cache, overrides, progress), directory, overrides, progress)
+
+
+def answered(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:
+    """Compare as asked; the costs that are known in `directory` are no regression."""
     from perfdiff import pipeline
 
     outcome = pipeline.compare(asked, progress)

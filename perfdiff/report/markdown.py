@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
@@ -46,14 +46,20 @@ class _Page:
         return True
 
 
-def render(document: Document) -> str:
-    """Return the report as Markdown of at most `MOST_BYTES` bytes; a last sentence says what was left out."""
+def render(document: Document, lead: Sequence[str] = ()) -> str:
+    """Return the report as Markdown of at most `MOST_BYTES` bytes; a last sentence says what was left out.
+
+    `lead` are parts, Markdown themselves, that stand behind the answer.
+    """
     page = _Page()
     answer = document.answer[0]
     page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer))
     page.add(code(document.title))
     for block in document.answer[1:]:
         page.add(_block(block))
+    left = [part for part in lead if not page.add(part)]
+    if left:
+        page.left_out.append(plural(len(left), "part") + " of what stands behind the answer")
     _add_table(page, document.overview, lambda count: plural(count, "row") + " of the table of functions")
     for items in (document.work, document.notes):
         if items:
@@ -190,7 +196,12 @@ def _cell(cell: Cell) -> str:
 
 
 def _fenced(lines: tuple[str, ...], language: str) -> str:
-    body = "\n".join(shortened(line, _MOST_CODE) for line in lines)
+    return fenced([shortened(line, _MOST_CODE) for line in lines], language)
+
+
+def fenced(lines: Sequence[str], language: str) -> str:
+    """Return lines as a block of code, fenced by more backticks than they hold in a row."""
+    body = "\n".join(lines)
     fence = _fence(body, 3)
     return f"{fence}{language}\n{body}\n{fence}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -37,22 +37,31 @@ def printable_lines(text: str) -> tuple[str, ...]:
 
 def printable_values(value: T) -> T:
     """Return a copy of a value in which every text is printable, through dataclasses, tuples and mappings. Enums stay."""
+    return _changed(value, printable, lambda text: "\n".join(printable_lines(text)))
+
+
+def with_texts(value: T, change: Callable[[str], str]) -> T:
+    """Return a copy of a value in which every text, sources of functions included, is as `change` returns it. Enums stay."""
+    return _changed(value, change, change)
+
+
+def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], str]) -> T:
     result: Any = value
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
-        result = printable(value)
+        result = change(value)
     elif isinstance(value, Source):
-        result = Source(printable(value.file), value.line, "\n".join(printable_lines(value.text)))
+        result = Source(change(value.file), value.line, of_source(value.text))
     elif isinstance(value, tuple):
-        result = tuple(printable_values(item) for item in value)
+        result = tuple(_changed(item, change, of_source) for item in value)
     elif isinstance(value, frozenset):
-        result = frozenset(printable_values(item) for item in value)
+        result = frozenset(_changed(item, change, of_source) for item in value)
     elif isinstance(value, Mapping):
-        result = {printable_values(key): printable_values(item) for key, item in value.items()}
+        result = {_changed(key, change, of_source): _changed(item, change, of_source) for key, item in value.items()}
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [field.name for field in dataclasses.fields(value) if field.init]
-        result = dataclasses.replace(value, **{name: printable_values(getattr(value, name)) for name in fields})
+        result = dataclasses.replace(value, **{name: _changed(getattr(value, name), change, of_source) for name in fields})
     return result  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,104 @@
+"""`--ticket DIR`: a folder with all that a ticket needs, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.pipeline import Outcome, Request
+    from perfdiff.report.privacy import Privacy
+    from perfdiff.report.ticket import Ticket
+
+
+def check(folder: Path) -> None:
+    """Raise `UsageError` where a ticket must not or cannot be written, before time is spent on measuring."""
+    from perfdiff.report.ticket import NAMES, TEXT
+
+    try:
+        if folder.exists() or folder.is_symlink():
+            found = {entry.name for entry in folder.iterdir()}
+            if folder.is_symlink() or not found <= NAMES or (found and TEXT not in found):
+                raise UsageError(
+                    f"no ticket can be written to '{folder}', which holds something else; name a new folder", slug="ticket-in-the-way"
+                )
+        tempfile.TemporaryDirectory(dir=folder.absolute().parent).cleanup()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def write(folder: Path, outcome: Outcome, asked: Request) -> None:
+    """Write the ticket of a comparison; an earlier one in its place is replaced when the new one is complete."""
+    from perfdiff.report import ticket
+
+    check(folder)
+    try:
+        _put(folder.absolute(), ticket.files(_ticket(outcome, asked)))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _ticket(outcome: Outcome, asked: Request) -> Ticket:
+    from perfdiff import reproduction
+    from perfdiff.analysis.minimal import cheapest
+    from perfdiff.build.variants import keyed
+    from perfdiff.report.printable import with_texts
+    from perfdiff.report.ticket import Ticket
+    from perfdiff.revisions.repository import find_repository
+
+    private = _privacy(outcome, asked)
+    findings = with_texts(outcome.findings, private)
+    again = reproduction.Asked(
+        base=findings.base,
+        head=findings.head,
+        folder=private(find_repository(asked.repository).folder.as_posix()),
+        config=with_texts(asked.config, private),
+        variables=with_texts(keyed(asked.environment), private),
+    )
+    shown = cheapest(findings)
+    return Ticket(
+        findings=findings,
+        samples=outcome.samples,
+        script=reproduction.script(again),
+        variables=again.variables,
+        shown=shown,
+        at_point=reproduction.at_point(again, shown.point) if shown else None,
+    )
+
+
+def _privacy(outcome: Outcome, asked: Request) -> Privacy:
+    """Return what is private here: no variable's value is written but those that builds depend on."""
+    from perfdiff.build.variants import keyed
+    from perfdiff.report.privacy import learn
+
+    kept = keyed(asked.environment)
+    others = {name: value for name, value in asked.environment.items() if name not in kept}
+    workloads = [workload.command for workload in asked.config.workloads]
+    commands = [asked.config.build.command, *workloads, *(point.command for point in outcome.findings.points), *kept.values()]
+    commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
+    return learn(others, commands, home=str(Path.home()), known=commits)
+
+
+def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    room = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    fresh, replaced = room / "new", room / "replaced"
+    try:
+        for name, content in files:
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / name).write_bytes(content)
+        if folder.exists():
+            folder.rename(replaced)
+        fresh.rename(folder)
+    finally:
+        if replaced.exists() and not folder.exists():
+            replaced.rename(folder)
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"a ticket cannot be written to '{folder}': {error.strerror}", slug="output-unwritable")

@@ -1,0 +1,105 @@
+"""What somebody else needs to measure a comparison again: its configuration and its commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from perfdiff import settings, tomlfile
+from perfdiff.config import CacheSize, Config
+from perfdiff.records.schema import Point, Revision
+
+FILE = "perfdiff-ticket.toml"
+_END = "END_OF_CONFIGURATION"
+# Known costs lie in a file of their own, which is not part of what is measured.
+_LEFT_OUT = {("compare", "accepted")}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A comparison as it was asked for: both revisions, the folder of the checkout it ran in, and variables that builds depend on."""
+
+    base: Revision
+    head: Revision
+    folder: str
+    config: Config
+    variables: Mapping[str, str]
+
+
+def script(asked: Asked) -> str:
+    """Return a shell script that writes the configuration and compares again."""
+    where = f"the folder {asked.folder} of a checkout" if asked.folder not in ("", ".") else "a checkout"
+    parts = [
+        "#!/bin/sh",
+        _comment(f"In {where} of the project that has these commits. Leaves {FILE} there."),
+        *_missing(asked),
+        f"cat > {FILE} <<'{_END}'\n{configuration_text(asked.config)}{_END}",
+        command(asked),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def command(asked: Asked) -> str:
+    """Return the command that compares again, with revisions pinned to commits."""
+    variables = [f"{name}={_quoted(value)}" for name, value in asked.variables.items()]
+    revisions = [revision.commit for revision in (asked.base, asked.head) if revision.commit]
+    return " ".join([*variables, "perfdiff", *revisions, "--config", FILE])
+
+
+def at_point(asked: Asked, point: Point) -> str | None:
+    """Return the command that compares at one point, None where its values cannot be written on a command line."""
+    values = {name: str(value) for name, value in point.parameters.items()}
+    if any(settings.parameter_values(text) != (point.parameters[name],) for name, text in values.items()):
+        return None
+    given = [f"--param {shlex.quote(f'{name}={text}')}" for name, text in values.items()]
+    return " ".join([command(asked), "--workload", shlex.quote(point.workload), *given])
+
+
+def _comment(text: str) -> str:
+    return "\n".join(f"# {line}" for line in re.split(r"[\r\n]+", text))
+
+
+def _missing(asked: Asked) -> Iterator[str]:
+    for name, revision in (("base", asked.base), ("head", asked.head)):
+        if revision.commit is None:
+            yield _comment(f"{name} was the working tree ({revision.summary}): its changes are not in any commit.")
+    if asked.config.build.overlay:
+        yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
+
+
+def _quoted(value: str) -> str:
+    """Quote for the shell, but let it find the home of who runs this."""
+    return shlex.quote(value).replace("~/", "'\"$HOME\"'/") if "~/" in value else shlex.quote(value)
+
+
+def configuration_text(config: Config) -> str:
+    """Return a configuration as TOML that means the same, without what is as by default."""
+    sections = {"build": config.build, "probes": config.probes, "compare": config.compare, "counters": config.counters}
+    parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
+    parts += [f"[[workload]]\n{_keys('workload', workload)}" for workload in config.workloads]
+    return "\n\n".join(parts) + "\n"
+
+
+def _keys(section: str, values: Any) -> str:
+    """Return the lines of a section's keys, such as differ from the default, and those that the reader asks for first."""
+    asked_for = {"runs", "seed"}
+    lines = []
+    for field in fields(values):
+        value = getattr(values, field.name)
+        differs = value not in (None, {}) and value != field.default
+        if (section, field.name) not in _LEFT_OUT and (differs or field.name in asked_for):
+            lines.append(f"{field.name} = {_value(value)}")
+    return "\n".join(lines)
+
+
+def _value(value: object) -> str:
+    match value:
+        case CacheSize():
+            return tomlfile.written(f"{value.size // 2**10} KiB/{value.ways}")
+        case Mapping():
+            return f"{{ {', '.join(f'{tomlfile.written(key)} = {tomlfile.written(item)}' for key, item in value.items())} }}"
+        case _:
+            return tomlfile.written(value)
