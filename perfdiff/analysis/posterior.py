@@ -30,6 +30,7 @@ MISLED = 0.02
 MISLED_EXACT = 0.002  # counts do not depend on layout
 NEARBY = 0.5  # chance that what broke the build of a commit still breaks its neighbour's, halved with every step
 WORTHLESS = 0.005  # bits: a measurement that tells less is not made
+UNTIED = 0.001  # chance that commits whose probed functions are the same differ all the same, by what no index of functions sees
 EVEN = 0.5  # likelier culprits than this are worth a trial of their own where nothing else tells more
 PATIENCE = 4  # times as many measurements as a search among answers without noise would take, and four more, end it
 
@@ -62,6 +63,19 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All that is known so far: readings by commit, commits that cannot be measured, trials of suspects, pairs of commits that are the same
+    for what was probed (None: as the good end), and how many measurements were made.
+    """
+
+    readings: Mapping[int, Reading]
+    skipped: Sequence[int] = ()
+    trials: Sequence[Trial] = ()
+    ties: Sequence[tuple[int, int | None]] = ()
+    measurements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """What is asked: `contains[i, k]` whether commit `i` holds commit `k`; `prior` (n,) 0 for commits that change nothing.
 
@@ -73,13 +87,17 @@ class Search:
     expected: Reading
     exact: bool = False
 
-    def posterior(self, readings: Mapping[int, Reading], trials: Sequence[Trial] = ()) -> Floats:
+    def posterior(self, known: Knowledge) -> Floats:
         """Return the probability (n,) that each commit is the culprit."""
         logs = np.where(self.prior > 0, np.log(np.maximum(self.prior, 1e-300)), -np.inf)
-        for commit, reading in readings.items():
+        for commit, reading in known.readings.items():
             logs = logs + self._evidence(self.contains[commit], reading)
-        for trial in trials:
+        for trial in known.trials:
             logs = logs + self._evidence(np.isin(np.arange(len(logs)), list(trial.suspects)), trial.reading)
+        nothing = np.zeros(len(logs), dtype=bool)
+        for commit, other in known.ties:
+            held = nothing if other is None else self.contains[other]
+            logs = logs + np.where(self.contains[commit] != held, math.log(UNTIED), 0.0)
         weights = np.exp(logs - logs.max())
         found: Floats = weights / weights.sum()
         return found
@@ -231,16 +249,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
-    """All that was measured so far: readings by commit, commits that cannot be measured, trials of suspects, and how many measurements."""
-
-    readings: Mapping[int, Reading]
-    skipped: Sequence[int] = ()
-    trials: Sequence[Trial] = ()
-    measurements: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Terms:
     """What a search may spend: commits (n,) that may be measured, the cost (n,) of measuring each, the error expected of a measurement, and
     the confidence that ends it.
@@ -267,7 +275,7 @@ def next_commit(search: Search, weights: Floats, known: Knowledge, terms: Terms)
 def decide(search: Search, known: Knowledge, terms: Terms) -> Measure | Confirm | Answer:
     """Return what to do next."""
     count = len(search.prior)
-    weights = search.posterior(known.readings, known.trials)
+    weights = search.posterior(known)
     answering = np.ones(count, dtype=bool)
     answering[list(known.skipped)] = False
     best, probability = likeliest(weights, kinds(search.contains, answering))

@@ -17,7 +17,22 @@ from typer.main import get_command
 from perfdiff.cli.exits import ExitCode
 
 # Each module has a Typer application `app`; only the chosen one is imported.
-COMMANDS = ("init", "doctor", "counters", "explain", "accept", "annotate", "check", "compare", "log", "profile", "cache", "completion")
+COMMANDS = (
+    "init",
+    "doctor",
+    "counters",
+    "explain",
+    "accept",
+    "annotate",
+    "check",
+    "compare",
+    "log",
+    "profile",
+    "bisect",
+    "bisect-step",
+    "cache",
+    "completion",
+)
 COMPARISON = "comparison"
 
 _COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow
@@ -43,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name, own, program = own[0], own[1:], f"perfdiff {own[0]}"
     else:
         name, program = COMPARISON, "perfdiff"
-    app = import_module(f"perfdiff.cli.{name}").app
+    app = import_module(f"perfdiff.cli.{name.replace('-', '_')}").app
     get_command(app)(args=own, prog_name=program, obj=command)
 
 

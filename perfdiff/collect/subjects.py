@@ -12,6 +12,8 @@ from perfdiff.collect.survey import Choice
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Probe
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
+NEVER_CALLED = "never called by any workload"
+
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
@@ -60,7 +62,7 @@ class Subjects:
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects that no workload ever called."""
         return tuple(
-            Skipped(_definition(pair).name, _definition(pair).file, "never called by any workload")
+            Skipped(_definition(pair).name, _definition(pair).file, NEVER_CALLED)
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ in probeable and id_ not in ran
         )

@@ -102,6 +102,18 @@ def is_ancestor(repository: Repository, first: str, second: str) -> bool:
     return repository.ask("merge-base", "--is-ancestor", first, second).status == 0
 
 
+def bisected_good(repository: Repository) -> str:
+    """Return the oldest commit that `git bisect good` was told; raise RevisionError where no bisect is under way."""
+    goods = repository.tell("for-each-ref", "--format=%(objectname)", "refs/bisect/good*").split()
+    if not goods:
+        raise RevisionError(
+            "no good commit is known: no bisect is under way; run 'git bisect start BAD GOOD' first, or name it with --good",
+            slug="no-bisect",
+        )
+    # The one that most others have in their history: it stays the same while git adds others, so its builds are found again.
+    return max(goods, key=lambda one: sum(is_ancestor(repository, one, other) for other in goods))
+
+
 def changed_files(repository: Repository, base: str, head: str) -> tuple[str, ...]:
     """Return the files that differ between two commits, relative to the checkout's root; submodules count as files."""
     listing = repository.tell("diff-tree", "-r", "-z", "--no-renames", "--name-only", base, head)
@@ -126,7 +138,7 @@ def _require_descent(good: Pin, bad: Pin) -> None:
         )
     if repository.is_shallow:
         raise RevisionError(
-            f"{names[0]} is not in the history of {names[1]} as far as this shallow clone has it; run 'git fetch --unshallow' and try again",
+            f"{names[0]} is not in what this shallow clone has of the history of {names[1]}; run 'git fetch --unshallow' and try again",
             slug="shallow-clone",
         )
     raise RevisionError(

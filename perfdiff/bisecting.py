@@ -1,0 +1,449 @@
+"""The search for the commit that made something slower, from two revisions to the culprit.
+
+both ends → what to follow → commits between → measure the one that tells most → posterior → … → culprit against what stands before it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from perfdiff import __version__, pipeline, searched, storage, units
+from perfdiff.analysis import posterior, symptom
+from perfdiff.analysis.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
+from perfdiff.analysis.ends import Wanted, follow
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
+from perfdiff.analysis.symptom import Figure, Symptom, figures, ratio_of
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect import kinship
+from perfdiff.collect.subjects import NEVER_CALLED
+from perfdiff.collect.workshop import Workshop
+from perfdiff.config import Config
+from perfdiff.errors import (
+    BuildError,
+    DiskFilledError,
+    MeasurementError,
+    PerfdiffError,
+    RecordingError,
+    RevisionError,
+    StoreError,
+    WorkloadError,
+)
+from perfdiff.languages.c.pack import C
+from perfdiff.pipeline import Outcome, Request
+from perfdiff.progress import Progress
+from perfdiff.records import codec
+from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.revisions.history import History, changed_files, history, inert_files
+from perfdiff.revisions.pins import PinnedPair, resolve
+from perfdiff.revisions.repository import find_repository
+from perfdiff.searched import Searched, Taken, Tried
+
+RUNS = 5  # of each side in one measurement: the least that the comparison can work with; weak evidence is measured again
+AGAIN = 0.5  # what measuring a commit again costs of measuring a new one: nothing is built
+FRESH = 1_000_000  # added to the seed of runs that confirm: their order is another one
+SHORT = 12  # digits by which the report names a commit; git itself takes as few where no two begin alike
+SURE = 0.95  # from here on a commit's own readings make it good or bad
+_NO_SPACE = "No space left on device"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: `request.revisions` are the good and the bad end; `named(name, file)` says whether a function is the one asked for."""
+
+    request: Request
+    function: str | None = None
+    named: Callable[[str, str], bool] | None = None
+    metric: str | None = None
+    confidence: float = 0.95
+    first_parent: bool = False
+    paths: tuple[str, ...] = ()
+
+
+def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
+    """Find the commit that made something slower, and compare it with what stands before it.
+
+    UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
+    """
+    request = question.request
+    progress.stage("resolving revisions", None)
+    repository = find_repository(request.repository)
+    pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
+    config = request.config
+    commands = (config.build.command, *(workload.command for workload in config.workloads))
+    inert = inert_files(repository, config.build.overlay, commands)
+    commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
+    progress.note(f"{_plural(len(commits.commits), 'commit')} between the ends, {_different(commits)} of them differ in what is built")
+    request = replace(request, revisions=(pins.base.commit, pins.head.commit))
+    ends = pipeline.compare(request, progress)
+    good, bad = question.request.revisions
+    wanted = Wanted(good, bad, question.function, question.named, question.metric)
+    followed = follow(ends.findings, wanted)
+    progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
+    hunt = Hunt(question, pins, commits, inert, ends, followed, progress)
+    return hunt.conclude(hunt.search())
+
+
+class Hunt:
+    """One search at work: what is asked, what is known, and where that is kept."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 (all that the story above has found out)
+        self,
+        question: Question,
+        pins: PinnedPair,
+        commits: History,
+        inert: Callable[[str], bool],
+        ends: Outcome,
+        followed: Symptom,
+        progress: Progress,
+    ) -> None:
+        self._question, self._request = question, question.request
+        self._pins, self._history, self._inert = pins, commits, inert
+        self._ends, self._symptom, self._progress = ends, followed, progress
+        self._config = measuring(question.request.config, ends.findings)
+        self._followed = frozenset(
+            (each.info.base.file, each.info.base.line) for each in ends.findings.functions if each.info.base is not None
+        )
+        self._held = commits.ancestry()
+        self._numbers = {commit.id: number for number, commit in enumerate(commits.commits)}
+        self._state = self._request.cache / "bisects" / f"{self._key()}.json"
+        self._notes: list[Note] = []
+        self._records = self._resumed()
+
+    def search(self) -> Answer:
+        """Measure until the culprit is known with the asked confidence, or nothing tells more."""
+        while True:
+            search, known, terms = self._search(), self._known(), self._terms()
+            step = posterior.decide(search, known, terms)
+            if isinstance(step, Answer):
+                return step
+            started = time.monotonic()
+            if isinstance(step, Confirm):
+                self._confirm(step.suspects)
+            else:
+                self._measure(step.commit)
+            self._records = replace(self._records, spent_s=self._records.spent_s + time.monotonic() - started)
+            searched.save(self._state, self._records)
+            self._look_at_names()
+
+    def conclude(self, answer: Answer) -> tuple[Bisection, Outcome]:
+        """Return the conclusion with the comparison that shows it: last suspect against what stands before them, or the ends."""
+        suspects = sorted(answer.suspects)
+        outcome = self._step(answer.suspects, self._progress) if answer.certain else self._ends
+        found = Bisection(
+            good=self._pins.base.revision,
+            bad=self._pins.head.revision,
+            symptom=self._symptom,
+            ends=ratio_of(self._symptom.expected, RUNS),
+            commits=len(self._history.commits),
+            suspects=tuple(self._revision(self._history.commits[number].id) for number in suspects),
+            confidence=answer.probability,
+            certain=answer.certain,
+            measured=tuple(self._measured()),
+            passed=tuple(Passed(self._revision(commit), reason) for commit, reason in self._records.skipped.items()),
+            alike=tuple(Alike(self._revision(one), self._revision(other)) for one, other in sorted(self._alike().items())),
+            findings=outcome.findings,
+        )
+        notes = (Note("bisected", f"{found.sentence}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
+        findings = replace(outcome.findings, notes=(*notes, *outcome.findings.notes))
+        return replace(found, findings=findings), replace(outcome, findings=findings)
+
+    def _measure(self, number: int) -> None:
+        """Measure a commit against the good end, unless it is the same as a neighbour that was; where it cannot be, keep the reason."""
+        commit = self._history.commits[number].id
+        progress = _Within(self._progress, self._announce(f"measuring {commit[:10]}"))
+        try:
+            other = self._twin(number, progress)
+            if other is not None:
+                self._records = replace(self._records, alike={**self._records.alike, commit: other})
+                return
+            taken = self._records.taken.get(commit)
+            seed = self._request.config.compare.seed + (taken.times if taken else 0)
+            findings = self._compared((self._history.good, commit), seed, progress)
+            reading = symptom.read(findings, self._symptom)
+        except (BuildError, WorkloadError, MeasurementError, RevisionError) as error:
+            self._skip(commit, reason_of(error))
+            return
+        if reading is None:
+            self._skip(commit, f"{self._symptom.says} is not there to be measured")
+            return
+        function = symptom.find(findings, self._symptom) if self._symptom.figure is not Figure.WHOLE else None
+        place = symptom.place_of(function.info.head) if function else None
+        taken = Taken(taken.reading.joined(reading), taken.times + 1, place) if taken else Taken(reading, 1, place)
+        self._records = replace(self._records, taken={**self._records.taken, commit: taken})
+        self._progress.note(f"{self._named(commit)} is {self._standing(taken.reading)}: {figures(taken.reading)}")
+
+    def _skip(self, commit: str, reason: str) -> None:
+        self._records = replace(self._records, skipped={**self._records.skipped, commit: reason})
+        self._progress.note(f"{self._named(commit)} is skipped: {reason}")
+
+    def _compared(self, revisions: tuple[str, str], seed: int, progress: Progress) -> Findings:
+        config = replace(self._config, compare=replace(self._config.compare, seed=seed))
+        request = replace(self._request, revisions=revisions, config=config, followed=self._followed)
+        return pipeline.compare(request, progress).findings
+
+    def _confirm(self, suspects: frozenset[int]) -> None:
+        """Compare the last suspect with what stands before them, with fresh runs."""
+        progress = _Within(self._progress, self._announce(f"confirming {self._history.commits[max(suspects)].id[:10]}"))
+        findings = self._step(suspects, progress).findings
+        place = self._records.taken[head].place if (head := self._last(suspects)) in self._records.taken else None
+        if place is None and head == self._history.bad and (function := symptom.find(self._ends.findings, self._symptom)):
+            place = symptom.place_of(function.info.head)
+        reading = symptom.read(findings, self._symptom, place)
+        if reading is None:
+            # The function is not worth a probe in this step, or the comparison tells of another one: its verdict is all there is.
+            shown = self._symptom.expected.effect if findings.verdict is Verdict.REGRESSION else 0.0
+            reading = Reading(shown, max(self._symptom.expected.error, abs(self._symptom.expected.effect) / 4))
+        ids = frozenset(self._history.commits[number].id for number in suspects)
+        self._records = replace(self._records, tried=(*self._records.tried, Tried(ids, reading)))
+        self._progress.note(f"{self._named(head)} against what stands before it: {figures(reading)}")
+
+    def _step(self, suspects: frozenset[int], progress: Progress) -> Outcome:
+        config = self._request.config
+        compare = replace(config.compare, seed=config.compare.seed + FRESH)
+        names = self._before(suspects)[:SHORT], self._last(suspects)[:SHORT]
+        request = replace(self._request, revisions=names, config=replace(config, compare=compare))
+        return pipeline.compare(request, progress)
+
+    def _last(self, suspects: frozenset[int]) -> str:
+        """Return the first commit that holds all suspects and can be measured."""
+        skipped = self._records.skipped
+        holding = (number for number, held in enumerate(self._held) if suspects <= held)
+        return next((commit for number in holding if (commit := self._history.commits[number].id) not in skipped), self._history.bad)
+
+    def _before(self, suspects: frozenset[int]) -> str:
+        """Return the nearest commit along first parents that is none of the suspects and can be measured."""
+        number = self._numbers.get(self._last(suspects), max(suspects))
+        while number in suspects or self._history.commits[number].id in self._records.skipped:
+            commit = self._history.commits[number]
+            if not commit.parents:
+                return self._history.good
+            number = commit.parents[0]
+        return self._history.commits[number].id
+
+    def _twin(self, number: int, progress: Progress) -> str | None:
+        """Return a neighbour that is known already and the same as a commit for what was probed, None where there is none."""
+        commit = self._history.commits[number].id
+        if commit in self._records.taken:
+            return None
+        return next((other for other in self._neighbours(number) if self._unchanged(other, commit, progress)), None)
+
+    def _neighbours(self, number: int) -> list[str]:
+        """Return the nearest known commits below and above: those that hold most, and least."""
+        known = [self._numbers[each] for each in (*self._records.taken, *self._records.alike)]
+        below = max((each for each in known if each in self._held[number]), key=lambda each: len(self._held[each]), default=None)
+        above = min((each for each in known if number in self._held[each]), key=lambda each: len(self._held[each]), default=None)
+        return [
+            self._history.good if below is None else self._history.commits[below].id,
+            self._history.bad if above is None else self._history.commits[above].id,
+        ]
+
+    def _unchanged(self, base: str, head: str, progress: Progress) -> bool:
+        """Return whether no function that any workload calls differs between two commits, nor what these depend on.
+
+        Only asked where nothing but sources differs; both are built as they are, which measuring would do as well.
+        """
+        repository, request = self._pins.base.repository, self._request
+        if not kinship.are_sources([file for file in changed_files(repository, base, head) if not self._inert(file)]):
+            return False
+        pair = resolve(repository, (base, head), snapshots=request.cache / "snapshots")
+        idle = {skip.name for skip in self._ends.findings.skipped if skip.reason == NEVER_CALLED}
+        with storage.in_use(request.cache), storage.at_work(request.cache, progress) as room, BuildCache(request.cache) as builds:
+            workshop = Workshop(
+                pins={Side.BASE: pair.base, Side.HEAD: pair.head},
+                config=request.config.build,
+                environment=request.environment,
+                cache=builds,
+                root=request.cache,
+                plans=room,
+                language=C(request.cache / "units"),
+                progress=progress,
+            )
+            return kinship.unchanged(workshop, request.config.probes.depth, idle)
+
+    def _search(self) -> Search:
+        count = len(self._history.commits)
+        contains = np.zeros((count, count), dtype=bool)
+        for number, held in enumerate(self._held):
+            contains[number, list(held)] = True
+        prior = np.array([float(same == number) for number, same in enumerate(self._history.same)])
+        return Search(contains, prior / max(prior.sum(), 1.0), self._symptom.expected, self._symptom.exact)
+
+    def _known(self) -> Knowledge:
+        numbers, records = self._numbers, self._records
+        return Knowledge(
+            readings={numbers[commit]: taken.reading for commit, taken in records.taken.items()},
+            skipped=[each for commit in records.skipped for each in self._same_as(numbers[commit])],
+            trials=[Trial(frozenset(numbers[each] for each in tried.suspects), tried.reading) for tried in records.tried],
+            ties=[(numbers[one], numbers.get(other)) for one, other in records.alike.items()],
+            measurements=records.measurements,
+        )
+
+    def _same_as(self, number: int) -> list[int]:
+        """Return the commits that are built from the same files as this one, itself included."""
+        return [each for each, same in enumerate(self._history.same) if same == number]
+
+    def _terms(self) -> Terms:
+        count = len(self._history.commits)
+        ended = self._numbers.get(self._history.bad)
+        known = {*self._records.skipped, *self._records.alike}
+        eligible = np.array([same == number for number, same in enumerate(self._history.same)])
+        for number, commit in enumerate(self._history.commits):
+            if commit.id in known or (ended is not None and self._history.same[ended] == number):
+                eligible[number] = False
+        cost = np.ones(count)
+        cost[[self._numbers[commit] for commit in self._records.taken]] = AGAIN
+        errors = [taken.reading.error * math.sqrt(taken.times) for taken in self._records.taken.values()]
+        return Terms(eligible, cost, median(errors) if errors else self._symptom.expected.error, self._question.confidence)
+
+    def _announce(self, doing: str) -> str:
+        """Return the title of a step: what is done, where the search stands, and how long it may take."""
+        weights = self._search().posterior(self._known())
+        best = int(weights.argmax())
+        left = int((weights >= (1 - self._question.confidence) / len(weights)).sum())
+        steps = len(self._records.taken) + len(self._records.skipped) + len(self._records.alike) + len(self._records.tried)
+        pace_s = self._records.spent_s / steps if steps else None
+        ahead = posterior.remaining(weights) + 1
+        time_left = f", about {units.duration(pace_s * ahead * 1e9)} left" if pace_s else ""
+        probability = f"{100 * min(float(weights[best]), HIGHEST):.0f}"
+        likeliest = self._history.commits[best].id[:10]
+        return f"{doing} ({_plural(left, 'commit')} left, likeliest {likeliest} with {probability} %{time_left})"
+
+    def _measured(self) -> list[Measured]:
+        order = sorted(self._records.taken, key=self._numbers.__getitem__)
+        taken = self._records.taken
+        return [
+            Measured(
+                self._revision(commit),
+                self._standing(taken[commit].reading),
+                ratio_of(taken[commit].reading, RUNS * taken[commit].times),
+                taken[commit].times,
+            )
+            for commit in order
+        ]
+
+    def _alike(self) -> dict[str, str]:
+        """Return the commits that are the same as another, by their files or by their functions."""
+        found = dict(self._records.alike)
+        for number, same in enumerate(self._history.same):
+            if same != number:
+                found[self._history.commits[number].id] = self._history.good if same is None else self._history.commits[same].id
+        return found
+
+    def _standing(self, reading: Reading) -> Standing:
+        holds = self._search().holds(reading)
+        return Standing.BAD if holds >= SURE else Standing.GOOD if holds <= 1 - SURE else Standing.UNCLEAR
+
+    def _revision(self, commit: str) -> Revision:
+        number = self._numbers.get(commit)
+        summary = self._pins.base.revision.summary if number is None else self._history.commits[number].summary
+        return Revision(rev=commit, commit=commit, summary=summary)
+
+    def _named(self, commit: str) -> str:
+        return f"{commit[:10]} ({self._revision(commit).summary})"
+
+    def _key(self) -> str:
+        """Return what the state of this search is kept under: the question as it was put."""
+        question, config = self._question, self._request.config
+        parts = [
+            __version__,
+            self._pins.base.repository.name,
+            *self._request.revisions,
+            question.function,
+            question.metric,
+            question.first_parent,
+            question.paths,
+            codec.encode((config.build, config.workloads, config.probes, config.counters, config.compare)),
+        ]
+        return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+    def _resumed(self) -> Searched:
+        """Return what an earlier search for the same left behind, as far as it still holds."""
+        fresh = Searched(self._history.good, self._history.bad)
+        try:
+            kept = searched.load(self._state)
+        except RecordingError as error:
+            self._progress.note(f"{error}; what was measured is kept")
+            kept = None
+        if kept is None:
+            return fresh
+        if (kept.good, kept.bad) != (fresh.good, fresh.bad):
+            self._rewritten("since the search was begun", kept.bad if kept.bad != fresh.bad else kept.good)
+            return fresh
+        if not {*kept.taken, *kept.skipped, *kept.alike} <= self._numbers.keys():
+            return fresh
+        self._progress.note(f"going on with a search that has made {_plural(kept.measurements, 'measurement')}")
+        return kept
+
+    def _look_at_names(self) -> None:
+        """Say so where the names of the ends have come to mean other commits: the search goes on with those that it began with."""
+        repository = self._pins.base.repository
+        for pin in (self._pins.base, self._pins.head):
+            now = repository.ask("rev-parse", "--verify", "--quiet", f"{pin.revision.rev}^{{commit}}").output.strip()
+            if now != pin.commit and not any(note.slug == "history-rewritten" for note in self._notes):
+                self._rewritten("during the search", pin.commit)
+
+    def _rewritten(self, when: str, commit: str) -> None:
+        note = Note("history-rewritten", f"history was rewritten {when}: an end was {commit[:10]}; what is unchanged is not measured again")
+        self._notes.append(note)
+        self._progress.note(note.text)
+
+
+def measuring(config: Config, ends: Findings) -> Config:
+    """Return how single commits are measured: few runs, and counts where a regression between the ends shows in exact ones.
+
+    It depends on the ends alone, so that another function's bisect finds the same builds and recordings.
+    """
+    exact = any(
+        each.exact
+        for function in ends.functions
+        if function.verdict is Verdict.REGRESSION
+        for each in symptom.symptoms(ends, function, None)
+    )
+    return replace(
+        config,
+        workloads=tuple(replace(workload, runs=min(workload.runs, RUNS)) for workload in config.workloads),
+        counters=replace(config.counters, software=config.counters.software and exact),
+    )
+
+
+def reason_of(error: PerfdiffError) -> str:
+    """Return why a commit cannot be measured; raise again what is not the commit's fault."""
+    lost = isinstance(error, RevisionError) and error.slug not in ("submodule-missing", "overlay-outside")
+    if isinstance(error, DiskFilledError | StoreError | RecordingError) or lost or _NO_SPACE in f"{error} {error.detail}":
+        raise error
+    return f"{error} [{error.slug}]"
+
+
+def _plural(count: int, one: str) -> str:
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def _different(commits: History) -> int:
+    return sum(same == number for number, same in enumerate(commits.same))
+
+
+class _Within:
+    """The progress of a comparison within a search: its stages are steps of one stage, and what it notes was told of the ends."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        progress.stage(title, None)
+
+    def stage(self, name: str, _total: int | None) -> None:
+        """Tell the comparison's stage as a step."""
+        self._progress.advance(name)
+
+    def advance(self, text: str = "") -> None:
+        """Pass over a step of a stage."""
+
+    def note(self, text: str) -> None:
+        """Pass over what the ends' comparison has told."""

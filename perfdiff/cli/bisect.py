@@ -1,0 +1,116 @@
+"""`perfdiff bisect GOOD BAD`: find the commit that made something slower."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli.explain import is_named
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.bisection import Bisection
+    from perfdiff.pipeline import Outcome
+
+app = options.application()
+
+_HELP = """
+Find the commit between GOOD and BAD that made something slower, and compare it with its parent.
+
+First the ends are compared: BAD must be slower. What is followed from there on is the function that this comparison ranks first, or
+--function, by exact counts of its work where the regression shows in them, else by its time at equal inputs. Each measured commit makes
+some commits likelier and others less likely to be the culprit; the next one is the one that tells most. Commits that do not build or run
+are skipped, those that are the same as a neighbour for what is run need no run. Interrupted, it goes on where it was when asked again.
+
+\b
+  perfdiff bisect v1.2 main
+  perfdiff bisect v1.2 main --function insert --metric alloc_bytes
+  perfdiff bisect v1.2 main --first-parent --path src/ -o report.html
+"""
+
+_EPILOG = """
+\b
+Exit codes:
+  1    culprit found, or the commits that hold it
+  2    the command line is wrong, or BAD is not slower than GOOD
+  3    could not measure
+  4    the confidence was not reached, under --strict
+"""
+
+
+@app.command(help=_HELP, epilog=_EPILOG)
+def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later one that is.")],
+    function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Follow this function, NAME or FILE:NAME.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter.")] = None,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this sure.")] = 0.95,
+    first_parent: Annotated[bool, typer.Option("--first-parent", help="Take merges as one commit each.")] = False,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", metavar="PATH", help="Only commits that touch this path (may be repeated).")
+    ] = None,
+    output_file: options.Output = None,
+    report_format: options.ReportFormat = None,
+    strict: options.Strict = False,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Bisect and exit with the code of what was found."""
+    with exits.exceptions_become_codes():
+        chosen = options.report_format(report_format, output_file)
+        comparison.check_destination(chosen, output_file)
+        check_metric(metric)
+        if not 0.5 <= confidence < 1:
+            raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
+            from perfdiff import bisecting
+
+            named = functools.partial(is_named, function) if function else None
+            question = bisecting.Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
+            found, outcome = bisecting.bisect(question, progress)
+        _deliver(found, outcome, chosen, output_file)
+        if strict and not found.certain:
+            raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
+        raise typer.Exit(exits.ExitCode.REGRESSION)
+
+
+def check_metric(metric: str | None) -> None:
+    """Raise UsageError where there is no such metric or counter."""
+    from perfdiff.records.schema import METRICS
+
+    if metric is not None and metric not in METRICS:
+        raise UsageError(
+            f"there is no metric '{metric}'; there are {', '.join(METRICS)}{configuration.nearest(metric, METRICS)}", slug="unknown-metric"
+        )
+
+
+def _deliver(found: Bisection, outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:
+    """Write the report: text and JSON tell of the search itself, the others are the comparison with its answer as a note."""
+    if chosen not in (options.Format.TEXT, options.Format.JSON):
+        comparison.deliver(outcome, chosen, output_file)
+        return
+    from perfdiff.report import bisect as report
+    from perfdiff.report import document
+
+    compared = document.build(outcome.findings)
+    if chosen is options.Format.JSON:
+        text = report.render_json(found, compared)
+    else:
+        text = report.render(found, compared, width=output.width(output_file), colour=output.colour(output_file))
+    output.write(text, output_file)

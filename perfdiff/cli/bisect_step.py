@@ -1,0 +1,138 @@
+"""`perfdiff bisect-step`: judge the checkout's commit for `git bisect run`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli.bisect import check_metric
+from perfdiff.cli.explain import is_named
+from perfdiff.errors import MeasurementError, StoreError
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.findings import Findings
+    from perfdiff.pipeline import Request
+    from perfdiff.progress import Progress
+
+app = options.application()
+
+_HELP = """
+Compare the checkout's commit with a good one, and exit as `git bisect run` wants it.
+
+The good commit is the oldest that `git bisect good` was told, or --good.
+
+\b
+  git bisect start main v1.2
+  git bisect run perfdiff bisect-step --function insert
+
+`perfdiff bisect` needs fewer commits, says how sure it is, and is not led astray by a single wrong answer.
+"""
+
+_EPILOG = """
+\b
+Exit codes:
+  0    good: not slower
+  1    bad: slower
+  125  skip: it does not build or run, or the answer stays open
+  128  abort: the command line, the configuration or the good commit is at fault
+"""
+
+ALONE = 2  # runs that show whether the good commit can be measured at all
+
+
+class StepCode(IntEnum):
+    """What `git bisect run` understands; everything from 128 on ends it."""
+
+    GOOD = 0
+    BAD = 1
+    SKIP = 125
+    ABORT = 128
+
+
+class _Step(TyperCommand):
+    """Ends `git bisect run` where the command itself fails: 2 and 3, which say so elsewhere, are *bad* to git."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command and exit with one of git's codes, or the shell's for a signal."""
+        sys.excepthook = _crash
+        try:
+            return super().main(*args, **kwargs)
+        except SystemExit as ended:
+            known = ended.code in set(StepCode) or (isinstance(ended.code, int) and ended.code > StepCode.ABORT)
+            sys.exit(ended.code if known else StepCode.ABORT)
+
+
+def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    sys.__excepthook__(kind, error, trace)
+    sys.exit(StepCode.ABORT)
+
+
+@app.command(cls=_Step, help=_HELP, epilog=_EPILOG)
+def bisect_step(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    good: Annotated[str | None, typer.Option("--good", metavar="REV", help="Compare with this, not with what git bisect knows.")] = None,
+    function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Judge this function, NAME or FILE:NAME.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    runs: options.Runs = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Compare HEAD with the good commit and exit with git's code."""
+    with exits.exceptions_become_codes():
+        check_metric(metric)
+        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            reference = good or _known_good(repository)
+            asked = comparison.request((reference, "HEAD"), repository, options.cache_folder(cache), overrides, progress)
+            findings = _measured(asked, repository, overrides, progress)
+        raise typer.Exit(_code(findings, function, metric))
+
+
+def _known_good(directory: Path) -> str:
+    from perfdiff.revisions.history import bisected_good
+    from perfdiff.revisions.repository import find_repository
+
+    return bisected_good(find_repository(directory))
+
+
+def _measured(asked: Request, directory: Path, overrides: Any, progress: Progress) -> Findings:
+    """Compare; exit with 125 where HEAD cannot be measured, and raise where the good commit cannot either."""
+    from perfdiff import pipeline
+
+    try:
+        return comparison.answered(asked, directory, overrides, progress).findings
+    except StoreError:
+        raise
+    except MeasurementError as error:
+        workloads = tuple(replace(workload, runs=ALONE) for workload in asked.config.workloads)
+        alone = replace(asked, revisions=asked.revisions[:1], config=replace(asked.config, workloads=workloads))
+        pipeline.record(alone, progress)
+        typer.echo(f"perfdiff: skipped: {error} [{error.slug}]", err=True)
+        raise typer.Exit(StepCode.SKIP) from error
+
+
+def _code(findings: Findings, function: str | None, metric: str | None) -> StepCode:
+    from perfdiff.analysis.ends import Wanted, standing
+    from perfdiff.analysis.findings import Verdict
+
+    named = functools.partial(is_named, function) if function else None
+    verdict = standing(findings, Wanted(findings.base.rev, findings.head.rev, function, named, metric))
+    code = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD)
+    output.write(f"{code.name.lower()}: {findings.sentence}")
+    return code

@@ -1,0 +1,71 @@
+"""What a search for a culprit has found out so far, kept in the cache after every measurement, so that it can be gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff.analysis.posterior import Reading
+from perfdiff.analysis.symptom import Place
+from perfdiff.errors import RecordingError, store_errors
+from perfdiff.records import codec
+
+_MOST_BYTES = 64 * 1024 * 1024  # of a state: far more than a range of commits needs
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was measured of a commit: all its readings together, how many they are, and where the function begins in it."""
+
+    reading: Reading
+    times: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A confirmation of suspects."""
+
+    suspects: frozenset[str]
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The state of a search; commits by their ids. `skipped` have their reasons, `alike` lead to a commit that is the same."""
+
+    good: str
+    bad: str
+    taken: Mapping[str, Taken] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
+    tried: tuple[Tried, ...] = ()
+    spent_s: float = 0.0
+
+    @property
+    def measurements(self) -> int:
+        """Return how many measurements were made."""
+        return sum(each.times for each in self.taken.values())
+
+
+def load(file: Path) -> Searched | None:
+    """Return a state, None where there is none; raise RecordingError where it is damaged."""
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_MOST_BYTES)  # JSON that is cut off there cannot be read
+        return codec.decode(Searched, json.loads(text))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"the state of the search in {file} is damaged: {error}", slug="damaged-recording") from error
+
+
+def save(file: Path, state: Searched) -> None:
+    """Keep a state; it appears whole or not at all. StoreError: `cache-unwritable`, `disk-full`."""
+    with store_errors(file.parent.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(".writing")
+        draft.write_text(json.dumps(codec.encode(state)), encoding="utf-8")
+        draft.replace(file)
