@@ -25,7 +25,7 @@ def commands() -> Mapping[str, Command]:
 
 def command(name: str) -> Command:
     """Return a command, or the comparison."""
-    app: typer.Typer = import_module(f"perfdiff.cli.{name}").app
+    app: typer.Typer = import_module(f"perfdiff.cli.{name.replace('-', '_')}").app
     found = get_command(app)
     assert isinstance(found, TyperCommand | TyperGroup)
     return found
