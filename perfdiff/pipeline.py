@@ -103,7 +103,7 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     repository = find_repository(request.repository)
     with storage.in_use(cache):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
-        asked = storage.Asked(_experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
+        asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
         outcome = _kept(asked, request, progress)
         if outcome is None:
             with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
@@ -129,7 +129,7 @@ def record(request: Request, progress: Progress, *, language: Language | None = 
     repository = find_repository(request.repository)
     with storage.in_use(cache):
         pins = resolve_one(repository, next(iter(request.revisions), None), snapshots=cache / "snapshots")
-        asked = storage.Asked(_experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
+        asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         folder = storage.experiment(cache, asked)
         if not _is_whole(folder, progress):
             with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
@@ -430,7 +430,7 @@ def _is_whole(folder: Path, progress: Progress) -> bool:
     return True
 
 
-def _experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
+def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
     """Return what measuring depends on, digested: the same question is measured once, however it is put and judged."""
     config = request.config
     environment = build_environment(request.environment)

@@ -36,7 +36,11 @@ ALLOWED = {
     "accepted": _GROUND | _SETTINGS | {"analysis"},
     "reproduction": _GROUND | _SETTINGS | {"records"},
     "storage": _GROUND | {"records", "build"},
+    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "pipeline"},
+    "searched": _GROUND | {"records", "models", "analysis"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
+    "bisecting": _GROUND
+    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "pipeline", "searched"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 

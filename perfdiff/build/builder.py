@@ -51,9 +51,18 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     build ended well, but no compiler was seen at work.
     """
     environment = build_environment(request.environment)
-    key = build_key(request, compiler_identity(environment))
+    key = _key(request)
     entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
     return _kept(entry, request.variant, request.pin.repository.folder)
+
+
+def is_kept(request: BuildRequest, cache: BuildCache) -> bool:
+    """Return whether the build that `request` asks for was made before."""
+    return cache.has(_key(request))
+
+
+def _key(request: BuildRequest) -> str:
+    return build_key(request, compiler_identity(build_environment(request.environment)))
 
 
 def verify(entry: Path) -> None:

@@ -111,6 +111,10 @@ class BuildCache:
         with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
             os.utime(folder / _FINISHED)
 
+    def has(self, key: str) -> bool:
+        """Return whether the folder of `key` is finished."""
+        return (self._trees / key / _FINISHED).exists()
+
     def entries(self) -> tuple[CacheEntry, ...]:
         """Return what is finished, the longest unused first."""
         found = []

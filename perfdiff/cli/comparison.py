@@ -45,6 +45,8 @@ Other commands:
   perfdiff accept FUNCTION    keep a known cost, so that it is no regression any more
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
   perfdiff check FILE [REV]   hold a revision or samples against saved annotations
+  perfdiff bisect GOOD BAD    find the commit that made a function slower
+  perfdiff bisect-step        judge the checked-out commit for `git bisect run`
   perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff compare A B        compare two sets of samples without any source
@@ -99,6 +101,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     seed: options.Seed = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be built, probed and run, and how long it should take, and do none of it.")
+    ] = False,
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
@@ -110,6 +115,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if ticket_folder:
             ticket.check(ticket_folder)
         overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        if dry_run:
+            _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
+            raise typer.Exit
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             asked = request(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
             outcome = answered(asked, repository, overrides, progress)
@@ -120,6 +128,15 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.save(save, outcome.experiment, outcome.samples)
         deliver(outcome, chosen, output_file)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+
+
+def _rehearse(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, *, quiet: bool) -> None:
+    """Print what the comparison would do."""
+    from perfdiff.cli.rehearsal import rehearsed
+
+    with waiting.progress(quiet=quiet, verbose=False) as progress:
+        text = rehearsed(request(revisions, directory, cache, overrides, progress), progress, width=output.width(), colour=output.colour())
+    output.write(text)
 
 
 def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:

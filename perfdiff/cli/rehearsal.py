@@ -1,0 +1,79 @@
+"""`perfdiff BASE HEAD --dry-run`: what a comparison would build, probe and run, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perfdiff import units
+from perfdiff.progress import Progress
+
+if TYPE_CHECKING:
+    from perfdiff.outlook import Outlook
+    from perfdiff.pipeline import Request
+    from perfdiff.report.blocks import Fact
+
+_MOST_NAMES = 8
+
+
+def rehearsed(request: Request, progress: Progress, *, width: int, colour: bool) -> str:
+    """Return what the comparison would do, as text."""
+    from perfdiff.outlook import outlook
+    from perfdiff.report import wording
+    from perfdiff.report.blocks import Facts, Sentence
+    from perfdiff.report.printable import printable_values
+    from perfdiff.report.terminal import render_blocks
+
+    found: Outlook = printable_values(outlook(request, progress))
+    title = f"Would compare {wording.revision(found.base)} with {wording.revision(found.head)}"
+    return render_blocks([Sentence(title), Facts(tuple(_facts(found)))], width=width, colour=colour)
+
+
+def _facts(found: Outlook) -> Iterator[Fact]:
+    from perfdiff.records.schema import Phase
+    from perfdiff.report.blocks import Fact
+    from perfdiff.report.wording import plural
+
+    if found.measured:
+        yield Fact("measured", "already: nothing would be built or run, only the report written")
+        return
+    yield Fact("builds", _builds(found))
+    yield Fact("probes", _probes(found))
+    yield Fact("runs", f"{_between(sum(found.fewest.values()), sum(found.most.values()))} at {plural(len(found.points), 'point')}")
+    yield Fact(
+        "of these", ", ".join(f"{_between(found.fewest[phase], found.most[phase])} {phase}" for phase in Phase if phase in found.most)
+    )
+    if found.counting_s:
+        yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs over the software PMU")
+    yield Fact("time", _time(found))
+
+
+def _builds(found: Outlook) -> str:
+    kept = [side.value for side, built in found.built.items() if built]
+    text = f"{found.builds}; kept from before: plain {' and '.join(kept)}" if kept else f"{found.builds}, none is kept from before"
+    return f"{text}; probed builds that are kept as well are not made again"
+
+
+def _probes(found: Outlook) -> str:
+    if found.functions is None:
+        return "known once both sides are built"
+    kinds = ", ".join(f"{count} {change.value}" for change, count in found.changes.most_common())
+    suspects = [info.name for info in found.functions if info.change.is_suspect]
+    names = f": {', '.join(suspects[:_MOST_NAMES])}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
+    return f"{len(found.functions)} functions ({kinds}){names}; the survey drops those that never run or cost too much to probe"
+
+
+def _between(fewest: int, most: int) -> str:
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+
+
+def _time(found: Outlook) -> str:
+    """Say how long it should take; what is not known is said."""
+    if found.fewest_s is None or found.most_s is None:
+        runs = "runs: unknown, as these workloads were not compared before"
+    else:
+        low, high = units.duration(found.fewest_s * 1e9), units.duration((found.most_s + found.counting_s) * 1e9)
+        runs = f"runs: about {low} to {high}, by the longest runs of the last comparison"
+    if found.build_s is None:
+        return f"{runs}; builds: unknown, as none is kept"
+    return f"{runs}; builds: about {units.duration(found.build_s * found.builds * 1e9)}, if each takes as long as the plain one; the analysis comes on top"

@@ -1,0 +1,84 @@
+"""`--dry-run`: what a comparison would do is said as far as it is known, and nothing is done."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfdiff import cli
+from perfdiff.processes import running
+from programs import git
+from test_log import SCAN, SCAN_TOML
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a repository of two revisions, of which the second does more."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "perfdiff.toml").write_text(f"{SCAN_TOML.replace('runs = 4', 'runs = 8')}[counters]\nsoftware = false\n")
+    for rounds in (1, 2):
+        (folder / "scan.c").write_text(SCAN.replace("ROUNDS", str(rounds)))
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"rounds {rounds}")
+        git(folder, "tag", f"v{rounds}")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    return folder
+
+
+@pytest.fixture
+def say(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as left:
+            cli.main([*arguments, "-q", "--cache", str(place.parent / "cache")])
+        assert (left.value.code or 0) == code
+        return re.sub(r"\s+", " ", capsys.readouterr().out)
+
+    return run
+
+
+def test_before_anything_was_built_the_runs_are_known_and_the_rest_is_said_to_be_unknown(place: Path, say: Run) -> None:
+    said = say("v1", "v2", "--dry-run")
+    assert "Would compare v1 (" in said
+    assert "builds 6, none is kept from before" in said
+    assert "probes known once both sides are built" in said
+    # 2 points and 2 sides: 2 rounds of the survey, 5 to 8 blocks, and a plain run in the first round and every second block
+    assert "of these 16 to 20 plain, 8 survey, 20 to 32 timed" in said
+    assert "runs 44 to 60 at 2 points" in said
+    assert "runs: unknown, as these workloads were not compared before; builds: unknown, as none is kept" in said
+    assert not list((place.parent / "cache" / "trees").iterdir())
+
+
+def test_nothing_is_started(say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("perfdiff.processes.running", lambda *arguments, **_: started.append(arguments) or running(*arguments))
+    say("v1", "v2", "--dry-run")
+    assert started == []
+
+
+def test_wrong_revisions_are_refused_as_without_it(say: Run) -> None:
+    say("v1", "v7", "--dry-run", code=2)
+
+
+@pytest.mark.integration
+def test_after_a_comparison_probes_builds_and_times_are_known(say: Run) -> None:
+    say("v1", "v2", "--runs", "5", code=1)
+    assert "measured already: nothing would be built or run" in say("v1", "v2", "--runs", "5", "--dry-run")
+    said = say("v1", "v2", "--dry-run")
+    assert "builds 4; kept from before: plain base and head" in said
+    assert "probes 2 functions (" in said
+    assert "1 changed" in said
+    assert ": scan;" in said
+    times = re.search(r"runs: about ([\d.]+) (m?s) to ([\d.]+) (m?s), by the longest runs", said)
+    assert times
+    low, high = (float(number) * {"ms": 1e-3, "s": 1.0}[unit] for number, unit in (times.group(1, 2), times.group(3, 4)))
+    assert 0 < low < high < 60
+    assert "if each takes as long as the plain one" in said
