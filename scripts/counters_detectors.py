@@ -129,8 +129,9 @@ def run(size: str) -> None:
     for make, source in ((counts, "counts"), (times, "times and software metrics")):
         seen = baselines(f"Detectors on simulated {source}", make, programs, rounds)
         roc(f"ROC of single runs, by {source}", seen)
-    clusters()
-    training()
+    kinds = (Kind.MAHALANOBIS,) if size == "quick" else tuple(Kind)
+    clusters([kind for kind in (Kind.MAHALANOBIS, Kind.AUTOENCODER) if kind in kinds])
+    training(kinds)
 
 
 def baselines(
@@ -188,7 +189,7 @@ def roc(title: str, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]], kinds: Se
             table.add(kind, f"{ranks.mean():.3f}", *(f"{rate:.3f}" for rate in rates))
 
 
-def clusters(kinds: Sequence[Kind] = (Kind.AUTOENCODER, Kind.MAHALANOBIS), threads: int = 4) -> None:
+def clusters(kinds: Sequence[Kind], threads: int = 4) -> None:
     """Print F1 over single runs of seven functions, each with a defect and its harmless twin, that share k models (AutoPerf, Figure 5)."""
     with figures.printed("F1 over k models for seven functions", "models", *kinds) as table:
         due, harmless = (_seven(threads, defective=wanted) for wanted in (True, False))
@@ -212,7 +213,7 @@ def _f1(due: dict[int, Tables], harmless: dict[int, Tables], kind: Kind, models:
     return 2 * hits / (2 * hits + alarms + (RUNS * len(due) - hits))
 
 
-def training(kinds: Sequence[Kind] = tuple(Kind)) -> None:
+def training(kinds: Sequence[Kind]) -> None:
     """Print the seconds that models for 27 functions take, one after the other, and with what surrounds them."""
     tables = [pair(Setting(PROGRAMS[place % len(PROGRAMS)], 2, RUNS), Edit.NONE, FIRST_SEED + place) for place in range(MANY)]
     with figures.printed(
