@@ -65,7 +65,7 @@ def _comment(text: str) -> str:
 def _missing(asked: Asked) -> Iterator[str]:
     for name, revision in (("base", asked.base), ("head", asked.head)):
         if revision.commit is None:
-            yield _comment(f"{name} was the working tree ({revision.summary}): its changes are not in any commit.")
+            yield _comment(f"{name} was the working tree, {revision.summary}: check that out first; uncommitted changes are not here.")
     if asked.config.build.overlay:
         yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
 

@@ -97,7 +97,9 @@ def test_revisions_are_pinned_to_commits() -> None:
 def test_a_working_tree_is_said_to_be_missing() -> None:
     tree = Revision("working tree", None, "uncommitted changes on b1b2 Two")
     script = reproduction.script(asked(head=tree))
-    assert "# head was the working tree (uncommitted changes on b1b2 Two): its changes are not in any commit.\n" in script
+    assert (
+        "# head was the working tree, uncommitted changes on b1b2 Two: check that out first; uncommitted changes are not here.\n" in script
+    )
     assert reproduction.command(asked(head=tree)) == f"perfdiff {'a' * 40} --config perfdiff-ticket.toml"
 
 

@@ -162,7 +162,7 @@ def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 def test_a_report_without_one_of_its_keys_breaks_the_schema() -> None:
-    whole = rendered(full())
+    whole = rendered(replace(full(), functions=full().functions[:1]))
     free = {"parameters", "metrics", "counts", "inputs", "ranges", "twins", "points"}  # whose keys are names of the program or of metrics
     for path in places(whole):
         if len(path) > 1 and path[-2] in free:
