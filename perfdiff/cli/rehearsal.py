@@ -76,4 +76,5 @@ def _time(found: Outlook) -> str:
         runs = f"runs: about {low} to {high}, by the longest runs of the last comparison"
     if found.build_s is None:
         return f"{runs}; builds: unknown, as none is kept"
-    return f"{runs}; builds: about {units.duration(found.build_s * found.builds * 1e9)}, if each takes as long as the plain one; the analysis comes on top"
+    builds = units.duration(found.build_s * found.builds * 1e9)
+    return f"{runs}; builds: about {builds}, if each takes as long as the plain one; the analysis comes on top"
