@@ -35,7 +35,6 @@ EVEN = 0.5  # likelier culprits than this are worth a trial of their own where n
 PATIENCE = 4  # times as many measurements as a search among answers without noise would take, and four more, end it
 
 _NODES = np.linspace(-3.0, 3.0, 25)  # standard deviations at which readings to come are looked at
-_HELD = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 65))  # probabilities between which the worth of a first measurement is interpolated
 _WEIGHTS = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 
 
@@ -112,24 +111,25 @@ class Search:
         before, after = self._log_likelihoods(np.array([reading.effect]), reading.error)
         return _probability(float(after[0] - before[0]))
 
-    def information(self, held: float, reading: Reading | None, error: float) -> float:
-        """Return how many bits one more measurement with `error` is expected to tell about whether a commit holds the culprit.
+    def information(self, held: Floats, reading: Reading | None, error: float) -> Floats:
+        """Return how many bits (m,) one more measurement with `error` is expected to tell about whether a commit holds the culprit.
 
-        `held` is the present probability that it does, `reading` what is known of it. The next value is drawn from three kinds of commits:
-        before the culprit, from it on, misled; each with the mean and variance that the reading leaves it.
+        `held` (m,) is the present probability that it does, `reading` what is known of it. The next value is drawn from three kinds of
+        commits: before the culprit, from it on, misled; each with the mean and variance that the reading leaves it.
         """
-        if held <= 0 or held >= 1:
-            return 0.0
-        odds = math.log(held / (1 - held))
+        held = np.clip(held, 1e-12, 1 - 1e-12)
+        present = np.log(held / (1 - held))
+        odds = present
         if reading is not None:
             before, after = self._log_likelihoods(np.array([reading.effect]), reading.error)
-            odds += float(before[0] - after[0])
-        left = 0.0
+            odds = present + before - after
+        left = np.zeros(len(held))
         for share, kind in zip(self._shares(held, reading), self._kinds(), strict=True):
             values, known = _predicted(*kind, reading, error)
             before, after = self._log_likelihoods(values, known)
-            left += share * float(_WEIGHTS @ _entropies(odds + after - before))
-        return max(float(_entropies(np.array([math.log(held / (1 - held))]))[0]) - left, 0.0)
+            left += share * (_entropies(odds[:, np.newaxis] + after - before) @ _WEIGHTS)
+        found: Floats = np.maximum(_entropies(present) - left, 0.0)
+        return found
 
     def _kinds(self) -> tuple[tuple[float, float], ...]:
         """Return mean and standard deviation of the true effect before the culprit, from it on, and where it misleads."""
@@ -146,9 +146,9 @@ class Search:
         before, after = (np.log((1 - self._misled) * density + self._misled * dense[2]) for density in dense[:2])
         return before, after
 
-    def _shares(self, held: float, reading: Reading | None) -> tuple[float, float, float]:
-        """Return the probabilities that a commit is before the culprit, holds it, or misleads."""
-        misled = self._misled
+    def _shares(self, held: Floats, reading: Reading | None) -> tuple[Floats, Floats, Floats]:
+        """Return the probabilities (m,) that a commit is before the culprit, holds it, or misleads."""
+        misled = np.full(len(held), self._misled)
         if reading is not None:
             dense = [float(_density(np.array(reading.effect - mean), math.hypot(reading.error, spread))) for mean, spread in self._kinds()]
             usual = (1 - held) * dense[0] + held * dense[1]
@@ -192,8 +192,8 @@ def kinds(contains: Bools, answering: Bools) -> Ints:
     seen = contains[answering]
     if not len(seen):
         return np.zeros(contains.shape[1], dtype=np.int64)
-    _, labels = np.unique(seen, axis=1, return_inverse=True)
-    found: Ints = np.asarray(labels, dtype=np.int64).reshape(-1)
+    first: dict[bytes, int] = {}
+    found: Ints = np.array([first.setdefault(column.tobytes(), len(first)) for column in seen.T], dtype=np.int64)
     return found
 
 
@@ -263,9 +263,9 @@ class Terms:
 def next_commit(search: Search, weights: Floats, known: Knowledge, terms: Terms) -> int | None:
     """Return the commit whose measurement is expected to tell most for its cost, None where none would tell anything."""
     held = np.clip(search.contains @ weights, 0.0, 1.0)
-    values = np.interp(held, _HELD, [search.information(share, None, terms.error) for share in _HELD.tolist()])
+    values = search.information(held, None, terms.error)
     for commit, reading in known.readings.items():
-        values[commit] = search.information(float(held[commit]), reading, terms.error)
+        values[commit] = search.information(held[commit : commit + 1], reading, terms.error)[0]
     values[values < WORTHLESS] = 0.0
     chance = chances(len(weights), known.skipped, list(known.readings)) * terms.eligible
     worth = values * chance / terms.cost
