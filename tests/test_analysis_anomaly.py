@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis import anomaly
-from perfdiff.analysis.anomaly import MIN_RUNS, Anomaly, find, find_all
+from perfdiff.analysis.anomaly import MIN_RUNS, Anomaly, concluded, find, find_all
+from perfdiff.analysis.scoring import judge_together
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.schema import Floats, SampleTable
@@ -213,12 +214,22 @@ def test_the_same_calls_give_the_same_answer_and_it_fits_json() -> None:
     assert json.dumps(asdict(first)) == json.dumps(asdict(second))
 
 
-def test_functions_that_share_models_keep_their_verdicts() -> None:
-    edits = (Edit.NONE, Edit.FALSE_SHARING, Edit.LOCALITY, Edit.STATE)
-    functions = {id_: pair(Setting(PROGRAMS[id_ + 2], 4, 10), edit, id_) for id_, edit in enumerate(edits)}
-    for models in (2, 4):
-        found = find_all(functions, CONFIG, models=models)
-        assert [found[id_].is_anomalous for id_ in functions] == [False, True, True, False]
+EDITS = (Edit.NONE, Edit.FALSE_SHARING, Edit.LOCALITY, Edit.STATE)
+FUNCTIONS = {number: pair(Setting(PROGRAMS[number + 2], 4, 10), edit, number) for number, edit in enumerate(EDITS)}
+
+
+@pytest.mark.parametrize("models", [1, 2, 4])
+def test_functions_that_share_models_keep_their_verdicts(models: int) -> None:
+    found = judge_together(FUNCTIONS, Kind.MAHALANOBIS, CONFIG, models=models)
+    assert [concluded(found[number], CONFIG).is_anomalous for number in FUNCTIONS] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(("kind", "shared"), [(Kind.MAHALANOBIS, False), (Kind.ISOLATION, True)])
+def test_only_costly_detectors_are_shared(kind: Kind, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(anomaly, "judge_together", lambda functions, kind, config, models: asked.append(models) or {})
+    assert (len(find_all(FUNCTIONS, CONFIG, kind=kind, models=2)) == 0) == shared
+    assert asked == ([2] if shared else [])
 
 
 def test_the_autoencoder_finds_what_the_default_finds() -> None:

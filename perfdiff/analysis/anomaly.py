@@ -24,7 +24,8 @@ from perfdiff.models.detectors.residuals import Residuals, included
 from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
-# Detectors that are trained at most; an autoencoder takes about a second.
+# Kinds that take about a second a function, and how many of them are trained at most.
+COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
 MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
@@ -111,11 +112,11 @@ def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: Compa
 
 
 def find_all(functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS) -> dict[int, Anomaly]:
-    """Judge the calls of many functions, by id, with at most `models` detectors; functions of which nothing can be said are left out.
+    """Judge the calls of many functions, by id; functions of which nothing can be said are left out.
 
-    More functions than models share them with those that are alike (AutoPerf §4.3.3).
+    Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
-    if len(functions) <= models:
+    if kind not in COSTLY or len(functions) <= models:
         alone = {function: judge_calls(tables, kind, config) for function, tables in functions.items()}
         judged = {function: each for function, each in alone.items() if each is not None}
     else:
