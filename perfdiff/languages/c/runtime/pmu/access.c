@@ -70,18 +70,35 @@ void pd_access_update(const void *address, size_t size)
 	write_lines((uintptr_t)address, size);
 }
 
+/* Of a line that is not among the recent ones, or not aligned. */
+static inline __attribute__((always_inline)) void load_other(uintptr_t address, size_t size)
+{
+	if (pd_likely(address % size == 0))
+		pd_core_touch(pd_line_of(address), pd_bytes_of(address, size), false);
+	else
+		read_lines(address, size);
+}
+
+static inline __attribute__((always_inline)) void store_other(uintptr_t address, size_t size)
+{
+	if (pd_likely(address % size == 0))
+		pd_core_touch(pd_line_of(address), pd_bytes_of(address, size), true);
+	else
+		write_lines(address, size);
+}
+
 static inline __attribute__((always_inline)) void load(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_LOADS]++;
 	if (pd_unlikely(!readable(line_if_aligned(address, size))))
-		read_lines(address, size);
+		load_other(address, size);
 }
 
 static inline __attribute__((always_inline)) void store(uintptr_t address, size_t size)
 {
 	pd_core.events[PD_EVENT_STORES]++;
 	if (pd_unlikely(!write_recent(line_if_aligned(address, size), ((UINT64_C(1) << size) - 1) << address % PD_LINE)))
-		write_lines(address, size);
+		store_other(address, size);
 }
 
 #define HOT PD_API __attribute__((hot, aligned(64)))
@@ -120,8 +137,8 @@ ACCESSES(16)
 	PD_API void pd_read##size(uintptr_t address); \
 	PD_API void pd_write##size(uintptr_t address); \
 	\
-	PD_API void pd_read##size(uintptr_t address) { read_lines(address, size); } \
-	PD_API void pd_write##size(uintptr_t address) { write_lines(address, size); }
+	PD_API void pd_read##size(uintptr_t address) { load_other(address, size); } \
+	PD_API void pd_write##size(uintptr_t address) { store_other(address, size); }
 
 OTHERS(1)
 OTHERS(2)

@@ -168,12 +168,13 @@ static bool core_open(struct pd_core *core)
 	return cache != NULL;
 }
 
-static inline void access_line(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write)
+static inline void access_line(struct pd_core *core, uintptr_t line, uint64_t bytes, bool write)
 {
+	struct pd_cache *cache = core->cache;
 	bool done;
 
 	pd_lock(&cache->lock);
-	done = pd_private_use(cache, line, bytes, write);
+	done = pd_private_use(cache, core, line, bytes, write);
 	pd_unlock(&cache->lock);
 	if (!done)
 		pd_directory_fetch(cache, line, bytes, write);
@@ -199,7 +200,7 @@ static __attribute__((noinline, cold)) void deferred_run(struct pd_core *core)
 	pd_order();
 	do {
 		for (; done < cache->deferred_count; done++)
-			access_line(cache, cache->deferred[done].line, cache->deferred[done].bytes, cache->deferred[done].write);
+			access_line(core, cache->deferred[done].line, cache->deferred[done].bytes, cache->deferred[done].write);
 		count = done;
 	} while (!__atomic_compare_exchange_n(&cache->deferred_count, &count, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	pd_order();
@@ -218,7 +219,7 @@ void pd_core_touch(uintptr_t line, uint64_t bytes, bool write)
 	core->busy = 1;
 	pd_order();
 	if (pd_likely(core->cache) || (core->ending < PTHREAD_DESTRUCTOR_ITERATIONS && core_open(core)))
-		access_line(core->cache, line, bytes, write);
+		access_line(core, line, bytes, write);
 	else
 		core->unseen++;
 	pd_order();

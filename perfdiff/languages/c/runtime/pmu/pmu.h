@@ -2,7 +2,8 @@
  * The software PMU: what the counted build's objects do in memory, counted by a model of the machine.
  *
  * Each thread is a core with an L1D and an L2 that holds all lines of the L1D; all cores share an LLC that holds all lines of
- * the L2s. Replacement is LRU, coherence MESI: the LLC's entry of a line knows the cores that may have it.
+ * the L2s. L2 and LLC replace the least recently used line, the L1D one of those not used since all of its set's others were
+ * (bit-PLRU). Coherence is MESI: the LLC's entry of a line knows the cores that may have it.
  *
  * Locks, where there is more than one core: an LLC set's, then one core's, never two of a kind.
  */
@@ -56,8 +57,8 @@ struct pd_lane {
 #define PD_LANES 8
 
 /*
- * The running thread's core. An entry of the tables of recent lines stands for the most recent line of its L1D set, whose
- * access changes nothing in the model; other cores clear it when they take the line away.
+ * The running thread's core. The tables of recent lines hold lines of the L1D that are marked as used: accessing them changes
+ * nothing in the model. Other cores clear an entry when they take the line away.
  */
 struct pd_core {
 	uint64_t events[PD_EVENTS];
@@ -123,6 +124,15 @@ struct pd_line {
 	uint64_t written; /* of a modified line, unless it is a recent one: which bytes */
 };
 
+#define PD_PAGE 4096u
+#define PD_PAGES 64u
+
+/* Where a page's lines are in physical memory. */
+struct pd_page {
+	uintptr_t number; /* of the page in the program's memory */
+	uint32_t place;   /* of its first line; 0: this is no page */
+};
+
 /*
  * A core's private caches. They outlive its thread: a later one takes them over, emptied.
  *
@@ -133,8 +143,6 @@ struct pd_cache {
 	_Atomic uint32_t lock;
 	uint32_t core; /* its number, from 0 */
 	uint32_t node;
-	uint32_t page_place;  /* of the first line of the page looked up last */
-	uintptr_t page;
 	struct pd_core *owner; /* NULL: no thread's now */
 	struct pd_cache *next_free;
 	uint32_t *l1_tags;    /* low bits of the line's number, which the L2's slot confirms */
@@ -144,6 +152,7 @@ struct pd_cache {
 	uint8_t *l2_recency;
 	struct pd_line *l2_lines;
 	uint32_t recent_slots[PD_RECENT]; /* where the recent lines are in the L2 */
+	struct pd_page pages[PD_PAGES];   /* looked up last */
 	uint32_t deferred_count;
 	struct pd_deferred deferred[PD_DEFERRED];
 };
@@ -205,7 +214,7 @@ bool pd_machine_begin(void);
 /* private.c: under the core's lock */
 bool pd_private_begin(struct pd_cache *cache);
 void pd_private_forget(struct pd_cache *cache);
-bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write);
+bool pd_private_use(struct pd_cache *cache, struct pd_core *owner, uintptr_t line, uint64_t bytes, bool write);
 void pd_private_install(struct pd_cache *cache, uintptr_t line, uint32_t place, enum pd_state state, uint64_t bytes);
 enum pd_state pd_private_take(struct pd_cache *cache, uint32_t place, bool all, uint64_t *written);
 
@@ -227,15 +236,13 @@ bool pd_shared_take(struct pd_shared *shared, uint32_t place);
 uint32_t pd_page_touch(uintptr_t page, uint32_t node);
 uint32_t pd_page_node(uintptr_t page);
 
-#define PD_PAGE 4096u
-
 static inline uint32_t pd_place_of(struct pd_cache *cache, uintptr_t line)
 {
-	if (pd_unlikely(cache->page != line / PD_PAGE)) {
-		cache->page = line / PD_PAGE;
-		cache->page_place = pd_page_touch(cache->page, cache->node) * (PD_PAGE / PD_LINE);
-	}
-	return cache->page_place + (uint32_t)(line % PD_PAGE / PD_LINE);
+	struct pd_page *page = &cache->pages[line / PD_PAGE % PD_PAGES];
+
+	if (pd_unlikely(page->number != line / PD_PAGE || !page->place))
+		*page = (struct pd_page){line / PD_PAGE, pd_page_touch(line / PD_PAGE, cache->node) * (PD_PAGE / PD_LINE)};
+	return page->place + (uint32_t)(line % PD_PAGE / PD_LINE);
 }
 
 #endif

@@ -39,7 +39,8 @@ bool pd_private_begin(struct pd_cache *cache)
 /* Empties them, and gives their memory back. */
 void pd_private_forget(struct pd_cache *cache)
 {
-	cache->page = 0;
+	for (size_t page = 0; page < PD_PAGES; page++)
+		cache->pages[page].place = 0;
 	if (madvise(cache->l2_lines, memory_size(), MADV_DONTNEED))
 		pd_lose(PD_LOST_MEMORY);
 }
@@ -55,10 +56,8 @@ static inline uint32_t l1_set(uintptr_t line)
 }
 
 /* Takes an entry out of the table of recent lines, whatever line it stands for. */
-static inline void recent_drop(struct pd_cache *cache, size_t index)
+static inline void recent_drop(struct pd_cache *cache, struct pd_core *owner, size_t index)
 {
-	struct pd_core *owner = cache->owner;
-
 	if (owner->writable[index]) {
 		cache->l2_lines[cache->recent_slots[index]].written = owner->written[index];
 		owner->writable[index] = 0;
@@ -66,13 +65,12 @@ static inline void recent_drop(struct pd_cache *cache, size_t index)
 	owner->readable[index] = 0;
 }
 
-static inline void recent_set(struct pd_cache *cache, uintptr_t line, uint32_t slot, uint64_t bytes)
+static inline void recent_set(struct pd_cache *cache, struct pd_core *owner, uintptr_t line, uint32_t slot, uint64_t bytes)
 {
-	struct pd_core *owner = cache->owner;
 	size_t index = pd_recent_index(line);
 
 	if (owner->readable[index] != line) {
-		recent_drop(cache, index);
+		recent_drop(cache, owner, index);
 		owner->readable[index] = line;
 		cache->recent_slots[index] = slot;
 	}
@@ -83,9 +81,8 @@ static inline void recent_set(struct pd_cache *cache, uintptr_t line, uint32_t s
 }
 
 /* Takes a line out of the table of recent lines, if it is there. Without branches that depend on it: none could be foretold. */
-static inline void recent_forget(struct pd_cache *cache, uint32_t slot)
+static inline void recent_forget(struct pd_cache *cache, struct pd_core *owner, uint32_t slot)
 {
-	struct pd_core *owner = cache->owner;
 	uintptr_t line = line_at(cache, slot);
 	size_t index = pd_recent_index(line);
 
@@ -96,18 +93,22 @@ static inline void recent_forget(struct pd_cache *cache, uint32_t slot)
 	owner->readable[index] &= -(uintptr_t)(owner->readable[index] != line);
 }
 
-/* Marks a way as used. When all of its set are, the others are so no longer, and leave the table of recent lines. */
-static inline void l1_mark(struct pd_cache *cache, uint32_t set, uint32_t way)
+/* When all ways of a set are marked as used, all but the last one are so no longer, and leave the table of recent lines. */
+static __attribute__((noinline)) void l1_unmark(struct pd_cache *cache, struct pd_core *owner, uint32_t set, uint32_t last)
 {
 	uint32_t *slots = cache->l1_slots + set * pd_pmu.l1.stride;
 
+	cache->l1_used[set] = 1u << last;
+	for (uint32_t way = 0; way < pd_pmu.l1.ways; way++)
+		if (way != last)
+			recent_forget(cache, owner, slots[way]);
+}
+
+static inline void l1_mark(struct pd_cache *cache, struct pd_core *owner, uint32_t set, uint32_t way)
+{
 	cache->l1_used[set] |= 1u << way;
-	if (pd_likely(cache->l1_used[set] != (1u << pd_pmu.l1.ways) - 1))
-		return;
-	cache->l1_used[set] = 1u << way;
-	for (uint32_t other = 0; other < pd_pmu.l1.ways; other++)
-		if (other != way)
-			recent_forget(cache, slots[other]);
+	if (pd_unlikely(cache->l1_used[set] == (1u << pd_pmu.l1.ways) - 1))
+		l1_unmark(cache, owner, set, way);
 }
 
 /* 1 + the way of a line; 0: it is not in the L1D. */
@@ -120,16 +121,16 @@ static inline uint32_t l1_find(struct pd_cache *cache, uintptr_t line)
 }
 
 /* In the first way that is empty or not marked as used, whose line is not among the recent ones. */
-static void l1_insert(struct pd_cache *cache, uintptr_t line, uint32_t slot)
+static inline void l1_insert(struct pd_cache *cache, struct pd_core *owner, uintptr_t line, uint32_t slot)
 {
 	uint32_t set = l1_set(line), first = set * pd_pmu.l1.stride;
 	uint32_t way = (uint32_t)__builtin_ctz(~cache->l1_used[set]);
 
-	if (way == pd_pmu.l1.ways) /* the only one */
-		recent_forget(cache, cache->l1_slots[first + --way]);
+	if (pd_unlikely(way == pd_pmu.l1.ways)) /* the only one */
+		recent_forget(cache, owner, cache->l1_slots[first + --way]);
 	cache->l1_tags[first + way] = (uint32_t)(line / PD_LINE);
 	cache->l1_slots[first + way] = slot;
-	l1_mark(cache, set, way);
+	l1_mark(cache, owner, set, way);
 }
 
 static void l1_remove(struct pd_cache *cache, uintptr_t line)
@@ -184,37 +185,37 @@ static uint32_t l2_make_room(struct pd_cache *cache, uint32_t place)
 }
 
 /* Looks a line up that is not in the L1D, and brings it there if the L2 has it. */
-static __attribute__((noinline)) uint32_t l2_use_line(struct pd_cache *cache, uintptr_t line)
+static inline uint32_t l2_use_line(struct pd_cache *cache, struct pd_core *owner, uintptr_t line)
 {
 	uint32_t place = pd_place_of(cache, line), slot;
 
 	slot = l2_find(cache, place);
-	cache->owner->events[PD_EVENT_L1D_MISS]++;
+	owner->events[PD_EVENT_L1D_MISS]++;
 	if (slot == PD_NO_SLOT) {
-		cache->owner->events[PD_EVENT_L2_MISS]++;
+		owner->events[PD_EVENT_L2_MISS]++;
 		return PD_NO_SLOT;
 	}
 	l2_use(cache, slot);
-	l1_insert(cache, line, slot);
+	l1_insert(cache, owner, line, slot);
 	return slot;
 }
 
 /* The line's slot, after marking it as used where it is; PD_NO_SLOT: it is neither in the L1D nor in the L2. */
-static inline uint32_t use_line(struct pd_cache *cache, uintptr_t line)
+static inline uint32_t use_line(struct pd_cache *cache, struct pd_core *owner, uintptr_t line)
 {
 	uint32_t found = l1_find(cache, line), set = l1_set(line);
 
 	if (!found)
-		return l2_use_line(cache, line);
+		return l2_use_line(cache, owner, line);
 	if (!(cache->l1_used[set] & 1u << (found - 1)))
-		l1_mark(cache, set, found - 1);
+		l1_mark(cache, owner, set, found - 1);
 	return cache->l1_slots[set * pd_pmu.l1.stride + found - 1];
 }
 
 /* False where the directory must be asked: the line is not here, or to be written and perhaps elsewhere, too. */
-bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool write)
+bool pd_private_use(struct pd_cache *cache, struct pd_core *owner, uintptr_t line, uint64_t bytes, bool write)
 {
-	uint32_t slot = use_line(cache, line);
+	uint32_t slot = use_line(cache, owner, line);
 	enum pd_state state;
 
 	if (slot == PD_NO_SLOT)
@@ -227,7 +228,7 @@ bool pd_private_use(struct pd_cache *cache, uintptr_t line, uint64_t bytes, bool
 			cache->l2_lines[slot].written = 0;
 		cache->l2_lines[slot].line = line | PD_MODIFIED;
 	}
-	recent_set(cache, line, slot, write ? bytes : 0);
+	recent_set(cache, owner, line, slot, write ? bytes : 0);
 	return true;
 }
 
@@ -242,8 +243,8 @@ void pd_private_install(struct pd_cache *cache, uintptr_t line, uint32_t place, 
 	cache->l2_lines[slot] = (struct pd_line){.line = line | state};
 	l2_use(cache, slot);
 	if (!l1_find(cache, line))
-		l1_insert(cache, line, slot);
-	recent_set(cache, line, slot, state == PD_MODIFIED ? bytes : 0);
+		l1_insert(cache, cache->owner, line, slot);
+	recent_set(cache, cache->owner, line, slot, state == PD_MODIFIED ? bytes : 0);
 }
 
 static void downgrade(struct pd_cache *cache, uint32_t slot)

@@ -28,28 +28,47 @@ static inline uint32_t pd_ways_stride(uint32_t ways, uint32_t group)
 	return stride;
 }
 
-/* 1 + the way of a tag that at most one way has; 0: none. Looks at all `stride` tags. */
+#if defined(__SSE2__)
+
+/* Which of eight tags are the wanted one: two bits each. */
+static inline uint32_t pd_ways_equal(const uint32_t *tags, __m128i wanted)
+{
+	const __m128i *four = (const __m128i *)tags;
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi32(_mm_cmpeq_epi32(four[0], wanted), _mm_cmpeq_epi32(four[1], wanted)));
+}
+
+/* 1 + the way of a tag that at most one way has; 0: none. Sixteen are looked at together: which half has it cannot be foretold. */
 static inline uint32_t pd_ways_find(const uint32_t *tags, uint32_t stride, uint32_t tag)
 {
-#if defined(__SSE2__)
 	__m128i wanted = _mm_set1_epi32((int)tag);
-	uint64_t found = 0;
+	uint32_t equal, way = 0;
 
-	for (uint32_t way = 0; way < stride; way += PD_WAYS_TAGS) {
-		const __m128i *four = (const __m128i *)(tags + way);
-		__m128i equal = _mm_packs_epi32(_mm_cmpeq_epi32(four[0], wanted), _mm_cmpeq_epi32(four[1], wanted));
-
-		found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())) << way;
+	if (stride == PD_WAYS_TAGS) {
+		equal = pd_ways_equal(tags, wanted);
+		return equal ? (uint32_t)__builtin_ctz(equal) / 2 + 1 : 0;
 	}
-	return found ? (uint32_t)__builtin_ctzll(found) + 1 : 0;
+	do {
+		equal = pd_ways_equal(tags + way, wanted) | pd_ways_equal(tags + way + PD_WAYS_TAGS, wanted) << 16;
+		if (equal)
+			return way + (uint32_t)__builtin_ctz(equal) / 2 + 1;
+		way += 2 * PD_WAYS_TAGS;
+	} while (way < stride);
+	return 0;
+}
+
 #else
+
+static inline uint32_t pd_ways_find(const uint32_t *tags, uint32_t stride, uint32_t tag)
+{
 	uint32_t found = 0;
 
 	for (uint32_t way = 0; way < stride; way++)
 		found |= tags[way] == tag ? way + 1 : 0;
 	return found;
-#endif
 }
+
+#endif
 
 static inline void pd_ways_use(uint8_t *recency, uint32_t ways, uint32_t way)
 {
