@@ -44,7 +44,13 @@ def test_the_answer_is_a_notice_and_each_regressed_function_a_warning_at_its_lin
     notice, warning = commands(made.findings())
     assert notice == ("notice", {"title": "perfdiff"}, f"Regression: {made.findings().sentence}")
     assert warning[:2] == ("warning", {"file": "src/list.c", "line": "44", "title": "perfdiff: insert got slower"})
-    assert warning[2].startswith("insert costs ×331 at list->size = 28,500: constant became linear. The new loop")
+    assert warning[2].startswith("insert costs ×331 at list->size = 28,500: constant became linear; The new loop")
+
+
+def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
+    first = made.regressed()
+    said = f"insert costs ×331; cause: {first.causes[0].says}"
+    assert commands(made.findings(functions=(replace(first, headline=said),)))[1][2] == said.rstrip(".")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE])

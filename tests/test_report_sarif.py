@@ -136,9 +136,9 @@ def test_each_regressed_function_is_one_result_at_its_line_in_head() -> None:
     place = result["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]) == ("src/list.c", {"startLine": 44})
     assert shown(result["message"]["text"]).startswith(
-        "insert costs ×331 at list->size = 28,500: constant became linear. The new loop `while (*place)` (src/list.c:49) runs 15,000 times"
+        "insert costs ×331 at list->size = 28,500: constant became linear; The new loop `while (*place)` (src/list.c:49) runs 15,000 times"
     )
-    assert shown(result["message"]["text"]).endswith("Code changed: body changed. Ratio: ×331 [318, 346] (time, callees included).")
+    assert shown(result["message"]["text"]).endswith("; code changed: body changed; ratio ×331 [318, 346] (time, callees included).")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE])
@@ -152,10 +152,18 @@ def test_results_come_likeliest_root_cause_first() -> None:
 
 def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() -> None:
     victim = made.regressed()
-    victim = replace(victim, rank=None, info=replace(victim.info, change=Change.UNCHANGED, reasons=()))
+    why = "its code is unchanged; it is slower because of `grow`"
+    victim = replace(victim, reason=why, causes=(), info=replace(victim.info, change=Change.UNCHANGED, reasons=()))
     (result,) = results(made.findings(functions=(victim,)))
     assert (result["ruleId"], result["level"]) == ("slower-by-another-change", "note")
-    assert "insert (src/list.c:44) changed: its loop walks the list." in shown(result["message"]["text"])
+    assert "; its code is unchanged; it is slower because of `grow`; code unchanged; " in shown(result["message"]["text"])
+
+
+def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
+    first = made.regressed()
+    said = f"insert costs ×331; cause: {first.causes[0].says}"
+    (result,) = results(made.findings(functions=(replace(first, headline=said),)))
+    assert shown(result["message"]["text"]).count("The new loop") == 1
 
 
 def test_fingerprints_follow_the_function_and_not_its_line() -> None:
@@ -205,7 +213,7 @@ def test_any_text_is_shown_as_it_stands(findings: Findings) -> None:
     assert len({result["partialFingerprints"]["primaryLocationLineHash"] for result in found}) == 3
     for result, finding in zip(found, findings.functions, strict=False):
         said = shown(result["message"]["text"])
-        assert printable(finding.headline)[:400] in said
+        assert printable(finding.headline).rstrip(".")[:400] in said
         place = result["locations"][0].get("physicalLocation")
         if place:
             assert unquote(place["artifactLocation"]["uri"]) == printable(finding.info.file).lstrip("/")

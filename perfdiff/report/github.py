@@ -26,8 +26,8 @@ def render(document: Document) -> str:
 
 def _warning(finding: FunctionFinding) -> str:
     place = finding.info.head or finding.info
-    causes = [cause.says for cause in finding.causes[:1]]
-    said = " ".join(shortened(text, _MOST_TEXT) for text in [finding.headline, *causes])
+    causes = [cause.says for cause in finding.causes[:1] if cause.says not in finding.headline]
+    said = "; ".join(shortened(text.rstrip("."), _MOST_TEXT) for text in [finding.headline, *causes])
     title = f"perfdiff: {shortened(finding.info.name, _MOST_TEXT)} got slower"
     at = {"file": shortened(place.file, _MOST_PATH), "line": str(max(place.line, 1))} if place.file else {}
     return command("warning", said, **at, title=title)

@@ -53,7 +53,7 @@ _RULES: tuple[dict[str, Any], ...] = (
         },
         "help": {
             "text": "The code of this function did not change: it waits for, works on the data of, or is laid out differently because of "
-            "something that did. The message names the way from the change where it is known. Look at the alerts of rule "
+            "something that did. The message names the change behind it where that is known. Look at the alerts of rule "
             f"'{_REGRESSION}' first: this one usually goes with them."
         },
         "defaultConfiguration": {"level": "note"},
@@ -116,14 +116,14 @@ def _result(finding: FunctionFinding, section: FunctionSection, label: Label) ->
 
 
 def _says(finding: FunctionFinding, section: FunctionSection) -> str:
-    """Return the headline, the causes and the change in sentences."""
-    causes = [cause.says for cause in finding.causes[:_MOST_CAUSES]]
-    way = finding.chain if finding.rank is None else ()
-    parts = [section.headline, *causes, *(f"{step}." for step in way), f"Code {change(finding.info)}."]
+    """Return the headline, causes that it does not tell, for unchanged code the change behind it, and how the code differs."""
+    causes = [cause.says for cause in finding.causes[:_MOST_CAUSES] if cause.says not in section.headline]
+    behind = [] if finding.info.change.is_suspect else [finding.reason]
+    parts = [section.headline, *causes, *behind, f"code {change(finding.info)}"]
     metric = wording.leading(finding)
     if metric is not None and metric.ratio is not None:
-        parts.append(f"Ratio: {section.figure} ({wording.metric_says(metric.metric)}).")
-    return " ".join(shortened(part, _MOST_TEXT) for part in parts if part)
+        parts.append(f"ratio {section.figure} ({wording.metric_says(metric.metric)})")
+    return "; ".join(shortened(part.rstrip("."), _MOST_TEXT) for part in parts if part) + "."
 
 
 def _message(text: str) -> dict[str, str]:
