@@ -28,9 +28,10 @@ _SAYS: Mapping[str, str] = {
     "snapshots": "copies of working trees",
     "runtime": "runtime libraries",
     "logs": "build logs",
+    "bisects": "states of bisects",
 }
 # What goes by its age, which is the time since it was used; builds have a time of their own.
-_AGEING: Mapping[str, str] = {"experiments": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*"}
+_AGEING: Mapping[str, str] = {"experiments": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*", "bisects": "*"}
 _LAST = "last-"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
