@@ -1,25 +1,33 @@
-"""The HTML report: one inert file, drawn by itself, readable in any browser."""
+"""The HTML report: one file that needs nothing else, readable in any browser, on paper and without script."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import findings as made
+from perfdiff import units
 from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side, Source
 from perfdiff.report import html
+from perfdiff.report.chart import MAIN
 from perfdiff.report.document import build
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE_DATA = "</script><script>alert(3)</script><!--\0\u2028'\"\\"
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 
@@ -27,34 +35,111 @@ def page_of(findings: Findings, *, drawn: bool = True) -> str:
     return html.render(build(findings, made.Samples(findings) if drawn else None))
 
 
-def test_points_and_curves_of_both_sides_are_drawn() -> None:
+def data_of(said: str) -> list[dict[str, Any]]:
+    """Return the data of every plot of a page."""
+    return [json.loads(found) for found in re.findall(r'<script type="application/json">(.*?)</script>', said, re.DOTALL)]
+
+
+def test_points_curves_and_bands_of_both_sides_are_drawn() -> None:
     said = page_of(made.findings())
     article = said[said.index('id="function-1"') : said.index('id="function-2"')]
-    drawn = re.findall(r'<g class="(base|head)"><path class="(points|line)" d="M\d', article)
-    assert sorted(drawn[-4:]) == [("base", "line"), ("base", "points"), ("head", "line"), ("head", "points")]
-    assert "<title id=" in article
+    main = article[article.index('<svg class="main"') : article.index('<svg class="below"')]
+    drawn = re.findall(r'<g class="(base|head)"><path class="(points|line|band)[^"]*" d="M\d', main)
+    assert sorted(drawn) == [(side, what) for side in ("base", "head") for what in ("band", "line", "points")]
+    assert "where 95 % of calls should lie" in article
     assert "logarithmic" in article
+
+
+def test_residuals_of_both_sides_stand_beside_the_scatter() -> None:
+    said = page_of(made.findings())
+    below = said[said.index('<svg class="below"') : said.index("</figure>")]
+    assert re.findall(r'<g class="(base|head)"><path class="points s0" d="M\d', below) == ["base", "head"]
+    assert "measured ÷ fitted" in below
 
 
 def test_changed_lines_stand_beside_the_plot_with_their_numbers() -> None:
     said = page_of(made.findings())
     assert re.search(r'<tbody class="removed">\s*<tr><td>46<td><td>-     if \(!list-&gt;tail\)', said)
-    assert re.search(r'<tbody class="added">\s*<tr><td><td>49<td>\+     while \(\*place\)', said)
+    assert re.search(r'<tbody class="added">\s*<tr class="guilty"><td><td>49<td>\+     while \(\*place\)', said)
 
 
-def test_the_file_asks_for_nothing_and_runs_nothing() -> None:
+def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None:
+    assert page_of(made.findings()).count('<tr class="guilty">') == 4  # of the added lines, the empty one says nothing
+    improved = replace(made.regressed(), verdict=Verdict.IMPROVEMENT, rank=None)
+    assert '<tr class="guilty">' not in page_of(made.findings(Verdict.IMPROVEMENT, (improved,)))
+    info = made.regressed().info
+    dropped = replace(info, head=Source("src/list.c", 42, info.base.text.replace("    list->size++;\n", "")))  # type: ignore[union-attr]
+    said = page_of(made.findings(functions=(replace(made.regressed(), info=dropped),)))
+    assert re.findall(r'<tr class="guilty"><td>51<td><td>-     list-&gt;size\+\+;', said)
+
+
+def test_the_cause_is_set_apart_from_the_answer() -> None:
+    whole = made.findings()
+    cause = whole.functions[0].causes[0].says
+    said = page_of(replace(whole, sentence=f"Regression: `insert` costs ×331 a call; cause: {cause}; 1 more function is slower"))
+    assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
+    assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said
+
+
+def test_the_tree_tells_extra_cost_of_a_function_and_of_its_callees() -> None:
+    said = page_of(made.findings())
+    tree = re.sub(r"<[^>]+>", " ", said[said.index('<section id="calls">') : said.index('<section id="functions">')])
+    words = " ".join(tree.split())
+    assert "table_grow src/table.c:104 calls 3 itself +100 µs callees +409 ms together +410 ms" in words
+    assert "#1 insert src/list.c:42 calls 30,000 itself +410 ms – together +410 ms" in words
+    assert "together −600 µs" in words
+
+
+def test_the_file_asks_for_nothing_and_runs_only_its_own_script() -> None:
     said = page_of(made.findings())
     assert re.findall(r"(?:src|href)=\"(?!#)", said) == []
-    assert re.findall(r"url\(|@import|<script|javascript:|\son\w+=", said) == []
-    assert "default-src 'none'" in said
+    assert re.findall(r"url\(|@import|javascript:|\son\w+=|\sstyle=", said) == []
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', said)
+    assert policy
+    rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#39;", "'").split("; "))
+    assert rules.keys() == {"default-src", "style-src", "script-src", "base-uri", "form-action"}
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for element, rule in (("script", "script-src"), ("style", "style-src")):
+        (text,) = re.findall(rf"<{element}>(.*?)</{element}>", said, re.DOTALL)
+        assert rules[rule] == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    assert set(re.findall(r"<script([^>]*)>", said)) == {"", ' type="application/json"'}
 
 
 def test_hostile_names_stay_text() -> None:
     said = page_of(made.hostile())
-    assert "<script" not in said
+    assert "<script>alert" not in said
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m" in said
     assert "\x1b" not in said
     assert "\u202e" not in said
+
+
+def hostile_page() -> str:
+    """Return a page whose samples, too, have names that strangers chose: features, categories, workload points."""
+    whole = made.findings()
+    points = (Point(0, HOSTILE_DATA, {HOSTILE_DATA: HOSTILE_DATA}, HOSTILE_DATA), *whole.points[1:])
+    whole = replace(whole, points=points, functions=whole.functions[:1])
+
+    def samples(function: int, side: Side) -> SampleTable | None:
+        table = made.Samples(whole)(function, side)
+        assert table is not None
+        codes = np.arange(len(table)) % 2
+        named = (Feature(HOSTILE_DATA, Origin.ARGUMENT, True, {0: HOSTILE_DATA, 1: "'\"\\"}), Feature("size", Origin.ARGUMENT))
+        return replace(
+            table, features=(table.features[0], *named), values=np.column_stack([table.values[:, 0], codes, table.values[:, 1] + 1])
+        )
+
+    return html.render(build(whole, samples))
+
+
+def test_hostile_names_in_the_data_of_plots_end_no_script() -> None:
+    said = hostile_page()
+    (data,) = data_of(said)
+    dots = next(series for series in data["series"] if not series["line"])
+    name = "</script><script>alert(3)</script><!--\\x00\\u2028'\"\\"
+    assert name in dots["inputs"]
+    assert set(dots["inputs"][name][0]) == {name, "'\"\\"}
+    assert name in dots["point"][0][0]
+    assert "alert(3)</script>" not in said
 
 
 def test_code_that_a_sentence_quotes_is_set_as_code() -> None:
@@ -84,7 +169,7 @@ def test_without_samples_everything_but_the_plots_is_there() -> None:
 def test_no_regression_says_what_was_measured_in_front() -> None:
     said = page_of(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower"))
     assert "<h1>No regression: no function got slower</h1>" in said
-    assert said.index("not measured") < said.index("<main>")
+    assert said.index("not measured") < said.index("<main")
 
 
 @pytest.fixture(scope="module")
@@ -112,18 +197,192 @@ def opened(browser: Browser, file: Path, *, width: int, dark: bool = False, scri
     return page, seen
 
 
+def saved(folder: Path, said: str) -> Path:
+    file = folder / "report.html"
+    file.write_text(said, encoding="utf-8")
+    return file
+
+
 @pytest.mark.browser
 @in_browser
-@pytest.mark.parametrize("hostile", [False, True])
-def test_a_browser_shows_it_without_errors_or_requests(browser: Browser, tmp_path: Path, hostile: bool) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(page_of(made.hostile() if hostile else made.findings()), encoding="utf-8")
-    page, seen = opened(browser, file, width=1300)
-    assert seen == []
-    plot = page.locator("#function-1 .plot > svg")
+@pytest.mark.parametrize("made_page", [lambda: page_of(made.findings()), lambda: page_of(made.hostile()), hostile_page])
+def test_a_browser_shows_it_without_errors_or_requests(browser: Browser, tmp_path: Path, made_page: Callable[[], str]) -> None:
+    page, seen = opened(browser, saved(tmp_path, made_page()), width=1300)
+    plot = page.locator("#function-1 svg.main")
     assert plot.bounding_box()["width"] > 400  # type: ignore[index]
     assert plot.locator(".head .line").count() == 1
-    assert hostile or plot.locator(".head .points").get_attribute("d").count("h0") > 200  # type: ignore[union-attr]
+    page.locator("#function-1 .canvas").focus()
+    page.keyboard.press("End")
+    assert page.locator("#function-1 .tip").is_visible()
+    assert seen == []
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_no_script_but_its_own_would_run(browser: Browser, tmp_path: Path) -> None:
+    page, seen = opened(browser, saved(tmp_path, page_of(made.findings())), width=1300)
+    page.evaluate("{ const added = document.createElement('script'); added.textContent = 'window.ran = 1'; document.body.append(added); }")
+    assert page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in text for text in seen)
+    page.context.close()
+
+
+def told(page: Page) -> dict[str, str]:
+    """Return what the tip of the first plot says, by label; "" is the call."""
+    tip = page.locator("#function-1 .tip")
+    labels, values = tip.locator("dt").all_inner_texts(), tip.locator("dd").all_inner_texts()
+    return {"": tip.locator("strong").inner_text()} | dict(zip(labels, values, strict=True))
+
+
+@pytest.mark.browser
+@in_browser
+def test_the_pointer_shows_a_call_with_its_inputs(browser: Browser, tmp_path: Path) -> None:
+    findings = made.findings()
+    load = made.Samples(findings)
+
+    def doubled(function: int, side: Side) -> SampleTable | None:
+        table = load(function, side)
+        return replace(table, values=table.values * (1.0, 2.0)) if table else None
+
+    said = html.render(build(findings, doubled))
+    page, _ = opened(browser, saved(tmp_path, said), width=1300)
+    dots = next(series for series in data_of(said)[0]["series"] if not series["line"] and series["side"] == "head")
+    call = int(np.argmax(dots["y"]))
+    page.locator("#function-1 svg.main").scroll_into_view_if_needed()
+    box = page.locator("#function-1 svg.main").bounding_box()
+    assert box is not None
+    axes = data_of(said)[0]
+    across, up = (np.log(dots[name][call] / axes[name]["logarithmic"]["low"]) for name in "xy")
+    width, height = (np.log(axes[name]["logarithmic"]["high"] / axes[name]["logarithmic"]["low"]) for name in "xy")
+    scale = box["width"] / MAIN.width
+    x = MAIN.left + (MAIN.right - MAIN.left) * across / width
+    y = MAIN.bottom - (MAIN.bottom - MAIN.top) * up / height
+    page.mouse.move(box["x"] + x * scale, box["y"] + y * scale)
+    assert told(page) == {
+        "": "head, sort n=1000",
+        "time": units.duration(1.0001 * dots["y"][call]),
+        "list->size": units.count(dots["x"][call]),
+        "n": dots["inputs"]["n"][0][dots["inputs"]["n"][1][call]],
+        "measured ÷ fitted": units.ratio(1.0001 * dots["ratio"][call]),
+    }
+    page.mouse.move(box["x"] + 2, box["y"] + box["height"] - 2)
+    assert page.locator("#function-1 .tip").is_hidden()
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_arrow_keys_go_from_call_to_call_and_say_what_perfdiff_would(browser: Browser, tmp_path: Path) -> None:
+    said = page_of(made.findings())
+    page, _ = opened(browser, saved(tmp_path, said), width=1300)
+    calls = [
+        (x, y, series["side"])
+        for series in data_of(said)[0]["series"]
+        if not series["line"]
+        for x, y in zip(series["x"], series["y"], strict=True)
+    ]
+    page.locator("#function-1 .canvas").focus()
+    for x, y, side in sorted(calls)[:40]:
+        page.keyboard.press("ArrowRight")
+        said_of = told(page)
+        assert said_of[""] == f"{side}, sort n=1000"
+        assert said_of["list->size"] == units.count(x)
+        assert said_of["time"] in (units.duration(0.9999 * y), units.duration(1.0001 * y))  # ties are rounded up there, to even here
+    page.keyboard.press("Escape")
+    assert page.locator("#function-1 .tip").is_hidden()
+    page.context.close()
+
+
+def places(path: str) -> np.ndarray:
+    """Return the numbers of an SVG path."""
+    return np.array([float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"h0", "", path))])
+
+
+@pytest.mark.browser
+@in_browser
+def test_axes_change_their_scale_and_back(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, saved(tmp_path, page_of(made.findings())), width=1300)
+    plot = page.locator("#function-1 figure.plot").first
+    curve, name = plot.locator("svg.main .head .line"), plot.locator("svg.main .name.y")
+    drawn = [plot.locator(f"svg.main .head .{what}") for what in ("line", "points", "band")]
+    before = [path.get_attribute("d") or "" for path in drawn]
+    assert name.text_content() == "time, callees included, a call (log)"
+    for axis in "xy":
+        plot.locator(f"[data-axis={axis}]").click()
+    assert name.text_content() == "time, callees included, a call"
+    line = places(curve.get_attribute("d") or "").reshape(-1, 2)
+    slopes = np.diff(line[:, 1]) / np.diff(line[:, 0])
+    assert np.ptp(slopes[np.diff(line[:, 0]) > 5]) < 0.05  # a line is straight where both axes are linear
+    assert plot.locator("svg.main .ticks.y text").all_text_contents()[0] == "0 ns"
+    for axis in "xy":
+        plot.locator(f"[data-axis={axis}]").click()
+    after = [path.get_attribute("d") or "" for path in drawn]
+    for one, other in zip(before, after, strict=True):
+        apart = np.abs(places(one).reshape(-1, 1, 2) - places(other).reshape(1, -1, 2)).max(axis=2)
+        assert apart.min(axis=0).max() <= 1  # rounded to whole units
+        assert apart.min(axis=1).max() <= 1
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_a_side_can_be_hidden(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, saved(tmp_path, page_of(made.findings())), width=1300)
+    plot = page.locator("#function-1 figure.plot").first
+    plot.locator("[data-side=base]").click()
+    assert plot.locator("[data-side=base]").get_attribute("aria-pressed") == "false"
+    for what in ("line", "points", "band"):
+        assert plot.locator(f"svg.main .base .{what}").is_hidden()
+        assert plot.locator(f"svg.main .head .{what}").is_visible()
+    plot.locator(".canvas").focus()
+    page.keyboard.press("Home")
+    assert told(page)[""].startswith("head")
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_functions_are_filtered_and_folded_ones_open_by_their_link(browser: Browser, tmp_path: Path) -> None:
+    several = made.findings(
+        functions=(*made.many(8).functions[:4], *(replace(f, info=replace(f.info, id=f.info.id + 20)) for f in made.others()))
+    )
+    page, _ = opened(browser, saved(tmp_path, page_of(several, drawn=False)), width=1300)
+    page.locator("#filter").fill("table_hash")
+    assert page.locator(".overview tbody tr:visible").count() == page.locator("article:visible").count() == 1
+    assert page.locator("output").inner_text() == "1 of 9"
+    page.locator(".overview a:visible").click()
+    assert page.locator("#function-23 .facts").is_visible()
+    page.locator("#filter").fill("")
+    assert page.locator(".overview tbody tr:visible").count() == 9
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_the_first_key_leads_past_the_head_of_the_page(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, saved(tmp_path, page_of(made.findings())), width=1300)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    assert page.locator(".skip").bounding_box()["x"] >= 0  # type: ignore[index]
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("made_page", [lambda: page_of(made.findings()), hostile_page])
+def test_an_accessibility_check_passes(browser: Browser, tmp_path: Path, dark: bool, made_page: Callable[[], str]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page, _ = opened(browser, saved(tmp_path, made_page()), width=1300, dark=dark)
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    for _ in range(30):  # what was never in view has not been laid out
+        page.mouse.wheel(0, 800)
+        page.wait_for_timeout(20)
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    assert len(results.response["passes"]) > 20
     page.context.close()
 
 
@@ -131,40 +390,41 @@ def test_a_browser_shows_it_without_errors_or_requests(browser: Browser, tmp_pat
 @in_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_is_readable_without_script_on_a_narrow_screen(browser: Browser, tmp_path: Path, dark: bool) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(page_of(made.findings()), encoding="utf-8")
-    page, _ = opened(browser, file, width=400, dark=dark, script=False)
+    page, _ = opened(browser, saved(tmp_path, page_of(made.findings())), width=360, dark=dark, script=False)
     assert page.locator("h1").inner_text().startswith("Regression: insert")
     assert page.locator("#function-1 .diff").is_visible()
     assert page.locator("#function-1 .evidence .blocks").is_visible()
-    for selector in ("header", "main", "#function-1", "#function-1 .plot > svg", ".overview tr >> nth=1"):
+    assert page.locator("#function-1 svg.main .head .line").is_visible()
+    assert page.locator("#calls .tree li:visible").count() == 3
+    assert page.locator(".tools:visible, .tip:visible").count() == 0
+    for selector in ("header", "main", "#function-1", "#function-1 svg.main", ".overview tr >> nth=1", ".tree li >> nth=1"):
         box = page.locator(selector).first.bounding_box()
         assert box is not None
         assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 400, selector
+        assert box["x"] + box["width"] <= 360, selector
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.context.close()
 
 
 @pytest.mark.browser
 @in_browser
 def test_dark_and_light_follow_the_reader(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(page_of(made.findings()), encoding="utf-8")
+    file = saved(tmp_path, page_of(made.findings()))
     grounds = []
     for dark in (False, True):
         page, _ = opened(browser, file, width=1300, dark=dark)
         grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         page.context.close()
-    assert grounds == ["rgb(251, 251, 250)", "rgb(20, 23, 26)"]
+    assert grounds == ["rgb(247, 247, 245)", "rgb(19, 22, 24)"]
 
 
 @pytest.mark.browser
 @in_browser
 def test_paper_is_white_and_holds_everything_even_for_a_reader_in_the_dark(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(page_of(made.findings()), encoding="utf-8")
-    page, _ = opened(browser, file, width=760, dark=True)
+    page, _ = opened(browser, saved(tmp_path, page_of(made.findings())), width=760, dark=True)
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.querySelector('article')).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("document.documentElement.scrollWidth") <= 760
+    assert page.locator(".tools:visible, nav:visible").count() == 0
+    assert page.locator("#function-3 .facts").is_visible()  # folded on a screen
     page.context.close()

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import findings as made
+from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 from perfdiff.report.blocks import Plot
-from perfdiff.report.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, chart, ticks
-from perfdiff.report.plots import CURVE_POINTS, MOST_POINTS, function_plot, thinned
+from perfdiff.report.chart import MAIN, Scale, chart, residuals, ticks
+from perfdiff.report.plots import ALL_POINTS, CURVE_POINTS, MOST_POINTS, function_plot, points_each, thinned
 
 
 def plotted(finding: FunctionFinding, tables: dict[Side, SampleTable]) -> Plot:
@@ -47,8 +48,50 @@ def test_curves_follow_the_annotation() -> None:
     plot = plotted(made.regressed(), tables())
     head = next(series for series in plot.series if series.line and series.side is Side.HEAD)
     assert np.allclose(head.y, 38.0 + 0.912 * np.array(head.x))
-    assert len(head.x) == CURVE_POINTS
+    assert 0.9 * CURVE_POINTS <= len(head.x) <= CURVE_POINTS
     assert plot.y_log
+
+
+def test_a_curve_stands_in_the_band_that_most_calls_lie_in() -> None:
+    plot = plotted(made.regressed(), tables())
+    for curve in (series for series in plot.series if series.line):
+        assert curve.band is not None
+        low, high = np.array(curve.band.low), np.array(curve.band.high)
+        assert (low < curve.y).all()
+        assert (curve.y < high).all()
+        sigma = 6.0 if curve.side is Side.BASE else 85.0
+        assert np.allclose(high - low, 2 * 1.96 * sigma, rtol=0.001)
+
+
+def test_a_call_is_told_with_its_workload_point_its_inputs_and_how_far_it_is_from_what_was_fitted() -> None:
+    sampled = {side: replace(table, values=table.values * (1.0, 2.0)) for side, table in tables().items()}
+    plot = function_plot(made.regressed(), lambda _, side: sampled.get(side), {0: "sort n=1000"})
+    assert plot is not None
+    dots = next(series for series in plot.series if not series.line and series.side is Side.HEAD)
+    assert dots.calls is not None
+    assert set(dots.calls.point) == {"sort n=1000"}
+    assert list(dots.calls.inputs) == ["n"]  # that of the axis is told anyway
+    assert dots.calls.inputs["n"][0] == units.count(2 * dots.x[0])
+    assert dots.calls.ratio[0] == pytest.approx(dots.y[0] / (38.0 + 0.912 * dots.x[0]))
+
+
+def test_residuals_lie_about_one() -> None:
+    below = residuals(plotted(made.regressed(), tables()))
+    assert below is not None
+    assert [mark.side for mark in below.marks] == ["base", "head"]
+    assert [tick.label for tick in below.y_ticks if tick.value == 1.0] == ["1"]
+
+
+def test_more_functions_are_drawn_with_fewer_calls_each() -> None:
+    assert points_each(1) == MOST_POINTS
+    assert points_each(50) * 2 * 50 <= ALL_POINTS
+
+
+def test_a_leading_metric_of_runs_gives_way_to_the_time_of_calls() -> None:
+    finding = made.regressed()
+    of_runs = replace(finding.metrics["wall_ns"], metric="run_ns")
+    slower = replace(finding, metrics={"run_ns": of_runs, "wall_ns": replace(finding.metrics["wall_ns"], ratio=None)})
+    assert plotted(slower, tables()).y_label == "time, callees included, a call"
 
 
 def test_each_regime_that_another_feature_selects_has_its_curve() -> None:
@@ -71,6 +114,10 @@ def test_each_regime_that_another_feature_selects_has_its_curve() -> None:
     plot = plotted(replace(finding, metrics={"wall_ns": replace(wall, head=annotation)}), sampled)
     curves = {series.label: series for series in plot.series if series.line and series.side is Side.HEAD}
     assert set(curves) == {"mode == FAST", "mode != FAST"}
+    dots = {series.label: series for series in plot.series if not series.line and series.side is Side.HEAD}
+    assert set(dots) == set(curves)
+    assert dots["mode == FAST"].calls is not None
+    assert set(dots["mode == FAST"].calls.inputs["mode"]) == {"FAST"}
     for label, slope in (("mode == FAST", 1.0), ("mode != FAST", 7.0)):
         assert np.allclose(curves[label].y, 100.0 + slope * np.array(curves[label].x))
 
@@ -126,6 +173,8 @@ def test_absent_values_are_not_drawn() -> None:
         (Scale(0.0, 10.0, 0.0, 1.0, False), (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)),
         (Scale(0.0, 0.034, 0.0, 1.0, False), (0.0, 0.01, 0.02, 0.03)),
         (Scale(30.0, 20_000.0, 0.0, 1.0, True), (100.0, 1_000.0, 10_000.0)),
+        (Scale(90.0, 900.0, 0.0, 1.0, True), (100.0, 200.0, 500.0)),
+        (Scale(0.97, 1.06, 0.0, 1.0, True), (0.98, 1.0, 1.02, 1.04, 1.06)),
         (Scale(1.0, 1e12, 0.0, 1.0, True), (1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12)),
     ],
 )
@@ -139,6 +188,6 @@ def test_equal_values_have_a_place(value: float) -> None:
     drawn = chart(plotted(made.regressed(), sampled))
     assert drawn.x_ticks
     for tick in drawn.x_ticks:
-        assert LEFT <= tick.at <= WIDTH - RIGHT
+        assert MAIN.left <= tick.at <= MAIN.right
     for tick in drawn.y_ticks:
-        assert TOP <= tick.at <= HEIGHT - BOTTOM
+        assert MAIN.top <= tick.at <= MAIN.bottom

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -91,12 +92,16 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a source diff with its numbers on both sides. `mark` is `+`, `-`, a space, or `@` where lines are left out."""
+    """A line of a source diff with its numbers on both sides. `mark` is `+`, `-`, a space, or `@` where lines are left out.
+
+    `guilty` are the changed lines of a function whose change made it slower.
+    """
 
     mark: str
     base: int | None
     head: int | None
     text: str
+    guilty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +113,48 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """Where most calls lie about a curve, at each of its points."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What is known of the calls behind points, in columns.
+
+    `point` are labels of workload points; `inputs` by feature, as people write them, "" where absent; `ratio` is the measured over the
+    fitted cost, None where nothing was fitted.
+    """
+
+    point: tuple[str, ...]
+    inputs: Mapping[str, tuple[str, ...]]
+    ratio: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one side, or a curve through them where `line`; `label` tells several curves of a side apart."""
+    """Points of one side, or a curve through them where `line`.
+
+    `label` names the scope, "" where one serves all calls; `calls` tells of points, `band` stands about a curve.
+    """
 
     side: Side
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     line: bool
+    band: Band | None = None
+    calls: Calls | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Cost over an input, or shares of calls over their cost. `caption` says what is drawn; units are those of `units.quantity`."""
+    """Cost over an input, or shares of calls over their cost. `caption` says what is drawn; units are those of `units.quantity`.
+
+    `ordinal` says that x only numbers things.
+    """
 
     title: str
     caption: str
@@ -131,6 +165,7 @@ class Plot:
     x_log: bool
     y_log: bool
     series: tuple[Series, ...]
+    ordinal: bool = False
 
 
 Block = Sentence | Facts | Items | Table | Listing | Diff | Plot

@@ -1,41 +1,68 @@
-"""The geometry of a plot: where axes, ticks, points and curves stand in an SVG of fixed view box."""
+"""The geometry of a plot: where axes, ticks, points, curves and bands stand in an SVG of fixed view box."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from perfdiff import units
+from perfdiff.records.schema import Floats
 from perfdiff.report.blocks import Plot, Series, Span
 
-WIDTH, HEIGHT = 640, 360
-LEFT, RIGHT, TOP, BOTTOM = 68, 14, 30, 46
 _WANTED_TICKS = 5
+# Powers of ten alone leave an axis of less than two decades without ticks enough.
+_DECADES = 2
+# Ratios that spread further than this are read by how many times, not by how much.
+_RATIO_SPREAD = 3.0
+# What a dot looks like by the place of its scope, as what follows `M x y` in a path: dot, cross, triangle, square.
+_GLYPHS = ("h0", "m-3 0h6m-3-3v6", "m0-4l4 7h-8z", "m-3-3h6v6h-6z")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A view box and the part of it within the axes."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+MAIN = Frame(640, 360, 68, 626, 30, 314)
+BELOW = Frame(640, 150, 68, 626, 24, 128)
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A labelled place on an axis, in the view box's units."""
+    """A labelled place on an axis, in the view box's units, for a value."""
 
     at: float
     label: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A series as the data of one SVG path: dots of no length for points, a line for a curve."""
+    """A series as the data of SVG paths: a glyph for each point, or a line with the area of its band; `scope` is the place of its label."""
 
     side: str
     label: str
+    scope: int
     line: bool
     path: str
+    band: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Everything that an SVG of a plot needs to know."""
 
+    frame: Frame
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     marks: tuple[Mark, ...]
@@ -52,10 +79,18 @@ class Scale:
     logarithmic: bool
 
     def __call__(self, value: float) -> float:
-        """Return where `value` stands."""
-        low, high = (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
-        place = math.log10(value) if self.logarithmic else value
-        return self.start + (place - low) / (high - low) * (self.end - self.start)
+        """Return where `value` stands; what lies beyond the axis stands at its nearer end."""
+        return float(self.places([value])[0])
+
+    def places(self, values: Sequence[float]) -> Floats:
+        """Return where values (n,) stand, NaN where one of 0 or less has no place on a logarithmic axis."""
+        given = np.asarray(values, dtype=np.float64)
+        within = np.clip(given, self.low, self.high)
+        low, high = self.low, self.high
+        if self.logarithmic:
+            within, low, high = np.log10(within), math.log10(low), math.log10(high)
+        places = self.start + (within - low) / (high - low) * (self.end - self.start)
+        return np.where(given > 0, places, np.nan) if self.logarithmic else places
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +105,89 @@ class Forest:
 
 def chart(plot: Plot) -> Chart:
     """Lay out a plot of at least one point."""
-    x_values = [value for series in plot.series for value in series.x]
-    y_values = [value for series in plot.series for value in series.y]
-    x_scale = _scale(x_values, LEFT, WIDTH - RIGHT, plot.x_log)
-    y_scale = _scale(y_values, HEIGHT - BOTTOM, TOP, plot.y_log)
+    return _laid_out(
+        MAIN, plot.series, x_scale(plot, logarithmic=plot.x_log), y_scale(plot, logarithmic=plot.y_log), (plot.x_unit, plot.y_unit)
+    )
+
+
+def residuals(plot: Plot) -> Chart | None:
+    """Lay out how far the calls of a plot lie from what was fitted, below it; None where nothing was."""
+    series = ratios(plot)
+    if not series:
+        return None
+    return _laid_out(BELOW, series, x_scale(plot, logarithmic=plot.x_log), ratio_scale(series), (plot.x_unit, "count"))
+
+
+def ratios(plot: Plot) -> tuple[Series, ...]:
+    """Return the points of a plot with the measured over the fitted cost in place of the cost."""
+    found = []
+    for series in plot.series:
+        kept = [(x, ratio) for x, ratio in zip(series.x, series.calls.ratio, strict=True) if ratio] if series.calls else []
+        if kept:
+            x, y = zip(*kept, strict=True)
+            found.append(Series(series.side, series.label, x, y, line=False))
+    return tuple(found)
+
+
+def x_scale(plot: Plot, *, logarithmic: bool) -> Scale:
+    """Return the scale across; values of 0 or less have no place on a logarithmic one."""
+    return _scale([value for series in plot.series for value in series.x], MAIN.left, MAIN.right, logarithmic)
+
+
+def y_scale(plot: Plot, *, logarithmic: bool) -> Scale:
+    """Return the scale upwards. Points and curves fit in; a band may be cut off."""
+    return _scale([value for series in plot.series for value in series.y], MAIN.bottom, MAIN.top, logarithmic)
+
+
+def ratio_scale(series: Sequence[Series]) -> Scale:
+    """Return the scale of residuals, which holds 1."""
+    values = [1.0, *(value for one in series for value in one.y)]
+    return _scale(values, BELOW.bottom, BELOW.top, max(values) > _RATIO_SPREAD * min(values), from_zero=False)
+
+
+def scopes(plot: Plot) -> tuple[str, ...]:
+    """Return the labels of a plot's scopes, in the order of their places."""
+    return tuple(dict.fromkeys(series.label for series in plot.series))
+
+
+def _laid_out(frame: Frame, series: Sequence[Series], x: Scale, y: Scale, of: tuple[str, str]) -> Chart:
+    labels = tuple(dict.fromkeys(one.label for one in series))
     return Chart(
-        x_ticks=tuple(Tick(round(x_scale(value), 1), units.quantity(value, plot.x_unit)) for value in ticks(x_scale)),
-        y_ticks=tuple(Tick(round(y_scale(value), 1), units.quantity(value, plot.y_unit)) for value in ticks(y_scale)),
+        frame=frame,
+        x_ticks=labelled(x, of[0]),
+        y_ticks=labelled(y, of[1]),
         marks=tuple(
-            Mark(series.side.value, series.label, series.line, _path(series, x_scale, y_scale)) for series in plot.series if series.x
+            Mark(one.side.value, one.label, labels.index(one.label), one.line, _path(one, labels.index(one.label), x, y), _band(one, x, y))
+            for one in series
+            if one.x
         ),
     )
 
 
-def _scale(values: list[float], start: float, end: float, logarithmic: bool) -> Scale:
-    low, high = min(values), max(values)
+def _scale(values: Sequence[float], start: float, end: float, logarithmic: bool, *, from_zero: bool = True) -> Scale:
     if logarithmic:
-        return Scale(low / 1.15, high * 1.15, start, end, True)
-    if 0 <= low < 0.5 * high:  # an axis that shows ratios as lengths, where that wastes less than half of it
+        positive = [value for value in values if value > 0]
+        return Scale(min(positive) / 1.15, max(positive) * 1.15, start, end, True)
+    low, high = min(values), max(values)
+    if from_zero and 0 <= low < 0.5 * high:  # an axis that shows ratios as lengths, where that wastes less than half of it
         return Scale(0.0, high * 1.04, start, end, False)
     margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
     return Scale(low - margin, high + margin, start, end, False)
 
 
+def labelled(scale: Scale, unit: str) -> tuple[Tick, ...]:
+    """Return a scale's ticks with their labels."""
+    return tuple(Tick(round(scale(value), 1), units.quantity(value, unit), value) for value in ticks(scale))
+
+
 def ticks(scale: Scale) -> tuple[float, ...]:
     """Return round values within a scale: powers of ten, or steps of 1, 2 or 5 of one."""
-    return tuple(_powers(scale) if scale.logarithmic else _steps(scale))
+    if not scale.logarithmic:
+        return tuple(_steps(scale))
+    if scale.high >= 10.0**_DECADES * scale.low:
+        return tuple(_powers(scale))
+    fine = tuple(_fine_powers(scale))
+    return fine if len(fine) > 1 else tuple(step for step in _steps(scale) if step > 0)
 
 
 def _powers(scale: Scale) -> Iterator[float]:
@@ -103,6 +195,11 @@ def _powers(scale: Scale) -> Iterator[float]:
     every = max(1, math.ceil((high - low) / (_WANTED_TICKS + 1)))
     for power in range(low, high + 1, every):
         yield 10.0**power
+
+
+def _fine_powers(scale: Scale) -> Iterator[float]:
+    for power in range(math.floor(math.log10(scale.low)), math.floor(math.log10(scale.high)) + 1):
+        yield from (factor * 10.0**power for factor in (1, 2, 5) if scale.low <= factor * 10.0**power <= scale.high)
 
 
 def _steps(scale: Scale) -> Iterator[float]:
@@ -113,11 +210,29 @@ def _steps(scale: Scale) -> Iterator[float]:
         yield index * step
 
 
-def _path(series: Series, x_scale: Scale, y_scale: Scale) -> str:
-    places = [(round(x_scale(x), 1), round(y_scale(y), 1)) for x, y in zip(series.x, series.y, strict=True)]
+def _path(series: Series, scope: int, x_scale: Scale, y_scale: Scale) -> str:
+    places = np.column_stack([x_scale.places(series.x), y_scale.places(series.y)])
+    shown = places[np.isfinite(places).all(axis=1)]
     if series.line:
-        return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-    return "".join(f"M{x:g} {y:g}h0" for x, y in sorted(set(places)))
+        return _joined(shown)
+    glyph = _GLYPHS[scope % len(_GLYPHS)]
+    return "".join(f"M{x} {y}{glyph}" for x, y in np.unique(np.round(shown).astype(int), axis=0).tolist())
+
+
+def _band(series: Series, x_scale: Scale, y_scale: Scale) -> str:
+    """Return the outline of a curve's band, there and back; where its lower edge has no place it ends at the axis."""
+    if series.band is None:
+        return ""
+    x, low, high = x_scale.places(series.x), y_scale.places(series.band.low), y_scale.places(series.band.high)
+    shown = np.isfinite(x) & np.isfinite(high)
+    there = np.column_stack([x, high])[shown]
+    back = np.column_stack([x, np.where(np.isfinite(low), low, y_scale.start)])[shown]
+    return f"{_joined(np.concatenate([there, back[::-1]]))}Z" if shown.any() else ""
+
+
+def _joined(places: Floats) -> str:
+    corners = "L".join(f"{x:g} {y:g}" for x, y in np.round(places, 1).tolist())
+    return f"M{corners}" if corners else ""
 
 
 def forest(spans: list[Span | None]) -> list[Forest | None]:

@@ -121,7 +121,7 @@ def _errors(anomaly: Anomaly) -> Plot:
     first = 1
     for side in Side:
         high = [run.high for run in anomaly.errors if run.side is side]
-        series.append(Series(side, "", tuple(float(first + place) for place in range(len(high))), tuple(high), line=False))
+        series.append(Series(side, "runs", tuple(float(first + place) for place in range(len(high))), tuple(high), line=False))
         first += len(high)
     ends = (1.0, float(max(first - 1, 2)))
     series.append(Series(Side.BASE, "threshold", ends, (anomaly.threshold, anomaly.threshold), line=True))
@@ -135,4 +135,5 @@ def _errors(anomaly: Anomaly) -> Plot:
         x_log=False,
         y_log=False,
         series=tuple(series),
+        ordinal=True,
     )

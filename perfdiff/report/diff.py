@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from dataclasses import replace
 
 from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report.blocks import Diff, DiffLine
@@ -10,19 +12,31 @@ from perfdiff.report.blocks import Diff, DiffLine
 # As many unchanged lines around a change as fit a loop's head with its body; git shows 3.
 CONTEXT_LINES = 4
 # A function longer than this is read in an editor, not in a report; keeps 50 functions well under 2 MB.
-MOST_LINES = 240
+MOST_LINES = 200
 
 
-def source_diff(info: FunctionInfo) -> Diff | None:
-    """Return what changed in a function's text, or None where there is nothing to show. Texts must be printable."""
+def source_diff(info: FunctionInfo, *, guilty: bool = False) -> Diff | None:
+    """Return what changed in a function's text, or None where there is nothing to show. Texts must be printable.
+
+    Where the function is `guilty`, the lines that head added are, or those that it dropped if it added none.
+    """
     base, head = _lines(info.base), _lines(info.head)
     if base == head:
         return None
     lines = _compared(base, head, info.base.line if info.base else 1, info.head.line if info.head else 1)
+    if guilty:
+        lines = _blamed(lines)
     if len(lines) > MOST_LINES:
         left_out = len(lines) - MOST_LINES
         lines = [*lines[:MOST_LINES], DiffLine("@", None, None, f"{left_out:,} more lines of this diff are left out")]
     return Diff(_title(info), tuple(lines))
+
+
+def _blamed(lines: list[DiffLine]) -> list[DiffLine]:
+    """Mark the lines that say something, which a brace alone does not."""
+    telling = [line.mark for line in lines if line.mark in "+-" and re.search(r"\w", line.text)]
+    mark = "+" if "+" in telling else "-"
+    return [replace(line, guilty=line.mark == mark and re.search(r"\w", line.text) is not None) for line in lines]
 
 
 def _lines(source: Source | None) -> list[str]:

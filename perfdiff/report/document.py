@@ -14,8 +14,9 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.function import answer_facts, chain, function_section
-from perfdiff.report.plots import function_plot
+from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable_values
+from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
@@ -30,8 +31,8 @@ class Document:
     """A comparison put into words.
 
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
-    it in the same order; `work` what was counted of changed functions; `coverage` what was measured and what an effect must have to be
-    seen; `skipped` what was not measured.
+    it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
+    an effect must have to be seen; `skipped` what was not measured.
     `findings` are those it was written from, with printable texts.
     """
 
@@ -46,13 +47,17 @@ class Document:
     skipped: Table | None
     notes: Items | None
     environment: Facts
+    tree: CallTree | None = None
 
 
 def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
     """Put findings into words. Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side."""
     clean: Findings = printable_values(findings)
+    labels = {point.id: point.label for point in findings.points}
+    most = points_each(min(len(findings.functions), _MOST_DRAWN))
     plots = [
-        function_plot(finding, samples) if samples and index < _MOST_DRAWN else None for index, finding in enumerate(findings.functions)
+        function_plot(finding, samples, labels, most) if samples and index < _MOST_DRAWN else None
+        for index, finding in enumerate(findings.functions)
     ]
     return Document(
         findings=clean,
@@ -68,6 +73,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         skipped=_skipped(clean),
         notes=Items("Notes", tuple(f"{note.text} ({note.slug})" for note in clean.notes)) if clean.notes else None,
         environment=_environment(clean),
+        tree=call_tree(clean),
     )
 
 

@@ -37,7 +37,7 @@ def function_section(
         facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
         chain=chain(finding),
         plot=plot,
-        diff=source_diff(finding.info),
+        diff=source_diff(finding.info, guilty=finding.rank is not None and finding.info.change.is_suspect),
         details=tuple(_details(finding, metric, {point.id: point for point in points})),
     )
 
@@ -90,7 +90,11 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     prediction = wording.telling(metric)
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
-        yield Fact("cost", f"{wording.costs(metric).removesuffix(' (own)')} a call{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
+        yield Fact(
+            "cost",
+            f"{wording.costs(metric).removesuffix(' (own)')} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})",
+            Tone.STRONG,
+        )
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])

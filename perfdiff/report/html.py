@@ -1,22 +1,75 @@
-"""The report as one self-contained HTML file: no script, no network, dark and light, for wide and narrow screens and paper."""
+"""The report as one self-contained HTML file: no network, dark and light, for wide and narrow screens, paper, and without script."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
 from perfdiff import units
+from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.report import wording
-from perfdiff.report.blocks import Diff, DiffLine, Facts, Items, Listing, Plot, Sentence, Table
-from perfdiff.report.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, chart, forest
+from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
+from perfdiff.report.chart import chart, forest, ratio_scale, ratios, residuals, scopes
 from perfdiff.report.document import Document
+from perfdiff.report.plotdata import plot_data
 from perfdiff.report.printable import quoted_parts
+from perfdiff.report.tree import CallTree, Extra
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff", Plot: "plot"}
 _DIFF_CLASSES = {"+": "added", "-": "removed", "@": "gap", " ": "same"}
+_MOVED = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
 # A longer page is searched, not read; the JSON report holds all functions.
 MOST_SECTIONS = 100
+# Fewer functions are found by eye.
+FILTERED_FROM = 8
 
 
 def render(document: Document) -> str:
     """Return the report as HTML."""
+    style, script = (
+        files("perfdiff.report").joinpath("templates", name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
+    )
+    sections = document.functions[:MOST_SECTIONS]
+    title, cause = _said(document)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            document=document,
+            findings=document.findings,
+            verdict=wording.ANSWERS[document.findings.verdict],
+            said=title,
+            cause=cause,
+            tiles=list(_tiles(document)),
+            sections=sections,
+            left_out=len(document.functions) - len(sections),
+            shown={section.id for section in sections},
+            filtered=len(document.functions) >= FILTERED_FROM,
+            forest=forest([section.span for section in document.functions]),
+            sides=[("base", document.findings.base), ("head", document.findings.head)],
+            style=style,
+            script=script,
+            # Nothing but this style and this script is ever applied or run, whatever a name from a program contains.
+            policy="; ".join(
+                (
+                    "default-src 'none'",
+                    f"style-src {_source(style)}",
+                    f"script-src {_source(script)}",
+                    "base-uri 'none'",
+                    "form-action 'none'",
+                )
+            ),
+        )
+    )
+
+
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -26,24 +79,26 @@ def render(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["kind"] = lambda block: _KINDS[type(block)]
-    environment.filters["chart"] = chart
-    environment.filters["diff_class"] = lambda line: _DIFF_CLASSES[line.mark]
-    environment.filters["count"] = units.count
-    environment.filters["parts"] = quoted_parts
-    sections = document.functions[:MOST_SECTIONS]
-    return environment.get_template("report.html.j2").render(
-        document=document,
-        findings=document.findings,
-        verdict=wording.ANSWERS[document.findings.verdict],
-        sections=sections,
-        left_out=len(document.functions) - len(sections),
-        shown={section.id for section in sections},
-        forest=forest([section.span for section in document.functions]),
-        frame={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM},
-        sides=[("base", document.findings.base), ("head", document.findings.head)],
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters.update(
+        kind=lambda block: _KINDS[type(block)],
+        chart=chart,
+        residuals=residuals,
+        scopes=scopes,
+        one=lambda plot: round(ratio_scale(ratios(plot))(1.0), 1),
+        data=plot_data,
+        diff_class=lambda line: _DIFF_CLASSES[line.mark],
+        count=units.count,
+        parts=quoted_parts,
         runs=runs,
+        bar=bar,
     )
+    return environment
+
+
+def _source(text: str) -> str:
+    """Return how a policy names an inline style or script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def runs(diff: Diff) -> list[tuple[str, list[DiffLine]]]:
@@ -54,3 +109,47 @@ def runs(diff: Diff) -> list[tuple[str, list[DiffLine]]]:
             grouped.append((line.mark, []))
         grouped[-1][1].append(line)
     return grouped
+
+
+def bar(extra: Extra, tree: CallTree) -> tuple[float, float]:
+    """Return where the bar of an extra cost starts and how long it is, on an axis from 0 to 100 that all bars share."""
+    width = (tree.high - tree.low) or 1.0
+    start = (min(extra.ns, 0.0) - tree.low) / width * 100
+    return round(start, 1), round(abs(extra.ns) / width * 100, 1)
+
+
+def _leader(document: Document) -> FunctionFinding | None:
+    """Return the function that the answer is about."""
+    findings = document.findings
+    return next((each for each in findings.functions if each.verdict is findings.verdict and not each.accepted), None)
+
+
+def _said(document: Document) -> tuple[str, str]:
+    """Return the answer as a title and the cause that follows it, which is a paragraph of its own; "" where the answer gives none."""
+    answer = document.answer[0]
+    assert isinstance(answer, Sentence)
+    leader = _leader(document)
+    if leader is None or not leader.causes:
+        return answer.text, ""
+    title, separator, rest = answer.text.partition(f"; cause: {leader.causes[0].says}")
+    return (title + rest, leader.causes[0].says) if separator else (answer.text, "")
+
+
+def _tiles(document: Document) -> Iterator[Fact]:
+    """Yield the figures of the function that the answer is about, each with what it means."""
+    leader = _leader(document)
+    metric = wording.leading(leader) if leader else None
+    if leader is None or metric is None or document.findings.verdict not in _MOVED:
+        return
+    if metric.ratio is not None:
+        reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
+        yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}".strip(), units.ratio(metric.ratio.value))
+    prediction = wording.telling(metric)
+    if prediction is not None:
+        at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
+        yield Fact(f"{wording.each(metric.metric)}{at}", wording.costs(metric).removesuffix(" (own)"))
+    if metric.class_changed:
+        yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
+    if leader.extra_ns > 0:
+        share = f", {wording.percent(leader.share)} of all that got slower" if leader.share is not None else ""
+        yield Fact(f"in one run of each workload point{share}", f"+{units.duration(leader.extra_ns)}")

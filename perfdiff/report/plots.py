@@ -2,81 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding
 from perfdiff.models.annotation import Annotation, Condition
-from perfdiff.records.schema import Floats, SampleTable, Side
+from perfdiff.models.forecast import interval
+from perfdiff.models.observations import columns_of
+from perfdiff.records.schema import Feature, Floats, SampleTable, Side
 from perfdiff.report import wording
-from perfdiff.report.blocks import Plot, Series
-from perfdiff.report.printable import printable
+from perfdiff.report.blocks import Band, Calls, Plot, Series
+from perfdiff.report.printable import printable, shortened
 
-# Enough that a scatter's shape is kept, few enough that 50 functions stay under 2 MB (about 10 bytes a point and side).
+# Enough that a scatter's shape is kept, few enough that 50 functions stay under 2 MB (about 45 bytes a point).
 MOST_POINTS = 400
+ALL_POINTS = 8_000
 # A curve across 600 pixels needs no more corners than this to look smooth.
-CURVE_POINTS = 80
+CURVE_POINTS = 60
 # Curves of one side that can still be told apart.
 MOST_CURVES = 4
 # Beyond two decades the small values of a linear axis fall on one spot.
 LINEAR_DECADES = 2
 # A logarithmic axis leaves out values of 0 and less; more than this share is not to be left out.
 MOST_LEFT_OUT = 0.05
+# Of calls lie within the band about their curve.
+COVERED = 0.95
+# Inputs of a call that are told beside it: more are not read.
+MOST_INPUTS = 5
+_LONGEST_LABEL = 60
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """The calls of one side that can be drawn: x and y (n,), and the values (n,) of every feature by its name."""
+    """The calls of one side that can be drawn: x and y (n,), the values (n,) of every column by its name, labels of workload points."""
 
     side: Side
     x: Floats
     y: Floats
-    features: Mapping[str, Floats]
+    columns: Mapping[str, Floats]
+    features: tuple[Feature, ...]
+    points: tuple[str, ...]
     annotation: Annotation | None
 
+    def rows(self, kept: npt.NDArray[np.int64]) -> _Calls:
+        """Return the calls at `kept`."""
+        columns = {name: column[kept] for name, column in self.columns.items()}
+        points = tuple(self.points[row] for row in kept)
+        return _Calls(self.side, self.x[kept], self.y[kept], columns, self.features, points, self.annotation)
 
-def function_plot(finding: FunctionFinding, samples: Callable[[int, Side], SampleTable | None]) -> Plot | None:
-    """Return the plot of a function's leading metric, or None where no calls were kept. Texts of the result are printable."""
-    metric = wording.leading(finding)
+
+@dataclass(frozen=True, slots=True)
+class _Regime:
+    """A scope of one side as seen over the main feature: its rows (n,), and values of the features that select it, if it has a curve."""
+
+    label: str
+    rows: Bools
+    others: Mapping[str, float] | None
+
+
+def points_each(functions: int) -> int:
+    """Return how many calls a side are drawn of each of so many functions."""
+    return min(MOST_POINTS, ALL_POINTS // (2 * max(functions, 1)))
+
+
+def function_plot(
+    finding: FunctionFinding,
+    samples: Callable[[int, Side], SampleTable | None],
+    points: Mapping[int, str] | None = None,
+    most: int = MOST_POINTS,
+) -> Plot | None:
+    """Return the plot of a function's leading metric, or None where no calls were kept. Texts of the result are printable.
+
+    `points` are labels of the workload points by id; at most `most` calls a side are drawn.
+    """
     tables = [table for side in Side if (table := samples(finding.info.id, side)) is not None and len(table)]
-    if metric is None or not tables or any(metric.metric not in table.metrics for table in tables):
+    metric = _drawn_metric(finding, tables)
+    if metric is None or not tables:
         return None
     named = f"{finding.info.name}: {wording.metric_says(metric.metric)}"
     feature = metric.feature
-    if feature is None or any(feature not in _names(table) for table in tables):
+    if feature is None or any(feature not in columns_of(table) for table in tables):
         return _spread(metric.metric, tables, named)
-    return _scatter(metric, feature, tables, named)
+    return _scatter(metric, [_calls(metric, feature, table, points or {}) for table in tables], named, most)
 
 
-def _scatter(metric: MetricFinding, feature: str, tables: list[SampleTable], named: str) -> Plot | None:
-    sides = [_calls(metric, feature, table) for table in tables]
+def _drawn_metric(finding: FunctionFinding, tables: Sequence[SampleTable]) -> MetricFinding | None:
+    """Return the leading metric, or a time where that is not one of single calls, as the sum of a run is not."""
+    candidates = (wording.leading(finding), finding.metrics.get("self_ns"), finding.metrics.get("wall_ns"))
+    return next((one for one in candidates if one is not None and all(one.metric in table.metrics for table in tables)), None)
+
+
+def _scatter(metric: MetricFinding, sides: Sequence[_Calls], named: str, most: int) -> Plot | None:
+    feature = metric.feature
+    assert feature is not None
     y_log = is_logarithmic(np.concatenate([side.y for side in sides]))
     # Beside a logarithmic cost a decade of inputs is drawn so too: powers are straight lines then.
     x_log = is_logarithmic(np.concatenate([side.x for side in sides]), decades=1 if y_log else LINEAR_DECADES)
-    series: list[Series] = []
-    drawn = 0
+    told = _told(metric, feature, sides)
+    dots: list[Series] = []
+    curves: list[Series] = []
     for calls in sides:
-        visible = _visible(calls.x, x_log) & _visible(calls.y, y_log)
-        drawn += int(visible.sum())
-        kept = thinned(calls.x[visible], calls.y[visible])
-        series.append(_series(calls.side, "", calls.x[visible][kept], calls.y[visible][kept], line=False))
-    for calls in sides:
-        series += _curves(calls, feature, x_log=x_log, y_log=y_log)
-    total = sum(len(table) for table in tables)
-    left_out = f" {total - drawn:,} calls at 0 have no place on a logarithmic axis." if total > drawn and (x_log or y_log) else ""
+        shown = calls.rows(thinned(calls.x, calls.y, most))
+        for regime in _regimes(shown, feature):
+            dots.append(_dots(shown, regime, told))
+        for regime in _regimes(calls, feature):
+            curves += _curve(calls, regime, feature)
+    total = sum(len(calls.x) for calls in sides)
+    hidden = total - sum(int((_visible(calls.x, x_log) & _visible(calls.y, y_log)).sum()) for calls in sides)
+    drawn = sum(int((_visible(np.array(one.x), x_log) & _visible(np.array(one.y), y_log)).sum()) for one in dots)
+    left_out = f" {hidden:,} calls at 0 have no place on a logarithmic axis." if hidden else ""
     return Plot(
         title=printable(f"{named}, over {feature}"),
-        caption=f"{_shown(series)} of {total:,} measured calls are drawn; lines are the fitted annotations.{left_out}",
+        caption=(
+            f"{drawn:,} of {total:,} measured calls are drawn. Lines are the fitted annotations, "
+            f"bands where {wording.percent(COVERED)} of calls should lie.{left_out}"
+        ),
         x_label=printable(feature),
         y_label=f"{wording.metric_says(metric.metric)}, a call",
         x_unit="count",
         y_unit=wording.metric_unit(metric.metric),
         x_log=x_log,
         y_log=y_log,
-        series=tuple(series),
+        series=(*dots, *curves),
     )
 
 
@@ -91,7 +144,7 @@ def _spread(metric: str, tables: list[SampleTable], named: str) -> Plot | None:
         order = np.argsort(cost, kind="stable")
         share = np.cumsum(weight[order]) / weight.sum()
         picked = np.unique(np.linspace(0, len(order) - 1, CURVE_POINTS).round().astype(int))
-        series.append(_series(table.side, "", cost[order][picked], 100 * share[picked], line=True))
+        series.append(Series(table.side, "", _floats(cost[order][picked]), _floats(100 * share[picked]), line=True))
     if not series:
         return None
     costs = np.concatenate([np.array(line.x) for line in series])
@@ -125,61 +178,120 @@ def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int
     return np.unique(np.concatenate([spread, [np.argmin(y), np.argmax(y)]]))
 
 
-def _names(table: SampleTable) -> list[str]:
-    return [feature.name for feature in table.features]
-
-
-def _calls(metric: MetricFinding, feature: str, table: SampleTable) -> _Calls:
-    columns = dict(zip(_names(table), table.values.T, strict=True))
+def _calls(metric: MetricFinding, feature: str, table: SampleTable, points: Mapping[int, str]) -> _Calls:
+    columns = columns_of(table)
     cost = table.metrics[metric.metric]
     known = np.isfinite(columns[feature]) & np.isfinite(cost)
-    features = {name: column[known] for name, column in columns.items()}
-    return _Calls(table.side, features[feature], cost[known], features, metric.base if table.side is Side.BASE else metric.head)
+    columns = {name: column[known] for name, column in columns.items()}
+    labels = tuple(printable(points.get(point, "")) for point in table.point[known].tolist())
+    annotation = metric.base if table.side is Side.BASE else metric.head
+    return _Calls(table.side, columns[feature], cost[known], columns, table.features, labels, annotation)
 
 
-def _visible(values: Floats, logarithmic: bool) -> npt.NDArray[np.bool_]:
+def _told(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
+    """Return the features that are told of a call besides that of the axis: those its cost follows, then others that say something."""
+    fitted = [name for annotation in (metric.base, metric.head) if annotation for name in annotation.features]
+    known = [one.name for calls in sides for one in calls.features]
+    candidates = dict.fromkeys([*(name for name in fitted if name in known), *known])
+    return tuple(name for name in candidates if name != feature and any(_says_more(name, feature, calls) for calls in sides))[:MOST_INPUTS]
+
+
+def _says_more(name: str, feature: str, calls: _Calls) -> bool:
+    """Return whether a column varies, and not as the main feature does."""
+    column = calls.columns.get(name)
+    return column is not None and bool((column != column[0]).any()) and not np.array_equal(column, calls.columns[feature], equal_nan=True)
+
+
+def _dots(calls: _Calls, regime: _Regime, told: tuple[str, ...]) -> Series:
+    rows = np.flatnonzero(regime.rows)
+    labels = {feature.name: feature.labels for feature in calls.features}
+    inputs = {
+        printable(name): tuple(_input(value, labels.get(name, {})) for value in calls.columns[name][rows])
+        for name in told
+        if name in calls.columns
+    }
+    ratio = _ratio(calls)[rows]
+    return Series(
+        side=calls.side,
+        label=regime.label,
+        x=_floats(calls.x[rows]),
+        y=_floats(calls.y[rows]),
+        line=False,
+        calls=Calls(
+            point=tuple(calls.points[row] for row in rows),
+            inputs=inputs,
+            ratio=tuple(float(value) if np.isfinite(value) else None for value in ratio),
+        ),
+    )
+
+
+def _input(value: float, labels: Mapping[int, str]) -> str:
+    if not np.isfinite(value):
+        return ""
+    return printable(shortened(labels.get(int(value), ""), _LONGEST_LABEL)) or units.count(float(value))
+
+
+def _ratio(calls: _Calls) -> Floats:
+    """Return the measured over the fitted cost, (n,); NaN where nothing was fitted, or no cost."""
+    annotation = calls.annotation
+    if annotation is None or not {*annotation.features} <= {*calls.columns}:
+        return np.full(len(calls.x), np.nan)
+    fitted = annotation.predict(calls.columns)
+    return np.where(fitted > 0, calls.y / np.where(fitted > 0, fitted, 1.0), np.nan)
+
+
+def _visible(values: Floats, logarithmic: bool) -> Bools:
     return values > 0 if logarithmic else np.ones(len(values), dtype=np.bool_)
 
 
-def _series(side: Side, label: str, x: Floats, y: Floats, *, line: bool) -> Series:
-    return Series(side, label, tuple(map(float, x)), tuple(map(float, y)), line)
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(map(float, values))
 
 
-def _shown(series: list[Series]) -> str:
-    return f"{sum(len(one.x) for one in series if not one.line):,}"
-
-
-def _curves(calls: _Calls, feature: str, *, x_log: bool, y_log: bool) -> Iterator[Series]:
-    """Yield the annotation's curve over the main feature, one for each regime that other features select."""
-    annotation = calls.annotation
-    if annotation is None:
+def _curve(calls: _Calls, regime: _Regime, feature: str) -> Iterator[Series]:
+    """Yield the annotation's curve over the main feature in one regime, with the band that most calls lie in."""
+    x = calls.x[regime.rows]
+    if calls.annotation is None or regime.others is None or not len(x):
         return
-    for label, rows, others in _regimes(calls, annotation, feature):
-        x = calls.x[rows & _visible(calls.x, x_log)]
-        if not len(x):
-            continue
-        grid = np.geomspace(x.min(), x.max(), CURVE_POINTS) if x_log else np.linspace(x.min(), x.max(), CURVE_POINTS)
-        predicted = annotation.predict({feature: grid, **{name: np.full(CURVE_POINTS, value) for name, value in others.items()}})
-        shown = np.isfinite(predicted) & _visible(predicted, y_log)
-        yield _series(calls.side, label, grid[shown], predicted[shown], line=True)
+    grid = _grid(x)
+    values = {feature: grid, **{name: np.full(len(grid), value) for name, value in regime.others.items()}}
+    predicted = calls.annotation.predict(values)
+    low, high = interval(calls.annotation, values, COVERED)
+    shown = np.isfinite(predicted) & np.isfinite(low) & np.isfinite(high)
+    band = Band(_floats(low[shown]), _floats(high[shown]))
+    yield Series(calls.side, regime.label, _floats(grid[shown]), _floats(predicted[shown]), line=True, band=band)
 
 
-def _regimes(calls: _Calls, annotation: Annotation, feature: str) -> Iterator[tuple[str, npt.NDArray[np.bool_], dict[str, float]]]:
-    """Yield each regime's conditions as text, its rows, and values of the features that select it, taken from its middle row."""
+def _grid(x: Floats) -> Floats:
+    """Return places along an axis at which a curve looks smooth on a linear and on a logarithmic scale."""
+    even = np.linspace(x.min(), x.max(), CURVE_POINTS // 2)
+    positive = x[x > 0]
+    if not len(positive):
+        return even
+    return np.unique(np.concatenate([even, np.geomspace(positive.min(), positive.max(), CURVE_POINTS // 2)]))
+
+
+def _regimes(calls: _Calls, feature: str) -> Iterator[_Regime]:
+    """Yield each regime that features other than the main one select, the largest first; one of all calls where none does."""
     everything = np.ones(len(calls.x), dtype=np.bool_)
     shares: dict[tuple[Condition, ...], float] = {}
-    for scope in annotation.scopes:
+    for scope in calls.annotation.scopes if calls.annotation else ():
         others = tuple(condition for condition in scope.conditions if condition.feature != feature)
         shares[others] = shares.get(others, 0.0) + scope.share
-    if any(condition.feature not in calls.features for others in shares for condition in others):
-        yield "", everything, {}
+    if len(shares) < 2 or any(condition.feature not in calls.columns for others in shares for condition in others):
+        yield _Regime("", everything, {})
         return
+    left = everything.copy()
     for others in sorted(shares, key=lambda key: -shares[key])[:MOST_CURVES]:
         rows = everything.copy()
         for condition in others:
-            rows &= condition.holds(calls.features[condition.feature])
+            rows &= condition.holds(calls.columns[condition.feature])
+        rows &= left
         if not rows.any():
             continue
+        left &= ~rows
         chosen = np.flatnonzero(rows)[np.argsort(calls.x[rows], kind="stable")[int(rows.sum()) // 2]]
-        text = printable(" && ".join(condition.text(condition.feature) for condition in others))
-        yield text, rows, {condition.feature: float(calls.features[condition.feature][chosen]) for condition in others}
+        text = shortened(printable(" && ".join(condition.text(condition.feature) for condition in others)), _LONGEST_LABEL)
+        yield _Regime(text, rows, {condition.feature: float(calls.columns[condition.feature][chosen]) for condition in others})
+    if left.any():
+        yield _Regime("other calls", left, None)

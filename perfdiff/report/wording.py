@@ -116,7 +116,12 @@ def classes(finding: MetricFinding) -> str:
 
 def calls(finding: FunctionFinding) -> str:
     """Return the calls per run on both sides, as one number where they agree."""
-    base, head = (ABSENT if value is None else units.count(value) for value in (finding.calls_base, finding.calls_head))
+    return counts(finding.calls_base, finding.calls_head)
+
+
+def counts(before: float | None, after: float | None) -> str:
+    """Return a number of things on both sides, as one number where they agree."""
+    base, head = (ABSENT if value is None else units.count(value) for value in (before, after))
     return base if base == head else f"{base} → {head}"
 
 
@@ -156,6 +161,12 @@ def telling(finding: MetricFinding) -> Prediction | None:
     """Return the prediction within the measured inputs at which base and head differ most."""
     within = [prediction for prediction in finding.predictions if not prediction.beyond]
     return max(within or finding.predictions, key=lambda prediction: abs(prediction.head - prediction.base), default=None)
+
+
+def each(metric: str, function: str = "") -> str:
+    """Return what a value of a metric belongs to: a call, or all calls of a run; of a function where one is named."""
+    of = f" of `{function}`" if function else ""
+    return f"a call{of}" if metric_of(metric).per_call else f"all calls{of} in a run"
 
 
 def costs(finding: MetricFinding) -> str:
