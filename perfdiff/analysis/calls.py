@@ -48,7 +48,7 @@ def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:
         return {}
     pairs, place = np.unique(np.column_stack([edges.caller[kept], edges.callee[kept]]), axis=0, return_inverse=True)
     row = np.searchsorted(np.sort(runs), edges.run[kept])
-    made = np.zeros((2, len(pairs), len(runs)))
-    np.add.at(made, (slice(None), place.ravel(), row), np.stack([edges.calls[kept], edges.wall_ns[kept]]))
-    medians = np.median(made, axis=2)
-    return {(int(caller), int(callee)): medians[:, number] for number, (caller, callee) in enumerate(pairs)}
+    made = np.zeros((len(pairs), len(runs), 2))
+    np.add.at(made, (place.ravel(), row), np.column_stack([edges.calls[kept], edges.wall_ns[kept]]))
+    medians = np.median(made, axis=1)
+    return {(int(caller), int(callee)): medians[number] for number, (caller, callee) in enumerate(pairs)}
