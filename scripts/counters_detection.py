@@ -7,6 +7,7 @@ which the defect shows, once from counts of the software PMU, once from what the
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,18 +35,17 @@ MATERIAL_SHARE = anomaly.MATERIAL_SHARE
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is run: numbers of threads, the part of the programs' smallest size, runs a side, comparisons of each kind."""
+    """How much is run: numbers of threads, timed runs a side, comparisons of each kind. Counted runs are as many as perfdiff wants."""
 
     threads: tuple[int, ...]
-    part: int
     runs: int
     repeats: int
 
 
 SIZES: Mapping[str, Size] = {
-    "quick": Size(threads=(1, 2), part=4, runs=6, repeats=1),
-    "short": Size(threads=(1, 2, 4), part=2, runs=10, repeats=1),
-    "full": Size(threads=(1, 2, 4), part=1, runs=10, repeats=2),  # 20 runs of each kind
+    "quick": Size(threads=(1, 2), runs=6, repeats=1),
+    "short": Size(threads=(1, 2, 4), runs=6, repeats=1),
+    "full": Size(threads=(1, 2, 4), runs=6, repeats=4),  # 24 counted runs a side of each kind
 }
 
 
@@ -90,7 +90,7 @@ def study(names: Sequence[str], size: Size, room: Path) -> None:
     """Make all comparisons, a line for each as it ends, then print the tables."""
     programs = [program for program in sharing.programs() if program.name in names]
     total = len(programs) * len(HEADS) * len(size.threads)
-    title = f"Defects and harmless changes: {total} kinds of comparison, {size.repeats * size.runs} runs a side of each"
+    title = f"Defects and harmless changes: {total} kinds of comparison, {size.repeats} of each"
     judged: list[Judged] = []
     with figures.printed(title, "program", "defect", "threads", "harmless or none", "defective", "cause", "guilty first") as table:
         for program in programs:
@@ -107,16 +107,32 @@ def _compared(program: sharing.Program, size: Size, room: Path) -> Iterator[Judg
     for threads in size.threads:
         for head in HEADS:
             for repeat in range(size.repeats):
+                of, seed = Kindred(program, head, threads), FIRST_SEED + repeat
+                kept = room / "judged" / f"{program.name}-{head}-{threads}-{size.runs}-{seed}.json"
                 start = time.perf_counter()
-                found = _compare(Kindred(program, head, threads), size, FIRST_SEED + repeat, room)
-                cause = "right" if found.cause_is_right else "other"
-                print(f"{found.of}: {found.verdict}, cause {cause}, {time.perf_counter() - start:.1f} s", flush=True)
+                if not kept.exists():
+                    _keep(_compare(of, size, seed, room), kept)
+                found = _kept(of, kept)
+                cause = ", cause named" if found.cause_is_right else ""
+                print(f"{of}: {found.verdict}{cause}, {time.perf_counter() - start:.1f} s", flush=True)
                 yield found
+
+
+def _keep(found: Judged, path: Path) -> None:
+    """Keep a comparison, so that a study that was interrupted goes on behind it."""
+    alarms = [[source, kind, alarm.raised, alarm.anomalous, alarm.runs] for (source, kind), alarm in found.alarms.items()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([found.verdict, found.cause_is_right, found.guilty_is_first, alarms]))
+
+
+def _kept(of: Kindred, path: Path) -> Judged:
+    verdict, cause, guilty, alarms = json.loads(path.read_text())
+    return Judged(of, Verdict(verdict), cause, guilty, {(source, Kind(kind)): Alarm(*rest) for source, kind, *rest in alarms})
 
 
 def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
     asked = sharing.request(of.program, room, "base", of.head)
-    sizes = (int(asked.config.workloads[0].parameters["n"][0]) // size.part,)
+    sizes = asked.config.workloads[0].parameters["n"][:1]
     config = sharing.with_workload(asked.config, threads=(of.threads,), sizes=sizes, runs=size.runs)
     config = replace(config, compare=replace(config.compare, seed=seed))
     language = Suspicious(asked.cache / "units") if of.head == "base" else None
