@@ -398,16 +398,11 @@ class Hunt:
 
 
 def measuring(config: Config, ends: Findings) -> Config:
-    """Return how single commits are measured: few runs, and counts where a regression between the ends shows in exact ones.
+    """Return how single commits are measured: few runs, and counts where something between the ends grew by exact ones.
 
     It depends on the ends alone, so that another function's bisect finds the same builds and recordings.
     """
-    exact = any(
-        each.exact
-        for function in ends.functions
-        if function.verdict is Verdict.REGRESSION
-        for each in symptom.symptoms(ends, function, None)
-    )
+    exact = any(each.exact and each.expected.effect > 0 for function in ends.functions for each in symptom.symptoms(ends, function, None))
     return replace(
         config,
         workloads=tuple(replace(workload, runs=min(workload.runs, RUNS)) for workload in config.workloads),

@@ -47,6 +47,8 @@ def follow(findings: Findings, wanted: Wanted) -> Symptom:
                 return slower[0]
     if wanted.function is None and findings.verdict is Verdict.REGRESSION and (whole := whole_runs(findings)):
         return whole[0]
+    if wanted.function is None and findings.verdict is Verdict.INCONCLUSIVE and (grown := _grown_work(findings, wanted)):
+        return grown[0]
     raise _nothing_to_follow(findings, wanted, seen)
 
 
@@ -90,9 +92,17 @@ def _nothing_to_follow(findings: Findings, wanted: Wanted, seen: list[Symptom]) 
     )
 
 
+def _grown_work(findings: Findings, wanted: Wanted) -> list[Symptom]:
+    """Return the functions that do more work by exact counts, the most first: a difference that no noise hides, if it does cost time."""
+    found = [each for function in findings.functions for each in symptoms(findings, function, wanted.metric)]
+    return sorted((each for each in found if each.exact and each.expected.effect > 0), key=lambda each: -each.expected.effect)
+
+
 def _ratios(findings: Findings, wanted: Wanted) -> str:
-    """Return the ratio of each function asked for, a line each."""
-    lines = []
+    """Return the ratio of each function asked for, a line each, and what does more work all the same."""
+    lines = [
+        f"{each.says}: {figures(each.expected)}; to look for it, add --function '{each.name}'" for each in _grown_work(findings, wanted)
+    ]
     for function in wanted.functions(findings) if wanted.function else findings.functions:
         metric = function.metrics.get(wanted.metric or "wall_ns")
         if metric is not None and metric.overall is not None:

@@ -1,0 +1,104 @@
+"""Bisecting real histories: built, run, counted and timed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from histories import Plan, make
+from perfdiff import bisecting, configuration
+from perfdiff.analysis.symptom import Figure
+from perfdiff.bisecting import Question
+from perfdiff.configuration import Overrides
+from perfdiff.errors import UsageError
+from perfdiff.pipeline import Request
+from perfdiff.progress import Silent
+from programs import git
+
+pytestmark = pytest.mark.integration
+SMALL = {"n": (500.0, 1500.0, 4500.0)}
+
+
+def question(folder: Path, cache: Path, function: str | None = None) -> Question:
+    config = configuration.load(folder, overrides=Overrides(parameters=SMALL), environment={})
+    request = Request(folder, ("good", "bad"), config, cache, dict(os.environ))
+    return Question(request, function, (lambda name, _file: name == function) if function else None)
+
+
+def builds(cache: Path) -> set[str]:
+    return {entry.name for entry in (cache / "trees").iterdir()}
+
+
+def test_a_culprit_among_harmless_and_broken_commits_is_found_by_counts_and_another_bisect_builds_nothing(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "history", tmp_path / "cache"
+    commits = make(Plan(8, 5, "10 %", broken=(4,)), folder)
+    found, outcome = bisecting.bisect(question(folder, cache, "checksum"), Silent())
+    assert found.symptom.figure is Figure.COUNT
+    assert [each.commit for each in found.suspects] in ([commits[5]], commits[4:6])
+    assert found.certain
+    assert {each.info.name for each in outcome.findings.functions} >= {"checksum"}
+    assert outcome.findings.head.commit == commits[5]
+    assert len(found.measured) <= 3 + 4
+    # README and a function that never runs: by their files, or by their functions, the same as a neighbour.
+    assert found.alike
+
+    before = builds(cache)
+    with pytest.raises(UsageError) as told:
+        bisecting.bisect(question(folder, cache, "scramble"), Silent())
+    assert told.value.slug == "ends-alike"
+    again, _ = bisecting.bisect(replace(question(folder, cache, "checksum"), metric="loads"), Silent())
+    assert [each.commit for each in again.suspects] == [each.commit for each in found.suspects]
+    assert builds(cache) == before
+
+
+def test_git_bisect_run_finds_the_culprit_by_steps(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "history", tmp_path / "cache"
+    commits = make(Plan(3, 2, "class", broken=(1,)), folder)
+    git(folder, "bisect", "start", "bad", "good")
+    step = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(cache), "--param", "n=500,1500,4500"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PERFDIFF_COUNTERS_SOFTWARE": "false"}
+
+    def stepped(commit: str) -> subprocess.CompletedProcess[str]:
+        git(folder, "checkout", "-q", commit)
+        return subprocess.run([*step, "--", "./words", "{n}"], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    bad = stepped(commits[2])
+    assert (bad.returncode, bad.stdout.partition(":")[0]) == (1, "bad"), bad.stderr
+    broken = stepped(commits[1])
+    assert broken.returncode == 125, broken.stderr
+    assert "[build-failed]" in broken.stderr
+
+
+def test_steps_abort_where_the_commit_is_not_at_fault(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    make(Plan(2, 2, broken=()), folder)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    for asked in (["--no-such-option"], [], ["--good", "no-such-revision"], ["--good", "good", "--build", "false"]):
+        command = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(tmp_path / "cache"), *asked]
+        assert subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode == 128, asked
+
+
+def test_the_command_writes_json_and_exits_as_for_a_regression(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    commits = make(Plan(2, 2, "class"), folder)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PERFDIFF_COUNTERS_SOFTWARE": "false"}
+    command = [sys.executable, "-m", "perfdiff", "bisect", "good", "bad", "--format", "json", "--cache", str(tmp_path / "cache")]
+    done = subprocess.run(
+        [*command, "--param", "n=500,1500,4500", "--", "./words", "{n}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    written = json.loads(done.stdout)
+    assert (written["schema"], written["culprit"]) == ("perfdiff.bisect/1", commits[2])
+    assert written["followed"]["function"] == "checksum"
+    assert "commits left, likeliest" in done.stderr or "commit left, likeliest" in done.stderr
