@@ -11,12 +11,20 @@ from perfdiff.report.blocks import Diff, DiffLine
 
 # As many unchanged lines around a change as fit a loop's head with its body; git shows 3.
 CONTEXT_LINES = 4
-# A function longer than this is read in an editor, not in a report; keeps 50 functions well under 2 MB.
-MOST_LINES = 200
+# A function longer than this is read in an editor, not in a report.
+MOST_LINES = 240
+# Of all functions together: keeps a page of 50 under 2 MB.
+ALL_LINES = 6_000
+_LEAST_LINES = 40
 
 
-def source_diff(info: FunctionInfo, *, guilty: bool = False) -> Diff | None:
-    """Return what changed in a function's text, or None where there is nothing to show. Texts must be printable.
+def lines_each(functions: int) -> int:
+    """Return how many lines are shown of each of so many changed functions."""
+    return min(MOST_LINES, max(ALL_LINES // max(functions, 1), _LEAST_LINES))
+
+
+def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LINES) -> Diff | None:
+    """Return what changed in a function's text, in at most `most` lines, or None where there is nothing to show. Texts must be printable.
 
     Where the function is `guilty`, the lines that head added are, or those that it dropped if it added none.
     """
@@ -26,9 +34,9 @@ def source_diff(info: FunctionInfo, *, guilty: bool = False) -> Diff | None:
     lines = _compared(base, head, info.base.line if info.base else 1, info.head.line if info.head else 1)
     if guilty:
         lines = _blamed(lines)
-    if len(lines) > MOST_LINES:
-        left_out = len(lines) - MOST_LINES
-        lines = [*lines[:MOST_LINES], DiffLine("@", None, None, f"{left_out:,} more lines of this diff are left out")]
+    if len(lines) > most:
+        left_out = len(lines) - most
+        lines = [*lines[:most], DiffLine("@", None, None, f"{left_out:,} more lines of this diff are left out")]
     return Diff(_title(info), tuple(lines))
 
 

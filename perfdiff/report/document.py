@@ -13,6 +13,7 @@ from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
+from perfdiff.report.diff import lines_each
 from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable_values
@@ -54,6 +55,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
     """Put findings into words. Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side."""
     clean: Findings = printable_values(findings)
     labels = {point.id: point.label for point in findings.points}
+    lines = lines_each(sum(finding.info.base != finding.info.head for finding in findings.functions))
     most = points_each(min(len(findings.functions), _MOST_DRAWN))
     plots = [
         function_plot(finding, samples, labels, most) if samples and index < _MOST_DRAWN else None
@@ -65,7 +67,8 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         answer=tuple(_answer(clean)),
         overview=_overview(clean),
         functions=tuple(
-            function_section(finding, clean.confidence, plot, clean.points) for finding, plot in zip(clean.functions, plots, strict=True)
+            function_section(finding, clean.confidence, plot, clean.points, lines)
+            for finding, plot in zip(clean.functions, plots, strict=True)
         ),
         work=work(clean),
         coverage=_coverage(clean),

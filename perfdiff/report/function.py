@@ -13,16 +13,19 @@ from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
 from perfdiff.report.counts import anomaly_blocks, count_tables
-from perfdiff.report.diff import source_diff
+from perfdiff.report.diff import MOST_LINES, source_diff
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
 
 
 def function_section(
-    finding: FunctionFinding, confidence: float, plot: Plot | None = None, points: Sequence[Point] = ()
+    finding: FunctionFinding, confidence: float, plot: Plot | None = None, points: Sequence[Point] = (), most_lines: int = MOST_LINES
 ) -> FunctionSection:
-    """Return the section of one function; `points` are those of the workloads. Its texts must be printable."""
+    """Return the section of one function; `points` are those of the workloads, `most_lines` of its source are shown.
+
+    Its texts must be printable.
+    """
     metric = wording.leading(finding)
     ratio = metric.ratio if metric else None
     return FunctionSection(
@@ -37,7 +40,7 @@ def function_section(
         facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
         chain=chain(finding),
         plot=plot,
-        diff=source_diff(finding.info, guilty=finding.rank is not None and finding.info.change.is_suspect),
+        diff=source_diff(finding.info, guilty=finding.rank is not None and finding.info.change.is_suspect, most=most_lines),
         details=tuple(_details(finding, metric, {point.id: point for point in points})),
     )
 

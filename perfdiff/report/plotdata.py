@@ -63,8 +63,10 @@ def _series(series: Series, scope: int) -> dict[str, Any]:
 
 
 def _coded(texts: Sequence[str]) -> list[Any]:
-    """Return texts as `[distinct texts, place of each]`: calls share most of theirs."""
+    """Return texts as `[distinct texts, place of each]` where calls share most of theirs, else as `[texts]`."""
     distinct = list(dict.fromkeys(texts))
+    if 2 * len(distinct) > len(texts):
+        return [list(texts)]
     places = {text: place for place, text in enumerate(distinct)}
     return [distinct, [places[text] for text in texts]]
 

@@ -20,7 +20,7 @@ from perfdiff.report.printable import printable, shortened
 
 # Enough that a scatter's shape is kept, few enough that 50 functions stay under 2 MB (about 45 bytes a point).
 MOST_POINTS = 400
-ALL_POINTS = 8_000
+ALL_POINTS = 6_000
 # A curve across 600 pixels needs no more corners than this to look smooth.
 CURVE_POINTS = 60
 # Curves of one side that can still be told apart.
@@ -32,7 +32,7 @@ MOST_LEFT_OUT = 0.05
 # Of calls lie within the band about their curve.
 COVERED = 0.95
 # Inputs of a call that are told beside it: more are not read.
-MOST_INPUTS = 5
+MOST_INPUTS = 4
 _LONGEST_LABEL = 60
 
 Bools = npt.NDArray[np.bool_]

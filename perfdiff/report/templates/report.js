@@ -146,7 +146,7 @@
       const [main, below] = this.rings;
       ring(main, x, y, each.side);
       if (below) ring(below, x, off, each.side);
-      const text = (coded) => (coded ? coded[0][coded[1][row]] : "");
+      const text = (coded) => (coded ? coded[0][coded[1] ? coded[1][row] : row] : "");
       const list = document.createElement("dl");
       const add = (name, value) => value && list.append(said("dt", name), said("dd", value));
       add(this.data.y.label.split(",")[0], quantity(each.y[row], this.data.y.unit));
@@ -233,10 +233,6 @@
     for (const button of figure.querySelectorAll("[data-axis]")) {
       button.addEventListener("click", () => {
         const axis = drawing(figure).data[button.dataset.axis];
-        if (!axis.log && !axis.logarithmic) {
-          button.disabled = true; // nothing is above 0
-          return;
-        }
         axis.log = !axis.log;
         button.setAttribute("aria-pressed", String(axis.log));
         drawing(figure).draw();
