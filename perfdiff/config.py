@@ -58,7 +58,6 @@ class CountersConfig:
     l1d: CacheSize | None = None
     l2: CacheSize | None = None
     llc: CacheSize | None = None
-    line: int | None = None  # bytes
     nodes: int | None = None  # of memory
 
 

@@ -104,10 +104,6 @@ def _cache_size(value: object) -> CacheSize | None:
     return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
 
 
-def _line(value: object) -> int | None:
-    return value if type(value) is int and 16 <= value <= 1024 and value & (value - 1) == 0 else None
-
-
 _SECONDS = Setting("a number of seconds above 0, such as 300", _number(lambda value: value > 0))
 _SHARE = Setting("a share between 0 and 1, such as 0.05", _number(lambda value: 0 < value < 1))
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
@@ -145,7 +141,6 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "l1d": _CACHE,
         "l2": _CACHE,
         "llc": _CACHE,
-        "line": Setting("a power of two from 16 to 1024, such as 64", _line),
         "nodes": Setting("a whole number of at least 1, such as 2", _integer(1)),
     },
 }

@@ -84,7 +84,7 @@ def test_every_value_of_the_configuration_has_a_setting(section: str, values: ty
 
 
 def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> None:
-    caches = 'l1d = "48 KiB/12"\nllc = "36MiB/18"\nline = 128\nnodes = 2\n'
+    caches = 'l1d = "48 KiB/12"\nllc = "36MiB/18"\nnodes = 2\n'
     text = f'[counters]\nevents = ["PAPI_TOT_INS"]\nsoftware = false\nbudget_s = 5\n{caches}'
     assert load(checkout, GOOD + text, environment={"PERFDIFF_COUNTERS_L2": "2 MiB/16"}).counters == CountersConfig(
         events=("PAPI_TOT_INS",),
@@ -93,7 +93,6 @@ def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> No
         l1d=CacheSize(48 * 1024, 12),
         l2=CacheSize(2 * 2**20, 16),
         llc=CacheSize(36 * 2**20, 18),
-        line=128,
         nodes=2,
     )
     assert load(checkout, GOOD).counters == CountersConfig()
@@ -106,7 +105,6 @@ def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> No
         ('l1d = "32 KB/8"', 'such as "32 KiB/8"'),
         ('l2 = "0 KiB/8"', 'such as "32 KiB/8"'),
         ('llc = "1 MiB"', 'such as "32 KiB/8"'),
-        ("line = 48", "a power of two"),
         ("nodes = 0", "at least 1"),
         ('software = "yes"', "true or false"),
         ('events = ["PAPI_TOT_INS", "PAPI_TOT_INS"]', "different names"),

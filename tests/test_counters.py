@@ -38,8 +38,8 @@ def test_caches_are_those_that_the_kernel_tells(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(machine, "_CACHES", tmp_path / "cache")
     monkeypatch.setattr(machine, "_NODES", tmp_path / "online")
     found = machine.memory(CountersConfig())
-    assert found.setting() == "l1d=49152/12,l2=2097152/16,llc=37748736/18,line=128,nodes=3"
-    chosen = machine.memory(CountersConfig(l1d=CacheSize(1024, 1), line=64, nodes=1))
+    assert found.setting() == "l1d=49152/12,l2=2097152/16,llc=37748736/18,line=64,nodes=3"
+    chosen = machine.memory(CountersConfig(l1d=CacheSize(1024, 1), nodes=1))
     assert chosen.setting() == "l1d=1024/1,l2=2097152/16,llc=37748736/18,line=64,nodes=1"
 
 

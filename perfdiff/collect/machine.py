@@ -25,7 +25,7 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _NODES = Path("/sys/devices/system/node/online")
 # Where the kernel does not tell, as in some virtual machines: those of a usual server.
 _USUAL_CACHES = {1: CacheSize(32 * 2**10, 8), 2: CacheSize(2**20, 16), 3: CacheSize(32 * 2**20, 16)}
-_USUAL_LINE = 64
+_LINE = 64  # bytes of a line; the software PMU knows no others
 _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
 _COMPILERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 _COMPILER_TIMEOUT_S = 10.0
@@ -53,15 +53,12 @@ class Memory:
     l1d: CacheSize
     l2: CacheSize
     llc: CacheSize
-    line: int  # bytes
     nodes: int
 
     def setting(self) -> str:
         """Return what the runtime reads of it, in the form of `l1d=32768/8,l2=1048576/16,llc=33554432/16,line=64,nodes=1`."""
         caches = {"l1d": self.l1d, "l2": self.l2, "llc": self.llc}
-        return ",".join(
-            (*(f"{name}={cache.size}/{cache.ways}" for name, cache in caches.items()), f"line={self.line}", f"nodes={self.nodes}")
-        )
+        return ",".join((*(f"{name}={cache.size}/{cache.ways}" for name, cache in caches.items()), f"line={_LINE}", f"nodes={self.nodes}"))
 
 
 class _Attribute(ctypes.Structure):
@@ -161,16 +158,14 @@ def pmu() -> Pmu:
 def memory(config: CountersConfig) -> Memory:
     """Return the caches and nodes that the software PMU has: as configured, else as the first core's, else usual ones."""
     caches = dict(_USUAL_CACHES)
-    line = _USUAL_LINE
     for folder in sorted(_CACHES.glob("index*")):
         found = _cache(folder)
         if found:
-            caches[found[0]], line = found[1], _number(folder / "coherency_line_size") or line
+            caches[found[0]] = found[1]
     return Memory(
         l1d=config.l1d or caches[1],
         l2=config.l2 or caches[2],
         llc=config.llc or caches[3],
-        line=config.line or line,
         nodes=config.nodes or _online_nodes(),
     )
 
