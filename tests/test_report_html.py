@@ -18,6 +18,7 @@ import pytest
 import findings as made
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.models.annotation import Condition, Operator
 from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side, Source
 from perfdiff.report import html
 from perfdiff.report.chart import MAIN
@@ -79,6 +80,23 @@ def test_the_cause_is_set_apart_from_the_answer() -> None:
     said = page_of(replace(whole, sentence=f"Regression: `insert` costs ×331 a call; cause: {cause}; 1 more function is slower"))
     assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
     assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said
+
+
+def test_figures_say_which_calls_they_are_of() -> None:
+    finding = made.regressed()
+    wall = finding.metrics["wall_ns"]
+    assert wall.head is not None
+    mode = Condition("mode", Operator.IN, (1.0,), ("FAST",))
+    scopes = tuple(replace(wall.head.scopes[0], conditions=(condition,), share=0.5) for condition in (mode, mode.negated()))
+    wall = replace(wall, stratum="mode = FAST", head=replace(wall.head, scopes=scopes, features=("list->size", "mode")))
+    said = page_of(made.findings(functions=(replace(finding, metrics={"wall_ns": wall}),)), drawn=False)
+    tiles = dict(re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", said[: said.index("</header>")]))
+    assert tiles == {
+        "a call of <code>insert</code> [318, 346] (mode = FAST)": "×331",
+        "a call at list-&gt;size = 28,500, over all scopes": "41 ns → 26 µs",
+        "growth in <code>list-&gt;size</code>": "constant → linear",
+        "in one run of each workload point, 97 % of all that got slower": "+410 ms",
+    }
 
 
 def test_the_tree_tells_extra_cost_of_a_function_and_of_its_callees() -> None:
@@ -365,6 +383,22 @@ def test_functions_are_filtered_and_folded_ones_open_by_their_link(browser: Brow
     assert page.locator("#function-23 .facts").is_visible()
     page.locator("#filter").fill("")
     assert page.locator(".overview tbody tr:visible").count() == 9
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_the_tree_opens_and_folds(browser: Browser, tmp_path: Path) -> None:
+    whole = made.findings(Verdict.UNCHANGED, made.others())  # without the guilty one, nothing is open
+    page, _ = opened(browser, saved(tmp_path, page_of(whole, drawn=False)), width=1300)
+    calls, everything = page.locator(".tree li:visible"), page.locator("[data-open]")
+    assert calls.count() == 1
+    everything.click()
+    assert calls.count() == 2
+    everything.click()
+    assert calls.count() == 1
+    page.locator(".tree summary").press("Enter")
+    assert calls.count() == 2
     page.context.close()
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Verdict
 from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import chart, forest, ratio_scale, ratios, residuals, scopes
@@ -143,13 +143,21 @@ def _tiles(document: Document) -> Iterator[Fact]:
         return
     if metric.ratio is not None:
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
-        yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}".strip(), units.ratio(metric.ratio.value))
+        where = f" ({metric.stratum})" if metric.stratum else ""
+        yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
     prediction = wording.telling(metric)
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
-        yield Fact(f"{wording.each(metric.metric)}{at}", wording.costs(metric).removesuffix(" (own)"))
+        scopes_met = ", over all scopes" if _averages(metric, prediction) else ""
+        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", wording.costs(metric).removesuffix(" (own)"))
     if metric.class_changed:
         yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
     if leader.extra_ns > 0:
         share = f", {wording.percent(leader.share)} of all that got slower" if leader.share is not None else ""
         yield Fact(f"in one run of each workload point{share}", f"+{units.duration(leader.extra_ns)}")
+
+
+def _averages(metric: MetricFinding, prediction: Prediction) -> bool:
+    """Return whether a predicted cost is a mean over scopes, as an input that tells them apart is not given."""
+    scopes_of = [scope for annotation in (metric.base, metric.head) if annotation for scope in annotation.scopes]
+    return any(condition.feature not in prediction.inputs for scope in scopes_of for condition in scope.conditions)

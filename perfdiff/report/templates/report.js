@@ -273,12 +273,12 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  // What scrolls must be reached by keys. Asked only of what is seen, as the answer takes a layout.
+  // What scrolls must be reached by keys. Asked only of what is or comes near, as the answer takes a layout.
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (isIntersecting && (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight)) target.tabIndex = 0;
     }
-  });
+  }, { rootMargin: "1000px" });
   for (const box of document.querySelectorAll(".scroll, pre")) seen.observe(box);
   root.classList.add("live");
 })();
