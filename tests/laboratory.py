@@ -64,7 +64,8 @@ class Laboratory:
         costs = [self.cost(each) for each in (base, head)]
         if BROKEN in costs:
             raise BuildError(f"'make' exited 2 in head ({head[:7]})", slug="build-failed", detail="error: broken")
-        rng = random.Random(f"{base}{head}{seed}")
+        places = [git(self.folder, "rev-list", "--count", each) for each in (base, head)]  # ids differ from day to day
+        rng = random.Random(f"{places} {seed}")
         absent = ABSENT in costs
         effect = 0.0 if absent else math.log(float(costs[1]) / float(costs[0])) + rng.gauss(0, self.noise)
         return Outcome(self._findings(effect, asked, absent=absent), lambda _function, _side: None)
