@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
 from perfdiff.report.counts import work
-from tests.experiments import BASE, HEAD, Made, Noise, World, same
 
 Counts = Callable[[str, Side, float, np.random.Generator], Mapping[str, float]]  # of a function in a run at n, over all its calls
 

@@ -61,7 +61,6 @@ configs: st.SearchStrategy[Config] = st.builds(
         caches,
         caches,
         caches,
-        st.none() | st.sampled_from([16, 64, 128]),
         st.none() | st.integers(1, 8),
     ),
 )
