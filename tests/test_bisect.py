@@ -99,7 +99,8 @@ def test_weak_evidence_is_measured_again(folder: Path, monkeypatch: pytest.Monke
 def test_ends_that_are_alike_are_told_with_figures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line(folder, [SLOW, FAST, SLOW])
     lab = laboratory(folder, monkeypatch)
-    with pytest.raises(UsageError, match=r"bad is not slower than good: .*`work` is ×(1\.0|0\.9)\d; both ends are good, or both are bad") as told:
+    said = r"bad is not slower than good: .*`work` is ×(1\.0|0\.9)\d; both ends are good, or both are bad"
+    with pytest.raises(UsageError, match=said) as told:
         bisected(folder)
     assert told.value.slug == "ends-alike"
     assert "work: wall_ns ×" in told.value.detail
