@@ -12,22 +12,32 @@ from pathlib import Path
 
 import counters_detection
 import counters_repeats
+import counters_slowdown
 
 import sharing
 
 SCRIPTS = Path(__file__).parent
-SIZES = tuple(counters_detection.SIZES)
 
 
-def _script(name: str) -> Callable[[argparse.Namespace, Path], None]:
-    def run(options: argparse.Namespace, room: Path) -> None:
-        subprocess.run([sys.executable, str(SCRIPTS / name), "--size", options.size], check=True)
-
-    return run
+def _run(name: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, str(SCRIPTS / name), *arguments], check=True)
 
 
 def _detection(options: argparse.Namespace, room: Path) -> None:
     counters_detection.study(options.case, counters_detection.SIZES[options.size], room)
+
+
+def _slowdown(options: argparse.Namespace, room: Path) -> None:
+    _run("bench_counted.py")
+    counters_slowdown.study(options.case, room)
+
+
+def _probes(options: argparse.Namespace, room: Path) -> None:
+    _run("bench_probe_counters.py", "--size", options.size)
+
+
+def _detectors(options: argparse.Namespace, room: Path) -> None:
+    _run("counters_detectors.py", "--size", options.size)
 
 
 def _repeats(options: argparse.Namespace, room: Path) -> None:
@@ -36,9 +46,9 @@ def _repeats(options: argparse.Namespace, room: Path) -> None:
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "detection": _detection,  # defects and harmless changes, perfdiff and the detectors alone
-    "slowdown": _script("bench_counted.py"),  # the counted build beside callgrind
-    "probes": _script("bench_probe_counters.py"),  # a probe with 0, 1, 4 and 8 counters
-    "detectors": _script("counters_detectors.py"),  # training time, shared models, ROC
+    "slowdown": _slowdown,  # the counted build beside callgrind: kernels, and the programs as they are compared
+    "probes": _probes,  # a probe with 0, 1, 4 and 8 counters
+    "detectors": _detectors,  # training time, shared models, ROC
     "repeats": _repeats,  # counts of one thread, run after run
 }
 
@@ -50,7 +60,7 @@ def main() -> None:
     parser.add_argument(
         "--part", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)} (default: all)"
     )
-    parser.add_argument("--size", choices=SIZES, default="short", help="how much is run (default: short)")
+    parser.add_argument("--size", choices=counters_detection.SIZES, default="short", help="how much is run (default: short)")
     parser.add_argument("--case", nargs="+", choices=names, default=names, metavar="NAME", help="programs (default: all)")
     parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder, and go on from there")
     options = parser.parse_args()

@@ -189,9 +189,16 @@ def _missed(judged: Sequence[Judged]) -> Iterator[str]:
     """Say what perfdiff got wrong, with every miss by name."""
     defects, others = _parted(judged)
     missed = [each for each in defects if each.verdict is not Verdict.REGRESSION]
+    itself = [each for each in judged if each.of.head == "base"]
+    better = [each for each in itself if each.verdict is Verdict.IMPROVEMENT]
     false = [each for each in others if each.verdict is Verdict.REGRESSION]
     unnamed = [each for each in defects if not each.cause_is_right]
-    for what, wrong, n in (("not found", missed, defects), ("false alarms", false, others), ("cause not named", unnamed, defects)):
+    for what, wrong, n in (
+        ("not found", missed, defects),
+        ("false alarms", false, others),
+        ("cause not named", unnamed, defects),
+        ("base called faster than itself", better, itself),
+    ):
         said = "; ".join(f"{each.of} ({each.verdict})" for each in wrong)
         yield f"Comparisons, {what}: {len(wrong)} of {len(n)}, bar 0, {figures.against(len(wrong), 0)}{': ' + said if said else ''}."
 
@@ -229,6 +236,9 @@ def _print_detectors(source: str, judged: Sequence[Judged]) -> None:
                 ),
                 sum(key not in each.alarms for each in judged),
             )
+            local = [each for each in defects if each.of.program.expected["defective"]["cause"] != "remote-memory"]
+            overlooked = sum(each.alarms[key].runs - each.alarms[key].anomalous for each in local if key in each.alarms)
+            table.remarks.append(f"{kind}: without remote memory, false negatives {_share(overlooked, _runs(local, key))} of runs.")
             missed = [each for each in defects if key not in each.alarms or not each.alarms[key].raised]
             false = [each for each in others if key in each.alarms and each.alarms[key].raised]
             table.remarks += [
