@@ -54,7 +54,7 @@ class CountersConfig:
 
     events: tuple[str, ...] | None = None  # by their PAPI names, read on sampled calls of the timed build
     software: bool = True  # whether a counted build is made and run
-    budget_s: float = 60.0  # that counted runs may take, all together
+    budget_s: float = 30.0  # that counted runs may take, all together
     l1d: CacheSize | None = None
     l2: CacheSize | None = None
     llc: CacheSize | None = None

@@ -418,4 +418,4 @@ def test_a_real_program_shows_where_it_became_slower_and_documentation_is_not_me
     assert err.splitlines().count("perfdiff: measuring") == 2
     changes = [entry["metrics"]["wall_ns"]["change"] for entry in json.loads(out)["revisions"]]
     assert changes[:2] == [None, None]
-    assert changes[2]["ratio"] == pytest.approx(2.0, rel=0.3)
+    assert 1.3 < changes[2]["ratio"] < 4  # recorded one after the other: what else the machine did in between is in it

@@ -11,7 +11,7 @@ import pytest
 import cmark
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.config import CompareConfig, Config, WorkloadConfig
+from perfdiff.config import CompareConfig, Config, CountersConfig, WorkloadConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.progress import Silent
 
@@ -24,7 +24,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare(releases: Path, workload: WorkloadConfig) -> Findings:
-    config = Config(cmark.BUILD, (workload,), compare=replace(CompareConfig(), seed=7))
+    config = Config(cmark.BUILD, (workload,), compare=replace(CompareConfig(), seed=7), counters=CountersConfig(software=False))
     request = pipeline.Request(releases, ("base", "head"), config, releases.parent / "cache", dict(os.environ))
     return pipeline.compare(request, Silent()).findings
 
