@@ -25,7 +25,7 @@ WATCHED = 32  # conditions of a function at most: more cells than its features h
 PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
-DETAIL_NS = 50_000.0  # from this mean length on, reading CPU time, faults and switches of a call (about 1 µs) stays below 2 %
+DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
 
 
 Conditions = Mapping[tuple[Side, int], Sequence[str]]  # texts by side and function
