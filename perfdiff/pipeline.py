@@ -282,7 +282,7 @@ class Bench:
         store.save(folder, experiment, assembly.tables(), counted.assembly.tables())
 
     def _count(self, measurement: Measurement, collector: Collector, plain: Sequence[Run]) -> Counted:
-        """Make counted runs until the counts repeat, or as many as the budget allows; where one fails, nothing was counted."""
+        """Make counted runs within the budget, until the counts of a lone thread repeat; where one fails, nothing was counted."""
         budget_s = self.request.config.counters.budget_s
         points = counting.affordable(self._points, plain, budget_s, len(self.sides)) if measurement.counted else ()
         counted = Counted(Assembly(measurement.counted_probes, {point.id: point for point in points}, counted=True))
@@ -290,7 +290,7 @@ class Bench:
         if not points:
             return counted
         self.progress.stage("counting", len(points) * len(self.sides) * counting.LEAST_ROUNDS)
-        started = time.monotonic()
+        alone, started = True, time.monotonic()
         try:
             for block in range(counting.MOST_ROUNDS):
                 slots = schedule.counted_block(points, block, self.request.config.compare.seed, self.sides)
@@ -298,7 +298,8 @@ class Bench:
                     counted.runs.append(run)
                     counted.assembly.add(run, recordings)
                     spots.add(run, recordings)
-                enough = block + 1 >= counting.LEAST_ROUNDS and counting.repeats(counted.assembly.totals(), counted.runs)
+                    alone = alone and all(recording.threads <= 1 for recording in recordings)
+                enough = alone and block + 1 >= counting.LEAST_ROUNDS and counting.repeats(counted.assembly.totals(), counted.runs)
                 if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
                     break
         except WorkloadError as error:

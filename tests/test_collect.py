@@ -204,7 +204,7 @@ def test_an_unchanged_function_is_probed_when_its_time_moved_and_so_is_who_calls
 
 def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
     pairs = {1: pair("f", Change.CHANGED)}
-    seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})
+    seen = surveyed({1: 4e3}, {1: (5e8, 5e8)})
     executions = {(side, 1): np.array([1.0, 1e5]) for side in Side}
     seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, executions, seen.edges)
     (choice,) = survey.choose(seen, pairs, {(side, 1): ("a", "b") for side in Side}, overhead=0.02)

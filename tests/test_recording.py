@@ -143,6 +143,7 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert np.isnan(rows.counters["cpu_ns"][0])
     assert np.isnan(rows.counters["switches"][1])
     assert record.multiplexed == {"blocks"}
+    assert record.threads == 2
 
 
 def test_edges_add_up_to_the_callees_total(tmp_path: Path) -> None:

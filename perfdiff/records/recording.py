@@ -127,6 +127,7 @@ class Recording:
 
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
+    `threads` is the number of threads that called anything.
     """
 
     pid: int
@@ -142,6 +143,7 @@ class Recording:
     types: Mapping[int, str]
     multiplexed: frozenset[str] = frozenset()
     lines: tuple[HotLine, ...] = ()
+    threads: int = 1
 
 
 def read(path: Path) -> Recording:
@@ -170,6 +172,7 @@ def read(path: Path) -> Recording:
         types=contents.types,
         multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
         lines=lines,
+        threads=len({thread for _, thread in contents.totals}),
     )
 
 
