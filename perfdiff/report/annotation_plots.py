@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ from perfdiff.models.annotation import Annotation, Scope, blocks, membership, pr
 from perfdiff.models.observations import Observations, observe
 from perfdiff.records.schema import Floats, Ints, SampleTable
 from perfdiff.report import wording
+from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.plots import CURVE_POINTS, LINEAR_DECADES, MOST_POINTS, is_logarithmic, thinned
 from perfdiff.report.printable import printable, shortened
 
 COVERED = 0.95  # of a scope's calls lie within the band about its curve
 # The colours of Okabe and Ito, which people with any colour vision can tell apart, less yellow, which is faint on white; scopes
-# differ in marker and line as well.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 _INCHES = (11.0, 4.4)
@@ -56,12 +54,11 @@ class _Regime:
 
 def draw(annotation: Annotation, table: SampleTable) -> str:
     """Return an SVG of an annotation with the calls it was learnt from; the same bytes each time. Texts of it are printable."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     rows = observe(table, annotation.metric)
     regimes = list(_regimes(annotation, rows))
-    with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with style():
         figure = Figure(figsize=_INCHES, layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 1))
         feature = _main_feature(annotation, rows)
@@ -72,9 +69,7 @@ def draw(annotation: Annotation, table: SampleTable) -> str:
         _draw_residuals(right, annotation, rows, regimes)
         figure.suptitle(_title(annotation), parse_math=False)
         left.legend(fontsize=8, frameon=False).set_in_layout(True)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue().decode()
+        return saved(figure, "svg").decode()
 
 
 def _title(annotation: Annotation) -> str:
@@ -180,14 +175,3 @@ def _scales(axes: Any, *, x_log: bool, y_log: bool) -> None:
         axes.set_xscale("log")
     if y_log:
         axes.set_yscale("log")
-
-
-def ticks(axis: Any, unit: str) -> None:
-    """Write the axis's values as people write quantities."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
-
-    axis.set_major_formatter(FuncFormatter(lambda value, _: units.quantity(value, unit)))
-    if axis.get_scale() == "log":
-        axis.set_minor_formatter(NullFormatter())
-    else:
-        axis.set_major_locator(MaxNLocator(5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from perfdiff.analysis.checking import Checked
 from perfdiff.records.schema import Floats
 from perfdiff.report import wording
+from perfdiff.report.picture import saved, style
 from perfdiff.report.printable import printable
 
 _INCHES = (9.0, 3.8)
@@ -19,18 +19,15 @@ _COLOUR = "#0072B2"
 
 def draw(checked: Checked) -> str:
     """Return an SVG; the same bytes each time. Texts of it are printable."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with style():
         figure = Figure(figsize=_INCHES, layout="constrained")
         left, right = figure.subplots(1, 2)
         _cumulative(left, by_function(checked), "of its runs pass", "functions")
         _cumulative(right, by_run(checked), "of its assertions pass", "runs")
         figure.suptitle(printable(f"{wording.revision(checked.revision)} against its annotations"), parse_math=False)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    return picture.getvalue().decode()
+        return saved(figure, "svg").decode()
 
 
 def by_function(checked: Checked) -> Floats:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
 from perfdiff.records.schema import Side
-from perfdiff.report.annotation_plots import COLOURS, ticks
 from perfdiff.report.blocks import Plot, Series
+from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.printable import shortened
 
 _INCHES = (8.0, 4.6)
-_DOTS_PER_INCH = 150
 _LONGEST = 110
 # Sides differ in colour and marker, curves of one side in their line.
 _COLOUR = {Side.BASE: COLOURS[0], Side.HEAD: COLOURS[1]}
@@ -30,10 +28,9 @@ class Picture:
 
 def draw(plot: Plot) -> Picture:
     """Return the plot as SVG and as PNG; the same bytes each time. Texts of it are printable."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with style():
         figure = Figure(figsize=_INCHES, layout="constrained")
         axes = figure.subplots()
         if plot.x_log:
@@ -51,7 +48,7 @@ def draw(plot: Plot) -> Picture:
         ticks(axes.yaxis, plot.y_unit)
         for text in axes.legend(fontsize=8, frameon=False).get_texts():
             text.set_parse_math(False)
-        return Picture(_saved(figure, "svg", {"Date": None, "Creator": None}), _saved(figure, "png", {"Software": None}))
+        return Picture(saved(figure, "svg"), saved(figure, "png"))
 
 
 def _add(axes: Any, series: Series, curve: int) -> None:
@@ -61,9 +58,3 @@ def _add(axes: Any, series: Series, curve: int) -> None:
         axes.plot(series.x, series.y, linestyle=_LINES[curve % len(_LINES)], color=colour, linewidth=1.8, label=f"{label}, curve")
     else:
         axes.plot(series.x, series.y, _MARKER[series.side], color=colour, markersize=3, alpha=0.45, linestyle="", label=label)
-
-
-def _saved(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:
-    picture = io.BytesIO()
-    figure.savefig(picture, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
-    return picture.getvalue()

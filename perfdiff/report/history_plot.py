@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.history import History
 from perfdiff.report import wording
-from perfdiff.report.annotation_plots import COLOURS, ticks
 from perfdiff.report.history import metrics_of, step_says
+from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.plots import is_logarithmic
 from perfdiff.report.printable import printable_values, shortened
 
@@ -20,17 +19,15 @@ _INCHES_A_REVISION = 0.5
 _LEAST_INCHES, _MOST_INCHES = 7.0, 16.0
 _INCHES_A_METRIC = 3.2
 _LONGEST_NAME = 24
-DOTS_AN_INCH = 150
 
 
 def draw(history: History, kind: str) -> bytes:
     """Return a picture of `kind` `svg` or `png`, one panel a metric; the same bytes each time. Texts of it are printable."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     clean: History = printable_values(history)
     metrics = metrics_of(clean)
-    with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with style():
         figure = Figure(figsize=(width_for(len(clean.entries)), _INCHES_A_METRIC * max(len(metrics), 1) + 1), layout="constrained")
         panels: Any = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0] if metrics else []
         for place, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):
@@ -38,10 +35,7 @@ def draw(history: History, kind: str) -> bytes:
         if metrics:
             name_revisions(panels[-1], [entry.revision.rev for entry in clean.entries])
         figure.suptitle(f"{clean.function}{_inputs(clean)}", parse_math=False)
-        picture = io.BytesIO()
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(picture, format=kind, metadata=metadata, dpi=DOTS_AN_INCH)
-    return picture.getvalue()
+        return saved(figure, kind)
 
 
 def width_for(revisions: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from perfdiff import units
 from perfdiff.analysis.profile import Profile
 from perfdiff.analysis.profiles import Profiles
 from perfdiff.report import wording
-from perfdiff.report.annotation_plots import COLOURS, ticks
-from perfdiff.report.history_plot import DOTS_AN_INCH, name_revisions, width_for
+from perfdiff.report.history_plot import name_revisions, width_for
+from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.printable import printable_values, shortened
 from perfdiff.report.profile import largest
 
@@ -25,23 +24,19 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 def draw(found: Profiles, kind: str) -> bytes:
     """Return a picture of `kind` `svg` or `png`; the same bytes each time. Texts of it are printable."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     clean: Profiles = printable_values(found)
     only = clean.profiles[-1] if len(clean.revisions) == 1 else None
     size = (9.0, 1.2 + _INCHES_A_BAR * min(len(only.lines), _MOST_BARS)) if only else (width_for(len(clean.revisions)), _INCHES_OF_LINES)
-    with mpl.rc_context({"svg.hashsalt": "perfdiff", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with style():
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         if only:
             _bars(axes, only)
         else:
             _lines(axes, clean)
-        picture = io.BytesIO()
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(picture, format=kind, metadata=metadata, dpi=DOTS_AN_INCH)
-    return picture.getvalue()
+        return saved(figure, kind)
 
 
 def _bars(axes: Any, profile: Profile) -> None:
