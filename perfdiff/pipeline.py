@@ -207,8 +207,8 @@ class Bench:
         }
         counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
         counted, uncounted = self._counted(workshop, counted_probes, plain)
-        counting_modes = {id_: plan.Entry.counted(reservoir=self._reservoir) for side in self.sides for id_ in probes[side]}
-        steering = counting.steering(config.counters, self.request.environment)
+        own = {choice.id: plan.Entry.counted(reservoir=self._reservoir) for choice in choices}
+        steering = counting.steering(config.counters, self.request.environment) if counted else {}
         return Measurement(
             subjects=subjects,
             choices=choices,
@@ -217,7 +217,7 @@ class Bench:
             counted=counted,
             targets=targets
             | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
-            | (workshop.targets(Phase.COUNTED, counted, counting_modes, counted_probes, steering) if counted else {}),
+            | (workshop.targets(Phase.COUNTED, counted, own, counted_probes, steering) if counted else {}),
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),

@@ -161,7 +161,7 @@ def _alarm(suspects: Sequence[FunctionFinding], samples: Samples, config: Compar
     raised, anomalous, runs = False, set[int](), set[int]()
     for function in suspects:
         base, head = (samples(function.info.id, side) for side in Side)
-        found = anomaly.find(function.info, base, head, config, kind=kind) if base is not None and head is not None else None
+        found = anomaly.find(base, head, config, kind=kind) if base is not None and head is not None else None
         if found is None:
             continue
         raised |= found.is_anomalous

@@ -15,7 +15,7 @@ from perfdiff.analysis.scoring import judge_together
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.schema import Floats, SampleTable
-from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, function, joined, pair, times
+from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, joined, pair, times
 
 CONFIG = CompareConfig()
 BY_NAME = {program.name: program for program in PROGRAMS}
@@ -26,7 +26,7 @@ def judged(
     program: Program = MEDOIDS, edit: Edit = Edit.NONE, *, threads: int = 4, runs: int = 10, seed: int = 1, make: Make = counts
 ) -> Anomaly:
     """Return what is found in calls of so many runs."""
-    found = find(function(), *pair(Setting(program, threads, runs), edit, seed, make), CONFIG)
+    found = find(*pair(Setting(program, threads, runs), edit, seed, make), CONFIG)
     assert found is not None
     return found
 
@@ -59,7 +59,7 @@ def test_one_thread_shares_nothing() -> None:
 
 def test_a_defect_of_one_point_among_others_is_found() -> None:
     sides = [[pair(Setting(MEDOIDS, t, 8, point=p), edit, p)[side] for p, (t, edit) in enumerate(POINTS)] for side in (0, 1)]
-    found = find(function(), joined(sides[0]), joined(sides[1]), CONFIG)
+    found = find(joined(sides[0]), joined(sides[1]), CONFIG)
     assert found is not None
     assert found.is_anomalous
     assert {call.point for call in found.calls} == {2}
@@ -79,7 +79,7 @@ def test_the_vote_says_by_how_much_its_counter_moved() -> None:
 def test_a_counter_that_was_zero_and_is_a_thousand_is_glaring() -> None:
     base, head = pair(Setting(MEDOIDS, 1, 8), Edit.NONE, 1)
     base, head = with_counter(base, "hitm", np.zeros(len(base))), with_counter(head, "hitm", np.full(len(head), 1000.0))
-    found = find(function(), base, head, CONFIG)
+    found = find(base, head, CONFIG)
     assert found is not None
     assert found.is_anomalous
     assert (found.anomalous_base < 0.1, found.anomalous_head) == (True, 1.0)
@@ -96,7 +96,7 @@ def test_exact_counters_that_jitter_by_a_few_misses_raise_no_alarm() -> None:
         replace(table, metrics={name: np.full(len(table), value) for name, value in values.items()})
         for table, values in ((base, exact), (head, jitter))
     )
-    found = find(function(), base, head, CONFIG)
+    found = find(base, head, CONFIG)
     assert found is not None
     assert not found.is_anomalous
     assert found.anomalous_head == 0.0
@@ -106,7 +106,7 @@ def test_anomalous_calls_are_named_with_their_inputs_worst_first() -> None:
     base, head = pair(Setting(MEDOIDS, 4, 10), Edit.NONE, 1)
     rows = head.values[:, 0] > np.quantile(head.values[:, 0], 0.6)
     hitm = np.where(rows, 1e4, head.metrics["hitm"])
-    found = find(function(), base, with_counter(head, "hitm", hitm), CONFIG)
+    found = find(base, with_counter(head, "hitm", hitm), CONFIG)
     assert found is not None
     assert found.is_anomalous
     assert [call.counter for call in found.calls] == ["hitm"] * 5
@@ -126,7 +126,7 @@ def test_few_runs_cannot_tell_however_glaring(runs: int) -> None:
 
 def test_a_function_called_three_times_in_each_of_a_few_runs_cannot_tell() -> None:
     rare = replace(MEDOIDS, calls=3)
-    assert find(function(), *pair(Setting(rare, 4, 5), Edit.FALSE_SHARING, 1), CONFIG) is None
+    assert find(*pair(Setting(rare, 4, 5), Edit.FALSE_SHARING, 1), CONFIG) is None
 
 
 def test_a_function_called_three_times_a_run_is_judged_where_runs_are_many() -> None:
@@ -139,18 +139,18 @@ def test_nothing_is_said_of_inputs_that_base_never_had() -> None:
     base, head = pair(Setting(MEDOIDS, 1, 8), Edit.NONE, 1)
     far = head.values.copy()
     far[:, 0] *= 100
-    assert find(function(), base, replace(head, values=far), CONFIG) is None
+    assert find(base, replace(head, values=far), CONFIG) is None
 
 
 def test_nothing_is_said_without_a_measure_of_work() -> None:
     base, head = (replace(table, metrics={"hitm": table.metrics["hitm"]}) for table in pair(Setting(MEDOIDS, 4, 8), Edit.NONE, 1))
-    assert find(function(), base, head, CONFIG) is None
+    assert find(base, head, CONFIG) is None
 
 
 def test_calls_without_a_counter_are_left_out() -> None:
     base, head = pair(Setting(MEDOIDS, 4, 8), Edit.FALSE_SHARING, 1)
     absent = np.where(head.call % 4 == 0, np.nan, head.metrics["hitm"])
-    found = find(function(), base, with_counter(head, "hitm", absent), CONFIG)
+    found = find(base, with_counter(head, "hitm", absent), CONFIG)
     assert found is not None
     assert found.is_anomalous
     assert all(call.call % 4 for call in found.calls)
@@ -161,7 +161,7 @@ def test_counts_that_no_counter_holds_are_absent(kind: Kind) -> None:
     base, head = pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)
     for wild in (np.inf, 1e300, -1.0):
         of_base, of_head = (with_counter(t, "hitm", np.where(t.call % 7 == 0, wild, t.metrics["hitm"])) for t in (base, head))
-        found = find(function(), of_base, of_head, CONFIG, kind=kind)
+        found = find(of_base, of_head, CONFIG, kind=kind)
         assert found is not None
         assert not found.is_anomalous
         assert all(call.call % 7 for call in found.calls)
@@ -169,14 +169,14 @@ def test_counts_that_no_counter_holds_are_absent(kind: Kind) -> None:
 
 def test_inputs_that_are_absent_leave_all_calls_alike() -> None:
     sides = [replace(table, values=np.full(table.values.shape, np.nan)) for table in pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)]
-    found = find(function(), *sides, CONFIG)
+    found = find(*sides, CONFIG)
     assert found is not None
     assert not found.is_anomalous
 
 
 def test_points_that_only_one_side_has_are_not_compared() -> None:
     base, head = pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)
-    found = find(function(), base, replace(head, point=head.point + 1), CONFIG)
+    found = find(base, replace(head, point=head.point + 1), CONFIG)
     assert found is not None
     assert found.open == "only 0 and 0 runs of the same points: add runs"
 
@@ -189,7 +189,7 @@ def test_hardware_events_are_read_by_instructions() -> None:
             replace(table, metrics={new: table.metrics[old] * rng.lognormal(0, 0.02, len(table)) for old, new in names.items()})
             for table in pair(Setting(MEDOIDS, 4, 10), edit, 1)
         ]
-        found = find(function(), *sides, CONFIG)
+        found = find(*sides, CONFIG)
         assert found is not None
         assert found.is_anomalous is (edit is Edit.FALSE_SHARING)
     assert found.votes[0].counter == names["hitm"]
@@ -234,7 +234,7 @@ def test_only_costly_detectors_are_shared(kind: Kind, shared: bool, monkeypatch:
 
 def test_the_autoencoder_finds_what_the_default_finds() -> None:
     for edit in (Edit.NONE, Edit.FALSE_SHARING):
-        found = find(function(), *pair(Setting(MEDOIDS, 4, 10), edit, 1), CONFIG, kind=Kind.AUTOENCODER)
+        found = find(*pair(Setting(MEDOIDS, 4, 10), edit, 1), CONFIG, kind=Kind.AUTOENCODER)
         assert found is not None
         assert found.detector is Kind.AUTOENCODER
         assert found.is_anomalous is (edit is Edit.FALSE_SHARING)
@@ -246,7 +246,7 @@ def test_a_function_is_judged_in_half_a_second() -> None:
     seconds = []
     for _ in range(3):
         start = time.process_time()
-        find(function(), *tables, CONFIG)
+        find(*tables, CONFIG)
         seconds.append(time.process_time() - start)
     assert min(seconds) < 0.5
 

@@ -21,7 +21,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.detectors.residuals import Residuals, included
-from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
+from perfdiff.records.schema import Floats, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
 # Kinds that take about a second a function, and how many of them are trained at most.
@@ -101,7 +101,7 @@ class Anomaly:
     errors: tuple[RunErrors, ...]
 
 
-def find(info: FunctionInfo, base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
     """Judge the calls of a function in head by those in base, tables with the same features.
 
     None where nothing can be said: no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, samples, waiting
+from perfdiff.cli import comparison, exits, options, output, recordings, samples, waiting
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.errors import UsageError
 
@@ -92,7 +90,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:
                 samples.save(save, recorded.experiment, recorded.samples)
-            limits = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False).compare
+            limits = recordings.limits(repository, overrides)
             progress.stage("checking", None)
             from perfdiff.analysis.checking import check_recorded
 
