@@ -155,7 +155,8 @@ class _Seen:
 def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
     """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
     lines = _lines(question, calls, (question.base.point, question.head.point))
-    found = [_contrast(stratum, question, _pairs(stratum, lines, ledger, fine=calls.fine), ledger) for stratum in strata]
+    stakes = _stakes(question, ledger)
+    found = [_contrast(stratum, _pairs(stratum, lines, ledger, fine=calls.fine), stakes) for stratum in strata]
     shown = [each for each in found if each is not None]
     return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
 
@@ -168,23 +169,22 @@ def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum]
     octaves = _octaves(calls.expected[0]), _octaves(calls.expected[1])
     misfit = _misfit(octaves[0], calls.ratios[0])
     lines = _lines(question, calls, octaves)
+    stakes = _stakes(question, ledger)
     found = []
     for stratum in strata:
-        pairs = _pairs(stratum, lines, ledger, fine=calls.fine)
-        seen = _contrast(stratum, question, pairs, ledger)
+        seen = _contrast(stratum, _pairs(stratum, lines, ledger, fine=calls.fine), stakes)
         if seen is not None:
             shown = seen.summary.contrast
             found.append(replace(seen, summary=replace(seen.summary, contrast=replace(shown, error=math.hypot(shown.error, misfit)))))
     return found
 
 
-def _contrast(stratum: Stratum, question: Question, pairs: Sequence[Pair], ledger: Ledger) -> _Seen | None:
+def _contrast(stratum: Stratum, pairs: Sequence[Pair], stakes: Sequence[_Stake] | None) -> _Seen | None:
     shown = contrast(pairs)
     if shown is None:
         return None
-    return _Seen(
-        stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, _is_material(stratum, question, ledger), stratum.point)
-    )
+    material = stakes is None or any(stake.holds(stratum) for stake in stakes)
+    return _Seen(stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
 
 
 def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
@@ -351,22 +351,36 @@ def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[
     return [_Seen(everything, pairs, StratumContrast(MEAN, False, seen, True))] if seen else []
 
 
-def _is_material(stratum: Stratum, question: Question, ledger: Ledger) -> bool:
-    """Return whether the stratum's calls cost a material share of a run on either side, at some point."""
+@dataclass(frozen=True, slots=True)
+class _Stake:
+    """The calls of one side at one point, `rows` of its table: their cost, and the least sum that is a material share of a run."""
+
+    is_base: bool
+    rows: Ints
+    costs: Floats
+    least: float
+
+    def holds(self, stratum: Stratum) -> bool:
+        """Return whether the stratum's calls cost a material share of a run."""
+        cost = float(self.costs[(stratum.base if self.is_base else stratum.head)[self.rows]].sum())
+        return cost > 0 and cost >= self.least
+
+
+def _stakes(question: Question, ledger: Ledger) -> list[_Stake] | None:
+    """Return what is at stake on either side at each point; None where no sums are kept, so that nothing can be called immaterial."""
+    found = []
     column = ledger.place[question.base.function]
     for point in ledger.points:
-        for book, table, mask in zip(ledger.pair(point), (question.base, question.head), (stratum.base, stratum.head), strict=True):
+        for book, table, is_base in zip(ledger.pair(point), (question.base, question.head), (True, False), strict=True):
             sums = book.sums(question.metric)
             if sums is None:
-                return True
-            here = table.point == point
-            cost = np.nan_to_num(table.metrics[question.metric]) * table.weight
-            whole = float(cost[here].sum())
-            share = float(cost[here & mask].sum()) / whole if whole > 0 else 0.0
-            own = float(np.median(sums[:, column])) * share
-            if own > 0 and own >= MATERIAL * _whole_run(book.cost_ns, sums, question.metric):
-                return True
-    return False
+                return None
+            rows = np.flatnonzero(table.point == point)
+            costs = np.nan_to_num(table.metrics[question.metric][rows]) * table.weight[rows]
+            own = float(np.median(sums[:, column]))
+            share = MATERIAL * _whole_run(book.cost_ns, sums, question.metric) / own if own > 0 else math.inf
+            found.append(_Stake(is_base, rows, costs, share * float(costs.sum()) if len(rows) else math.inf))
+    return found
 
 
 def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
