@@ -18,10 +18,11 @@ FIXTURES = Path(__file__).parent.parent / "fixtures" / "accuracy"
 
 
 class Size(StrEnum):
-    """How much of the study is run: enough to see that it works, what a busy machine can do in minutes, or all of it."""
+    """How much of the study is run: enough to see that it works, minutes a part, an hour or two all in all, or most of a day."""
 
     QUICK = "quick"
     SHORT = "short"
+    LONG = "long"
     FULL = "full"
 
 

@@ -26,7 +26,7 @@ from perfdiff.progress import Silent
 FIRST_SEED = 5_000_000
 FDR = CompareConfig().fdr
 PAIRS = 200  # at least
-REPEATS = {Size.QUICK: 1, Size.SHORT: 1, Size.FULL: 20}
+REPEATS = {Size.QUICK: 1, Size.SHORT: 1, Size.LONG: 5, Size.FULL: 20}
 QUICK = ("coefficient", "list-append", "same-rewritten")
 ALARMS = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
 

@@ -22,7 +22,7 @@ from perfdiff.progress import Silent
 
 QUESTIONS = ("coefficient", "list-append")
 NULL = "coefficient"
-NULLS = {Size.QUICK: 2, Size.SHORT: 10, Size.FULL: 100}
+NULLS = {Size.QUICK: 2, Size.SHORT: 10, Size.LONG: 20, Size.FULL: 100}
 FIRST_SEED = 8_000_000
 METRIC = "self_ns"
 

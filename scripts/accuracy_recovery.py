@@ -28,8 +28,13 @@ from perfdiff.records.schema import Change, Side
 METRIC = "self_ns"
 LOW, HIGH = 0.90, 0.99  # the bar for coverage
 MISSED = "**missed**"
-WORLDS = {Size.QUICK: {10: 5}, Size.SHORT: {5: 40, 10: 60, 20: 20}, Size.FULL: {5: 400, 10: 400, 20: 400}}
-REAL = {Size.QUICK: 1, Size.SHORT: 1, Size.FULL: 20}  # comparisons with each head
+WORLDS = {
+    Size.QUICK: {10: 5},
+    Size.SHORT: {5: 40, 10: 60, 20: 20},
+    Size.LONG: {5: 200, 10: 200, 20: 100},
+    Size.FULL: {5: 400, 10: 400, 20: 400},
+}
+REAL = {Size.QUICK: 1, Size.SHORT: 1, Size.LONG: 4, Size.FULL: 20}  # comparisons with each head
 REAL_RUNS = 10
 FIRST_SEED = 7_000_000
 

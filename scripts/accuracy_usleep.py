@@ -48,7 +48,7 @@ class Amount:
     runs: int
 
 
-AMOUNTS = {Size.QUICK: Amount(5, 2, 5), Size.SHORT: Amount(10, 4, 10), Size.FULL: Amount(20, 8, 20)}
+AMOUNTS = {Size.QUICK: Amount(5, 2, 5), Size.SHORT: Amount(10, 4, 10), Size.LONG: Amount(20, 4, 20), Size.FULL: Amount(20, 8, 20)}
 
 
 class Twice(C):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Print how often perfdiff is right: annotations, false alarms, power, intervals, and the same questions put to other tools.
 
-Without options, the whole study: hours on a quiet machine. Everything is seeded; a line is printed per measurement, a table per part.
-With `--room`, repositories, builds and measurements are kept there, and the same command goes on where it was interrupted.
+Without options, the whole study: most of a day on a quiet machine; `--size long` takes an hour or two. Everything is seeded; a line is
+printed per measurement, a table per part. With `--room`, repositories, builds and measurements are kept there, and the same command goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), metavar="LETTER", help="parts of the study (default: all)")
     parser.add_argument(
-        "--size", type=Size, choices=list(Size), default=Size.FULL, help="minutes all in all, minutes a part, or all (default)"
+        "--size", type=Size, choices=list(Size), default=Size.FULL, help="how much is measured (default: full, most of a day)"
     )
     parser.add_argument("--quick", action="store_const", const=Size.QUICK, dest="size", help="the same as --size quick")
     parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
