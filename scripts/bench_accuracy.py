@@ -2,7 +2,8 @@
 """Print how often perfdiff is right: annotations, false alarms, power, intervals, and the same questions put to other tools.
 
 Without options, the whole study: most of a day on a quiet machine; `--size long` takes an hour or two. Everything is seeded; a line is
-printed per measurement, a table per part. With `--room`, repositories, builds and measurements are kept there, and the same command goes on where it was interrupted.
+printed per measurement, a table per part. With `--room`, repositories, builds and measurements are kept there, and the same command goes
+on where it was interrupted.
 """
 
 from __future__ import annotations
