@@ -37,7 +37,8 @@ def _probes(options: argparse.Namespace, room: Path) -> None:
 
 
 def _detectors(options: argparse.Namespace, room: Path) -> None:
-    _run("counters_detectors.py", "--size", options.size)
+    plots = ("--plots", str(options.plots)) if options.plots else ()
+    _run("counters_detectors.py", "--size", options.size, *plots)
 
 
 def _repeats(options: argparse.Namespace, room: Path) -> None:
@@ -63,6 +64,7 @@ def main() -> None:
     parser.add_argument("--size", choices=counters_detection.SIZES, default="short", help="how much is run (default: short)")
     parser.add_argument("--case", nargs="+", choices=names, default=names, metavar="NAME", help="programs (default: all)")
     parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder, and go on from there")
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="draw ROC curves into this folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as passing:
         for part in options.part:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import figures
 import numpy as np
@@ -22,6 +23,7 @@ from perfdiff.analysis.scoring import Judged, Scored, Tables, counters_of, judge
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind, learn
 from perfdiff.records.schema import Floats
+from perfdiff.report import picture
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times
 
 FIRST_SEED = 8_000_000
@@ -34,6 +36,7 @@ SEVEN = PROGRAMS[:7]  # AutoPerf's program for Figure 5 has seven functions
 MANY = 27  # functions that changed between two versions of MySQL (AutoPerf §4.3.3)
 DEVIATIONS = 3.0  # a run is anomalous if its share of anomalous calls lies so far above base's runs, and materially
 FALSE_POSITIVE_RATES = (0.01, 0.05, 0.10)
+LINES = ("-", "--", "-.", ":", (0, (1, 3)))  # detectors are told apart without colours as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +125,17 @@ def _scores(judged: Judged) -> tuple[Floats, Floats]:
     return (sides[0] - middle) / spread, (sides[1] - middle) / spread
 
 
-def run(size: str) -> None:
-    """Print all tables of this study."""
+def run(size: str, plots: Path | None) -> None:
+    """Print all tables of this study; draw its ROC curves into a folder where one is named."""
     rounds = FULL_ROUNDS if size == "full" else 1
     kinds = tuple(kind for kind in Kind if size != "quick" or kind not in COSTLY)
     for make, source in ((counts, "counts"), (times, "times and software metrics")):
         seen = baselines(f"Detectors on simulated {source}", make, rounds, kinds)
-        roc(f"ROC of single runs, by {source}", seen, kinds)
+        scores = {kind: _due_and_harmless(kind, seen) for kind in kinds}
+        roc(f"ROC of single runs, by {source}", scores)
+        if plots is not None:
+            plots.mkdir(parents=True, exist_ok=True)
+            (plots / f"roc-{make.__name__}.svg").write_bytes(drawn(f"by {source}", scores))
     clusters([kind for kind in (Kind.MAHALANOBIS, Kind.AUTOENCODER) if kind in kinds])
     training(kinds)
 
@@ -173,17 +180,41 @@ def _row(own: Sequence[tuple[Trial, Outcome]]) -> list[str]:
     ]
 
 
-def roc(title: str, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]], kinds: Sequence[Kind]) -> None:
+Scores = tuple[Floats, Floats]
+
+
+def _due_and_harmless(kind: Kind, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]]) -> Scores:
+    """Return a detector's scores of all runs of defective heads, and of harmless ones."""
+    due, harmless = (np.concatenate([found[kind].scores[1] for trial, found in seen if trial.due is wanted]) for wanted in (True, False))
+    return due, harmless
+
+
+def roc(title: str, scores: Mapping[Kind, Scores]) -> None:
     """Print the area under each detector's ROC curve of single runs, and the true positives at some rates of false ones."""
     columns = ("detector", "area", *(f"true positives at {rate:.2f}" for rate in FALSE_POSITIVE_RATES))
     with figures.printed(title, *columns) as table:
-        for kind in kinds:
-            harmless, due = (
-                np.concatenate([found[kind].scores[1] for trial, found in seen if trial.due is wanted]) for wanted in (False, True)
-            )
+        for kind, (due, harmless) in scores.items():
             ranks = np.searchsorted(np.sort(harmless), due) / len(harmless)
             rates = [float((due > np.quantile(harmless, 1 - rate)).mean()) for rate in FALSE_POSITIVE_RATES]
             table.add(kind, f"{ranks.mean():.3f}", *(f"{rate:.3f}" for rate in rates))
+
+
+def drawn(title: str, scores: Mapping[Kind, Scores]) -> bytes:
+    """Return the ROC curves of single runs as SVG; false positives on a scale of roots, which shows where users live."""
+    from matplotlib.figure import Figure
+
+    with picture.style():
+        figure = Figure(figsize=(5.0, 4.0), layout="constrained")
+        axes = figure.add_subplot(xlabel="false positives (scale of square roots)", ylabel="true positives", title=f"Single runs, {title}")
+        axes.set_xscale("function", functions=(np.sqrt, np.square))
+        axes.set_xlim(0, 1)
+        axes.set_xticks((0, 0.01, 0.05, 0.1, 0.25, 0.5, 1))
+        for (kind, (due, harmless)), colour, line in zip(scores.items(), picture.COLOURS, LINES, strict=False):
+            limits = np.r_[np.inf, np.unique(np.concatenate((due, harmless)))[::-1]]
+            false, true = (1 - np.searchsorted(np.sort(of), limits) / len(of) for of in (harmless, due))
+            axes.step(false, true, where="post", color=colour, linestyle=line, label=kind)
+        axes.legend(loc="lower right", frameon=False)
+        return picture.saved(figure, "svg")
 
 
 def clusters(kinds: Sequence[Kind], threads: int = 4) -> None:
@@ -233,7 +264,9 @@ def main() -> None:
     """Print the study in the size that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", choices=("quick", "short", "full"), default="short", help="cheap detectors, all, or all several times")
-    run(parser.parse_args().size)
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the ROC curves into this folder")
+    options = parser.parse_args()
+    run(options.size, options.plots)
 
 
 if __name__ == "__main__":
