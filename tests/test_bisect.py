@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from perfdiff.bisecting import Question
 from perfdiff.errors import MeasurementError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
-from perfdiff.report import document
+from perfdiff.report import document, html, markdown, terminal
 from programs import git
 
 
@@ -286,10 +287,11 @@ def test_a_report_names_culprit_measured_and_skipped_commits(folder: Path, monke
     commits = line(folder, costs)
     laboratory(folder, monkeypatch)
     found = bisected(folder)
-    compared = document.build(found.findings)
-    text = report.render(found, compared, width=140)
+    compared = replace(document.build(found.findings), search=report.blocks(found))
+    text = terminal.render(compared, width=140)
     assert text.startswith(f"Culprit: {commits[6][:10]} (cost {SLOW}), with 99.9 % confidence\n")
-    assert all((each.revision.commit or "")[:10] in text for each in (*found.measured, *found.passed))
+    for written_for_people in (text, markdown.render(compared), html.render(compared)):
+        assert all((each.revision.commit or "")[:10] in written_for_people for each in (*found.measured, *found.passed))
     written = json.loads(report.render_json(found, compared))
     assert written["schema"] == "perfdiff.bisect/1"
     assert (written["good"]["commit"], written["bad"]["commit"], written["culprit"]) == (commits[0], commits[-1], commits[6])

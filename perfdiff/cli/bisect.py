@@ -101,16 +101,11 @@ def check_metric(metric: str | None) -> None:
 
 
 def _deliver(found: Bisection, outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:
-    """Write the report: text and JSON tell of the search itself, the others are the comparison with its answer as a note."""
-    if chosen not in (options.Format.TEXT, options.Format.JSON):
-        comparison.deliver(outcome, chosen, output_file)
-        return
+    """Write the report: the search, and the comparison of the culprit with what stands before it."""
     from perfdiff.report import bisect as report
     from perfdiff.report import document
 
-    compared = document.build(outcome.findings)
     if chosen is options.Format.JSON:
-        text = report.render_json(found, compared)
+        output.write(report.render_json(found, document.build(outcome.findings)), output_file)
     else:
-        text = report.render(found, compared, width=output.width(output_file), colour=output.colour(output_file))
-    output.write(text, output_file)
+        comparison.deliver(outcome, chosen, output_file, report.blocks(found))

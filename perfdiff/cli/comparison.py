@@ -20,6 +20,7 @@ from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
     from perfdiff.pipeline import Outcome, Request
+    from perfdiff.report.blocks import Block
 
 app = options.application()
 
@@ -215,19 +216,19 @@ def check_destination(chosen: options.Format, output_file: Path | None) -> None:
         output.check(written)
 
 
-def deliver(outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:
+def deliver(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> None:
     """Write the report where it belongs; for GitHub also append its Markdown to the summary of the step that runs."""
-    output.write(rendered(outcome, chosen, output_file), output_file)
+    output.write(rendered(outcome, chosen, output_file, search), output_file)
     if chosen is options.Format.GITHUB and (summary := output.step_summary()):
-        output.append(rendered(outcome, options.Format.MARKDOWN, summary), summary)
+        output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
 
 
-def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None) -> str:
-    """Return the report of a comparison; in colour where it is text for a terminal that wants it."""
+def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
+    """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 
     samples = outcome.samples if chosen in renderers.DRAWING else None
-    report = document.build(outcome.findings, samples)
+    report = replace(document.build(outcome.findings, samples), search=search)
     if chosen is options.Format.TEXT:
         return terminal.render(report, width=output.width(output_file), colour=output.colour(output_file))
     return renderers.RENDERERS[chosen](report)

@@ -14,18 +14,11 @@ from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, T
 from perfdiff.report.document import Document
 from perfdiff.report.json_report import render as render_report
 from perfdiff.report.printable import printable_values
-from perfdiff.report.terminal import render as render_text
-from perfdiff.report.terminal import render_blocks
 from perfdiff.report.wording import ABSENT, interval, plural
 
 SCHEMA = "perfdiff.bisect/1"
 _SHORT = 10  # digits of a commit's id
 _TONES = {Standing.BAD: Tone.REGRESSION, Standing.GOOD: Tone.PLAIN, Standing.UNCLEAR: Tone.INCONCLUSIVE}
-
-
-def render(found: Bisection, report: Document, *, width: int = 100, colour: bool = False) -> str:
-    """Return the bisect as text, and below it the comparison of the culprit with what stands before it."""
-    return render_blocks(blocks(found), width=width, colour=colour, all_rows=True) + "\n" + render_text(report, width=width, colour=colour)
 
 
 def render_json(found: Bisection, report: Document) -> str:
@@ -55,7 +48,7 @@ def render_json(found: Bisection, report: Document) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def blocks(found: Bisection) -> list[Block]:
+def blocks(found: Bisection) -> tuple[Block, ...]:
     """Return what is said of the search itself."""
     found = printable_values(found)
     facts = [
@@ -75,7 +68,7 @@ def blocks(found: Bisection) -> list[Block]:
     if found.passed:
         rows = tuple((*_cells(each.revision), Cell(each.reason)) for each in found.passed)
         said.append(Table("Skipped", (Column("commit"), Column("subject"), Column("reason")), rows))
-    return said
+    return tuple(said)
 
 
 def _effort(found: Bisection) -> str:

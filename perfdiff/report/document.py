@@ -33,7 +33,7 @@ class Document:
 
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
-    an effect must have to be seen; `skipped` what was not measured.
+    an effect must have to be seen; `skipped` what was not measured; `search` how the two revisions were found, where somebody searched.
     `findings` are those it was written from, with printable texts.
     """
 
@@ -49,6 +49,7 @@ class Document:
     notes: Items | None
     environment: Facts
     tree: CallTree | None = None
+    search: tuple[Block, ...] = ()
 
 
 def build(findings: Findings, samples: SampleLoader | None = None) -> Document:

@@ -57,7 +57,7 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     page.add(code(document.title))
     for block in document.answer[1:]:
         page.add(_block(block))
-    left = [part for part in lead if not page.add(part)]
+    left = [part for part in (*(_block(block) for block in document.search), *lead) if not page.add(part)]
     if left:
         page.left_out.append(plural(len(left), "part") + " of what stands behind the answer")
     _add_table(page, document.overview, lambda count: plural(count, "row") + " of the table of functions")

@@ -38,9 +38,12 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     if document.coverage not in document.answer:
         blocks.append(document.coverage)
     blocks += [document.end_to_end, document.skipped, document.notes]
-    return render_blocks(
+    compared = render_blocks(
         [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
     )
+    if not document.search:
+        return compared
+    return render_blocks(list(document.search), width=width, colour=colour, all_rows=True) + "\n" + compared
 
 
 def render_section(section: FunctionSection, *, width: int = 100, colour: bool = False) -> str:
