@@ -92,14 +92,16 @@ def median(ratios: Floats) -> str:
     return f"{np.median(ratios):.3f} ({ordered[max(0, outside - 1)]:.3f} to {ordered[min(len(ordered) - 1, len(ordered) - outside)]:.3f})"
 
 
-def measured(name: str, rounds: int, room: Path) -> dict[Side, Floats]:
-    """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed."""
+def measured(name: str, rounds: int, events: Sequence[str], room: Path) -> dict[Side, Floats]:
+    """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed; with PAPI's `events` on sampled calls."""
     asked = inputs.request(name, room, "base", "head")
     sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
     workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
+    counters = replace(asked.config.counters, events=tuple(events)) if events else asked.config.counters
     executor = RepeatingExecutor(SIZES[name], rounds, seed=1)
     with contextlib.suppress(MeasuredError):
-        pipeline.compare(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent(), executor=executor)
+        config = replace(asked.config, workloads=(workload,), counters=counters)
+        pipeline.compare(replace(asked, config=config), Silent(), executor=executor)
     return executor.cpu_ns
 
 
@@ -108,11 +110,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of runs of each program and side (default: {ROUNDS})")
     parser.add_argument("--case", nargs="+", choices=SIZES, default=list(SIZES), metavar="NAME", help="programs (default: all)")
+    parser.add_argument("--events", nargs="+", default=(), metavar="EVENT", help="PAPI's, of sampled calls (default: this machine's own)")
     options = parser.parse_args()
     columns = ("program", "n", "side", "plain, ms", "timed / plain", "least / least", "probes off / plain", "bar")
-    with tempfile.TemporaryDirectory() as room, figures.printed("Timed build against plain, CPU time", *columns) as table:
+    title = "Timed build against plain, CPU time" + (f", counting {', '.join(options.events)}" if options.events else "")
+    with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
         for name in options.case:
-            for side, times in sorted(measured(name, options.rounds, Path(room)).items()):
+            for side, times in sorted(measured(name, options.rounds, options.events, Path(room)).items()):
                 plain, off, timed = times.T
                 plain_ms = float(np.median(plain)) / 1e6
                 judged = figures.against(float(np.median(timed / plain)), 1 + BAR) if plain_ms >= LEAST_MS else "too short"
