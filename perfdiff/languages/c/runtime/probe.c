@@ -17,6 +17,12 @@ static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
 	thread->next = (char *)entry;
 }
 
+/* The time, but in counted builds, whose times say nothing: there, reading the clock would be half of a probe's cost. */
+static inline uint64_t moment(const struct pd_local *local)
+{
+	return pd_unlikely(local->flags & PD_FLAG_OWN) ? 0 : pd_ticks();
+}
+
 /* Puts what a call has counted down to callees of the nearest caller whose counters are read. */
 static void charge(const struct pd_entry *entry, const uint64_t *counted)
 {
@@ -137,8 +143,10 @@ static bool counters_open(struct pd_thread *thread, struct pd_entry *entry)
 	thread->values = counters + 3 * count + PD_LEVELS;
 	pd_order();
 	memcpy(counters + 3 * count, thread->probed, sizeof(thread->probed));
-	memset(counters, 0xff, count * sizeof(*counters));
-	memset(counters + count, 0, 2 * count * sizeof(*counters));
+	for (uint32_t i = 0; i < count; i++) {
+		counters[i] = PD_ABSENT;
+		counters[count + i] = counters[2 * count + i] = 0;
+	}
 	entry->counters = counters;
 	return true;
 }
@@ -149,7 +157,8 @@ static __attribute__((noinline)) void counters_begin(struct pd_thread *thread, s
 	if (!counters_open(thread, entry))
 		return;
 	pd_counters_read(thread, entry->counters);
-	memcpy(entry->counters + pd_process.counter_count, entry->counters, pd_process.counter_count * sizeof(*entry->counters));
+	for (uint32_t i = 0; i < pd_process.counter_count; i++)
+		entry->counters[pd_process.counter_count + i] = entry->counters[i];
 }
 
 /* Makes room for the call's cells; branch cells start as read, feature cells as absent. */
@@ -245,7 +254,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	if (local->mode < PD_TIME || !(entry->weight = weigh(thread, local)))
 		return 0;
 	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
-	entry->entered = pd_ticks();
+	entry->entered = moment(local);
 	if (pd_unlikely(local->is_long))
 		pd_presence_mark(thread);
 	entry->preempted = thread->preempted;
@@ -256,7 +265,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	}
 	if (pd_unlikely(local->flags & PD_FLAG_OWN))
 		counters_begin(thread, entry);
-	entry->start = pd_unlikely(local->is_long || entry->counters) ? pd_ticks() : entry->entered;
+	entry->start = pd_unlikely(local->is_long || entry->counters) ? moment(local) : entry->entered;
 	return 0;
 }
 
@@ -266,7 +275,7 @@ PD_API int pd_start(struct pd_frame *frame)
 
 	if (pd_unlikely(entry->counters != NULL))
 		pd_counters_read(pd_self.thread, entry->counters);
-	entry->start = pd_ticks();
+	entry->start = moment(entry->local);
 	return 1;
 }
 
@@ -344,10 +353,11 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	uint64_t counted[PD_COUNTERS];
 	uint64_t cost = 0;
 
-	memset(counted, 0xff, sizeof(counted));
 	if (entry->counters && thread == pd_self.thread) {
 		counters_close(thread, entry, counted);
-		cost += (pd_ticks() - now) << PD_TIME_FRACTION;
+		cost = (moment(entry->local) - now) << PD_TIME_FRACTION;
+	} else {
+		memset(counted, 0xff, sizeof(counted));
 	}
 	if (entry->record)
 		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
@@ -423,7 +433,7 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 PD_API void pd_leave_call(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
-	uint64_t now = entry->weight ? pd_ticks() : 0;
+	uint64_t now = entry->weight ? moment(entry->local) : 0;
 	struct pd_thread *thread = pd_self.thread;
 
 	if (pd_unlikely(!thread))

@@ -22,15 +22,20 @@ uint32_t pd_pmu_lost(void)
 
 PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
 {
-	bool lost = pd_pmu_lost();
+	uint64_t blocks = pd_core.events[PD_EVENT_BLOCKS], loads = pd_core.events[PD_EVENT_LOADS], stores = pd_core.events[PD_EVENT_STORES];
 
-	for (int event = 0; event < PD_EVENTS; event++)
-		events[event] = lost && event >= PD_EVENT_L1D_MISS ? PD_ABSENT : pd_core.events[event];
 	for (int lane = 0; lane < PD_LANES; lane++) {
-		events[PD_EVENT_BLOCKS] += pd_core.lanes[lane].blocks;
-		events[PD_EVENT_LOADS] += pd_core.lanes[lane].loads;
-		events[PD_EVENT_STORES] += pd_core.lanes[lane].stores;
+		blocks += pd_core.lanes[lane].blocks;
+		loads += pd_core.lanes[lane].loads;
+		stores += pd_core.lanes[lane].stores;
 	}
+	events[PD_EVENT_BLOCKS] = blocks;
+	events[PD_EVENT_LOADS] = loads;
+	events[PD_EVENT_STORES] = stores;
+	if (pd_unlikely(pd_pmu_lost()))
+		memset(events + PD_EVENT_L1D_MISS, 0xff, (PD_EVENTS - PD_EVENT_L1D_MISS) * sizeof(*events));
+	else
+		memcpy(events + PD_EVENT_L1D_MISS, pd_core.events + PD_EVENT_L1D_MISS, (PD_EVENTS - PD_EVENT_L1D_MISS) * sizeof(*events));
 }
 
 static uint32_t source_open(struct pd_counter *counters, uint32_t room)
