@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from perfdiff import __version__, pipeline, searched, storage, units
+from perfdiff import __version__, pipeline, searched, storage
 from perfdiff.analysis import posterior, symptom
 from perfdiff.analysis.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
 from perfdiff.analysis.ends import Wanted, follow
@@ -51,6 +51,7 @@ RUNS = 5  # of each side in one measurement: the least that the comparison can w
 AGAIN = 0.5  # what measuring a commit again costs of measuring a new one: nothing is built
 FRESH = 1_000_000  # added to the seed of runs that confirm: their order is another one
 SHORT = 12  # digits by which the report names a commit; git itself takes as few where no two begin alike
+LIKELIER = 2.0  # times as likely as evenly shared, or as likely as not: less is not worth naming a commit for
 SURE = 0.95  # from here on a commit's own readings make it good or bad
 _NO_SPACE = "No space left on device"
 
@@ -312,10 +313,13 @@ class Hunt:
         steps = len(self._records.taken) + len(self._records.skipped) + len(self._records.alike) + len(self._records.tried)
         pace_s = self._records.spent_s / steps if steps else None
         ahead = posterior.remaining(weights) + 1
-        time_left = f", about {units.duration(pace_s * ahead * 1e9)} left" if pace_s else ""
-        probability = f"{100 * min(float(weights[best]), HIGHEST):.0f}"
-        likeliest = self._history.commits[best].id[:10]
-        return f"{doing} ({_plural(left, 'commit')} left, likeliest {likeliest} with {probability} %{time_left})"
+        said = [f"{_plural(left, 'commit')} left"]
+        if weights[best] >= min(LIKELIER / left, 0.5):
+            probability = f"{100 * min(float(weights[best]), HIGHEST):.0f}"
+            said.append(f"likeliest {self._history.commits[best].id[:10]} with {probability} %")
+        if pace_s:
+            said.append(f"about {_waiting(pace_s * ahead)} left")
+        return f"{doing} ({', '.join(said)})"
 
     def _measured(self) -> list[Measured]:
         order = sorted(self._records.taken, key=self._numbers.__getitem__)
@@ -420,6 +424,10 @@ def reason_of(error: PerfdiffError) -> str:
 
 def _plural(count: int, one: str) -> str:
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def _waiting(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def _different(commits: History) -> int:

@@ -24,6 +24,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
+class Told(Silent):
+    """Progress that keeps the titles of its stages."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def stage(self, name: str, total: int | None) -> None:
+        self.stages.append(name)
+
+
 def laboratory(folder: Path, monkeypatch: pytest.MonkeyPatch, noise: float = 0.005) -> Laboratory:
     found = Laboratory(folder, noise)
     monkeypatch.setattr(bisecting.pipeline, "compare", found.compare)
@@ -55,6 +65,17 @@ def test_the_culprit_is_confirmed_by_runs_of_another_seed(folder: Path, monkeypa
     confirmed = [(base, head, seed) for base, head, seed in lab.made if base == commits[1]]
     assert confirmed
     assert all(seed == 1 + bisecting.FRESH for _, _, seed in confirmed)
+
+
+def test_progress_names_a_likeliest_commit_only_once_one_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = line(folder, [FAST] * 9 + [SLOW] * 8)
+    laboratory(folder, monkeypatch)
+    told = Told()
+    bisecting.bisect(Question(request(folder)), told)
+    steps = [stage for stage in told.stages if " left" in stage]
+    assert "16 commits left" in steps[0]
+    assert "likeliest" not in steps[0]
+    assert f"likeliest {commits[9][:10]} with" in steps[-1]
 
 
 def test_a_range_of_one_commit_is_only_confirmed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from perfdiff.analysis.posterior import (
     kinds,
     likeliest,
 )
+from perfdiff.analysis.symptom import figures
 from simulated_search import World, searched
 
 EFFECT = math.log(1.3)
@@ -65,6 +66,11 @@ def test_readings_of_one_commit_join_by_their_precision() -> None:
     assert joined.effect == pytest.approx((0.1 * 4 + 0.2) / 5)
     assert joined.error == pytest.approx(0.01 * math.sqrt(0.8))
     assert Reading(0.3, 0.0).joined(Reading(0.3, 0.0)) == Reading(pytest.approx(0.3), 0.0)
+
+
+def test_an_interval_is_shown_only_where_its_ends_read_differently() -> None:
+    assert figures(Reading(math.log(7.18), 1e-6)) == "×7.18"
+    assert figures(Reading(math.log(1.31), 0.01)) == "×1.31 (1.28-1.34)"
 
 
 def test_the_middle_is_measured_first() -> None:

@@ -163,9 +163,10 @@ def ratio_of(reading: Reading, runs: int) -> Ratio:
 
 
 def figures(reading: Reading) -> str:
-    """Return a reading in words: `×1.31 (1.28-1.35)`, without the interval where it is exact."""
+    """Return a reading in words: `×1.31 (1.28-1.35)`, without the interval where its ends read the same."""
     ratio = ratio_of(reading, 0)
-    return units.ratio(ratio.value) if reading.error == 0 else f"{units.ratio(ratio.value)} ({interval(ratio)})"
+    is_point = units.significant(ratio.low) == units.significant(ratio.high)
+    return units.ratio(ratio.value) if is_point else f"{units.ratio(ratio.value)} ({interval(ratio)})"
 
 
 def interval(ratio: Ratio) -> str:
