@@ -132,8 +132,11 @@ def parse(line: str) -> None:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_commands_of_the_guides_can_be_typed(guide: Path) -> None:
-    blocks = "\n".join(match.group(0) for match in FENCE.finditer(guide.read_text(encoding="utf-8")))
-    lines = list(spoken(blocks))
+    text = guide.read_text(encoding="utf-8")
+    blocks = "\n".join(match.group(0) for match in FENCE.finditer(text) if match.group(1) != "console")
+    # What stands behind no prompt on a console is output.
+    prompts = re.findall(r"^\$ .*$", "".join(block for language, block in FENCE.findall(text) if language == "console"), re.MULTILINE)
+    lines = [*spoken(blocks), *spoken("\n".join(["```console", *prompts, "```", ""]))]
     assert lines
     for line in lines:
         parse(line)
