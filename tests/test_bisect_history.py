@@ -106,6 +106,13 @@ def test_documentation_that_a_command_names_takes_part(project: Path) -> None:
     assert between(project, command="./cmark input").same == (None,)
 
 
+def test_what_only_services_read_takes_no_part_unless_a_command_names_it(project: Path) -> None:
+    commit(project, {".github/workflows/ci.yml": "1", ".travis.yml": "1"})
+    commit(project, {"src/.github/a.c": "1"})
+    assert between(project).same == (None, 1)
+    assert between(project, command="sh .github/workflows/build.sh").same == (0, 1)
+
+
 def test_a_merge_that_changes_nothing_is_the_same_as_its_parent(project: Path) -> None:
     git(project, "checkout", "-q", "-b", "topic", "good")
     commit(project, {"src/a.c": "1"})

@@ -13,6 +13,9 @@ from perfdiff.revisions.repository import Repository
 # Text for readers. A file that a command of the configuration names is none, whatever its suffix.
 _DOCUMENTATION = (".md", ".markdown", ".rst", ".adoc", ".org", ".pod", ".texi")
 _DOCUMENTS = ("license", "licence", "copying", "authors", "contributors", "changelog", "changes", "news", ".gitignore", ".gitattributes")
+# What only services that watch the repository read.
+_SERVICES = (".github", ".gitlab", ".gitlab-ci", ".circleci")
+_SERVICE_FILES = (".gitlab-ci.yml", ".travis.yml", ".cirrus.yml", "appveyor.yml", ".appveyor.yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,10 @@ def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], in
 
 
 def inert_files(repository: Repository, overlay: Sequence[str], commands: Sequence[str]) -> Callable[[str], bool]:
-    """Return what says of a file that it takes no part: the overlay stands in its place, or it is documentation that no command names."""
+    """Return what says of a file that it takes no part.
+
+    The overlay stands in its place, or no command names it and it is documentation or what tells a service how to test the project.
+    """
     replaced = [PurePosixPath((repository.folder / path).as_posix()) for path in overlay]
 
     def is_inert(file: str) -> bool:
@@ -92,7 +98,8 @@ def inert_files(repository: Repository, overlay: Sequence[str], commands: Sequen
         if any(path.is_relative_to(place) for place in replaced):
             return True
         is_document = path.suffix.lower() in _DOCUMENTATION or path.name.lower() in _DOCUMENTS
-        return is_document and not any(_names(command, path) for command in commands)
+        is_service = path.parts[0] in _SERVICES or file in _SERVICE_FILES
+        return (is_document or is_service) and not any(_names(command, path) for command in commands)
 
     return is_inert
 
