@@ -36,7 +36,7 @@ class Made:
     """A made-up function.
 
     `cost(side, inputs)` is the self time of each call; `calls(side, n)` how often each caller calls it in a run ("" starts a
-    thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side.
+    thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side, which may depend on n.
     """
 
     name: str
@@ -44,13 +44,18 @@ class Made:
     change: Change = Change.UNCHANGED
     calls: Callable[[Side, float], Mapping[str, float]] = lambda side, n: {"": 1}
     inputs: Callable[[Side, float, int, np.random.Generator], Columns] = lambda side, n, count, rng: {"n": np.full(count, n)}
-    alloc: Mapping[Side, float] = field(default_factory=lambda: {BASE: 0.0, HEAD: 0.0})
+    alloc: Mapping[Side, float | Callable[[float], float]] = field(default_factory=lambda: {BASE: 0.0, HEAD: 0.0})
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     culprits: tuple[str, ...] = ()
     text: Mapping[Side, str] = field(default_factory=dict)
     origin: Origin = Origin.ARGUMENT
     categories: tuple[str, ...] = ()
+
+    def allocated(self, side: Side, n: float) -> float:
+        """Return the bytes that a call allocates at a point."""
+        alloc = self.alloc[side]
+        return alloc(n) if callable(alloc) else alloc
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ class World:
             self.tables.setdefault((self.ids[made.name], side), []).append({**rows, **inputs})
         walls = self._walls(side, n, totals)
         for name, sums in totals.items():
-            alloc = self.functions[self.ids[name] - 1].alloc[side] * sums["calls"]
+            alloc = self.functions[self.ids[name] - 1].allocated(side, n) * sums["calls"]
             self.totals.append((number, self.ids[name], sums["calls"], walls[name], sums["self"], alloc, alloc / 64))
             below = (walls[name] - sums["self"]) / sums["calls"]
             self.tables[self.ids[name], side][-1]["below"] = np.full(int(sums["kept"]), below)
@@ -207,7 +212,7 @@ class World:
         names = [name for name in joined if name not in ("cost", "run", "point", "weight", "below")]
         count = len(joined["run"])
         absent = {name: np.full(count, np.nan) for name in METRICS}
-        alloc = np.full(count, made.alloc[side])
+        alloc = np.array([made.allocated(side, self.sizes[int(point)]) for point in joined["point"]])
         times = {"self_ns": joined["cost"], "wall_ns": joined["cost"] + joined["below"], "alloc_bytes": alloc, "alloc_count": alloc / 64}
         return SampleTable(
             function=function,

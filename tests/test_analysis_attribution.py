@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Made, World, same
+from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.diagnosis import times
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
@@ -369,6 +369,33 @@ def test_allocation_that_cannot_explain_the_time_is_told_as_a_fact_after_the_cau
     assert [cause.name for cause in causes] == ["more-work", "more-allocation"]
     assert causes[0].says.startswith("a call takes ×")
     assert causes[1].says == "it also allocates 64 kB a call, 32 kB before"
+
+
+def test_allocation_that_grows_with_the_inputs_is_a_cause_with_the_point_it_is_told_of() -> None:
+    grown = {BASE: lambda n: 300 * n, HEAD: lambda n: 50 * n**2}
+    found = findings(Made("f", lambda side, x: 300 * x["n"] if side == BASE else 50 * x["n"] ** 2, Change.CHANGED, once, alloc=grown))
+    causes = [cause.says for cause in named(found, "f").causes]
+    assert any(says.startswith("it allocates 5 GB a call at w n=10000, 3 MB before") for says in causes)
+
+
+def test_time_that_grows_with_a_counter_is_not_put_down_to_the_machine() -> None:
+    def cost(side: str, x: Columns) -> np.ndarray:
+        return (50 if side == BASE else 5000) * x["n"]
+
+    untold = {BASE: "f() { same }", HEAD: "f() { same }"}
+    beside = named(findings(Made("f", cost, Change.CHANGED, once, alloc={BASE: 32e3, HEAD: 33e3}, text=untold)), "f")
+    assert [cause.name for cause in beside.causes] == ["more-allocation"]
+    assert "a call than before, ×1.03, which does not explain all of the time" in beside.causes[0].says
+    alone = named(findings(Made("f", cost, Change.CHANGED, once, text=untold)), "f")
+    assert [cause.name for cause in alone.causes] == ["time-only"]
+    assert "nothing that was counted did" in alone.causes[0].says
+
+
+def test_a_cause_cites_no_more_of_a_line_than_a_sentence_holds() -> None:
+    line = "for (int i = 0; i < n; i++) { total += first[i] * second[i]; if (total > limit) total -= limit; }"
+    made = Made("f", lambda side, x: (5 if side == BASE else 12) * x["n"], Change.CHANGED, once, text=text(base="f();", head=line))
+    says = named(findings(made), "f").causes[0].says
+    assert "`for (int i = 0; i < n; i++) { total += first[i] *…`)" in says
 
 
 def test_fractions_of_a_byte_a_call_are_neither_cause_nor_fact() -> None:

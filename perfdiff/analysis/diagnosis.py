@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.citation import because, cited_lines
 from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
+from perfdiff.analysis.inference import Pair, contrast
 from perfdiff.analysis.ledger import Ledger
-from perfdiff.analysis.links import LinkKind, changed_lines
+from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.memory import DEAREST_NS, MISSES, PRICE_NS, Place, contention, is_denser, locality, work
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
@@ -22,16 +24,17 @@ from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
 # A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
 TELLING = 0.2
+# A counter that is told as a cause has grown beyond this chance, over all points that could be told.
+CHANCE = 0.01
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0
-SHOWN_LINES = 4
 _GREW = {
-    "alloc_bytes": ("more-allocation", "allocates {head} a call, {base} before"),
-    "alloc_count": ("more-allocation", "makes {head} allocations a call, {base} before"),
-    "lock_wait_ns": ("lock-wait", "waits {head} a call for locks, {base} before"),
-    "lock_hold_ns": ("lock-hold", "holds locks for {head} a call, {base} before"),
-    "page_faults": ("page-faults", "takes {head} page faults a call, {base} before"),
-    "switches": ("switches", "is switched out {head} times a call, {base} before"),
+    "alloc_bytes": ("more-allocation", "allocates {head} a call{where}, {base} before"),
+    "alloc_count": ("more-allocation", "makes {head} allocations a call{where}, {base} before"),
+    "lock_wait_ns": ("lock-wait", "waits {head} a call{where} for locks, {base} before"),
+    "lock_hold_ns": ("lock-hold", "holds locks for {head} a call{where}, {base} before"),
+    "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
+    "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
 # The most time that one of them can take: a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask the system
 # for memory, a fault the disk for a page; a wait has no bound. Time is itself.
@@ -95,7 +98,7 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
     # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, this does.
     others = [each.cause for each in telling] or [each.cause for each in waiting if not each.ns]
-    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *others] or _only_time()
+    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *others] or _unexplained(patient)
     return (*causes, *_also(patient, causes))
 
 
@@ -122,21 +125,6 @@ def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
         for counter in PRICE_NS:
             if counter in place.counts and is_denser(place.counts[counter], patient.config):
                 yield place, counter, "it " if place.info.id == patient.info.id else f"through it `{place.info.name}` "
-
-
-def because(info: FunctionInfo) -> str:
-    """Return what changed as it is cited in a sentence: lines of the function, or what it depends on."""
-    return cited_lines(info) or (f" ({'; '.join(info.reasons)})" if info.change is Change.AFFECTED and info.reasons else "")
-
-
-def cited_lines(info: FunctionInfo) -> str:
-    """Return the changed lines of a function as they are cited in a sentence, or ""."""
-    changed = changed_lines(info)
-    if not changed or info.head is None or info.change is Change.ADDED:
-        return ""
-    shown = "; ".join(f"{line}: `{text}`" for line, text in changed[:SHOWN_LINES])
-    more = f" and {len(changed) - SHOWN_LINES} more" if len(changed) > SHOWN_LINES else ""
-    return f" ({info.head.file}, line {shown}{more})"
 
 
 def _dependency(info: FunctionInfo) -> Iterator[Cause]:
@@ -225,21 +213,27 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
         return
     found = metrics.get("wall_ns") or metrics.get("self_ns")
     grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
-    yield from grown
     if found is None or found.base is None or found.head is None:
+        yield from grown
         if info.change is Change.ADDED:
             yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
     before, after = found.base.cost_class, found.head.cost_class
     counted = list(_by_counts(patient, ns, lines))
+    telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
         says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
         yield Explanation(ns, Cause("class-change", says, evidence))
-    elif counted:
-        yield from counted
-    elif lines and not grown:
+    elif telling:
+        yield from telling
+    elif grown:
+        first = max(grown, key=lambda each: each.ns)
+        cited = replace(first, cause=replace(first.cause, says=f"{first.cause.says}{lines}"))
+        grown = [cited if each is first else each for each in grown]
+    elif lines:
         yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
+    yield from grown
 
 
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
@@ -278,7 +272,7 @@ def too_short(function: int, metric: str, ledger: Ledger) -> bool:
 def _explains(metric: str, patient: Patient, ns: float) -> float:
     """Return how much of the extra time `ns` the growth of a counter can explain, 0 where it did not clearly grow."""
     base, head = per_call(patient.info.id, metric, patient.ledger)
-    if head <= base * (1 + TELLING) or not _beyond_chance(metric, patient):
+    if head <= base * (1 + TELLING) or not _grew(metric, patient):
         return 0.0
     dearest = (_in_all(patient, metric, Side.HEAD) - _in_all(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
     return min(dearest, ns) if dearest > TELLING * ns else 0.0
@@ -291,40 +285,75 @@ def _in_all(patient: Patient, metric: str, side: Side) -> float:
     return sum(float(np.median(each[:, column])) for each in sums if each is not None)
 
 
-def _beyond_chance(metric: str, patient: Patient) -> bool:
-    found = patient.study.comparisons.get(metric)
-    return found is None or found.overall is None or found.overall.p < 0.01
+def _grew(metric: str, patient: Patient) -> bool:
+    """Return whether a metric per call grew beyond chance at the point whose values are told.
+
+    Points are not pooled: where a class changed, each has a ratio of its own, and what they differ by would count as error. A run without
+    any counts as half a unit.
+    """
+    point = most_of(patient.info.id, metric, patient.ledger)
+    if point is None:
+        return False
+    column, groups = patient.ledger.place[patient.info.id], []
+    for book in patient.ledger.pair(point):
+        sums, calls = book.sums(metric), book.calls[:, column]
+        assert sums is not None
+        with np.errstate(divide="ignore"):
+            groups.append(book.group(np.log(np.maximum(sums[:, column], 0.5) / calls)))
+    seen = contrast([Pair(*groups)])
+    return seen is not None and seen.effect > 0 and seen.p * len(patient.ledger.points) < CHANCE
 
 
 def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
     name, says = _GREW[metric]
     values = per_call(patient.info.id, metric, patient.ledger)
-    base, head = (units.quantity(value, metric_of(metric).unit) if value else "none" for value in values)
-    return Cause(name, f"{who}{says.format(head=head, base=base)}{lines}", (Evidence(metric, *values),))
+    base, head = (_amount(value, metric_of(metric).unit) for value in values)
+    said = says.format(head=head, base=base, where=_where(patient.info.id, metric, patient.ledger))
+    return Cause(name, f"{who}{said}{lines}", (Evidence(metric, *values),))
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "bytes" and 0 < value < 1:
+        return "less than 1 B"
+    return units.quantity(value, unit) if value else "none"
+
+
+def _where(function: int, metric: str, ledger: Ledger) -> str:
+    """Name the point that the figures of a metric belong to, where they are not those of all points."""
+    point = most_of(function, metric, ledger)
+    alike = len({_per_call_at(each, function, metric, ledger) for each in ledger.points}) == 1
+    return "" if point is None or alike or point not in ledger.labels else f" at {ledger.labels[point]}"
 
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
     """Tell of more allocation that does not explain the time."""
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
-    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and _beyond_chance("alloc_bytes", patient)
+    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and _grew("alloc_bytes", patient)
     if clear and not any(cause.name == "more-allocation" for cause in causes):
         yield _grown("alloc_bytes", patient, "it also ")
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
     """Return a metric per call on base and head at the point where head has most of it."""
-    best = (0.0, 0.0)
-    for point in ledger.points:
-        values = []
-        for book in ledger.pair(point):
-            sums = book.sums(metric)
-            if sums is None:
-                return 0.0, 0.0
-            calls = float(np.median(book.calls[:, ledger.place[function]]))
-            values.append(float(np.median(sums[:, ledger.place[function]])) / calls if calls else 0.0)
-        if values[1] >= best[1]:
-            best = (values[0], values[1])
-    return best
+    point = most_of(function, metric, ledger)
+    return _per_call_at(point, function, metric, ledger) if point is not None else (0.0, 0.0)
+
+
+def most_of(function: int, metric: str, ledger: Ledger) -> int | None:
+    """Return the point where a call in head has most of a metric, the last of equals; None where some point keeps no sums of it."""
+    if any(book.sums(metric) is None for point in ledger.points for book in ledger.pair(point)):
+        return None
+    return max(reversed(ledger.points), key=lambda point: _per_call_at(point, function, metric, ledger)[1], default=None)
+
+
+def _per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
+    values, column = [], ledger.place[function]
+    for book in ledger.pair(point):
+        sums = book.sums(metric)
+        assert sums is not None
+        calls = float(np.median(book.calls[:, column]))
+        values.append(float(np.median(sums[:, column])) / calls if calls else 0.0)
+    return values[0], values[1]
 
 
 def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, lines: str) -> Iterator[Explanation]:
@@ -345,5 +374,17 @@ def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, li
         yield Explanation(blame.total_ns, cause)
 
 
-def _only_time() -> list[Cause]:
-    return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]
+def _unexplained(patient: Patient) -> list[Cause]:
+    """Tell what grew most with the time, though it explains too little of it; only where nothing did, it may be the machine."""
+    config = patient.config
+    found = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
+    grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
+    counts = patient.places[0].counts.values() if patient.places else ()
+    grown += [(each.ratio, each.counter, each.point.label) for each in counts if each.grew]
+    if not grown:
+        return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]
+    ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
+    where = f" ({stratum})" if stratum else ""
+    what = metric_of(metric).says.removesuffix(", without probed callees'")
+    name, _ = _GREW.get(metric, ("more-work", ""))
+    return [Cause(name, f"more {what} a call than before, {units.ratio(ratio.value)}{where}, which does not explain all of the time")]

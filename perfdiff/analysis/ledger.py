@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,13 +54,17 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The books of all points on both sides; `ids` (f,) are the functions' probe numbers, `place` maps them to columns."""
+    """The books of all points on both sides; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
+
+    `labels` name the points.
+    """
 
     ids: tuple[int, ...]
     place: Mapping[int, int]
     books: Mapping[tuple[int, Side], Book]
     points: tuple[int, ...]
     block_of: Mapping[int, int]
+    labels: Mapping[int, str] = field(default_factory=dict)
 
     def blocks(self, runs: Ints) -> Ints:
         """Return the block of each run by its id."""
@@ -110,7 +114,8 @@ def _ledger(experiment: Experiment, phase: Phase, totals: Totals) -> Ledger:
     place = {function: column for column, function in enumerate(ids)}
     columns = _lookup(place)
     books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in Side}
-    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs})
+    labels = {point.id: point.label for point in experiment.points}
+    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels)
 
 
 def _lookup(place: Mapping[int, int]) -> Ints:

@@ -100,7 +100,8 @@ def is_false(counts: Counts) -> bool:
 def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
     """Say that a function misses a cache more often per access."""
     found = place.counts[counter]
-    says = f"{who}misses {_LEVELS[counter]} {_times(found.head)} a call, {_times(found.base)} before, though it does no more work{lines}"
+    often = f"{_times(found.head)} a call at {found.point.label}, {_times(found.base)} before"
+    says = f"{who}misses {_LEVELS[counter]} {often}, though it does no more work{lines}"
     return Cause("locality", says, _evidence(place, MISSES))
 
 
@@ -108,7 +109,8 @@ def work(place: Place, who: str, lines: str) -> Cause:
     """Say how many basic blocks a function executes."""
     found = place.counts["blocks"]
     exactly = ", the same in every run" if found.exact else ""
-    says = f"{who}executes {units.count(found.head)} basic blocks a call, {units.count(found.base)} before{exactly}{lines}"
+    blocks = f"{units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
+    says = f"{who}executes {blocks}{exactly}{lines}"
     return Cause("more-work", says, _evidence(place, ("blocks", "loads", "stores")))
 
 

@@ -1,0 +1,32 @@
+"""What changed, as it is cited in a sentence."""
+
+from __future__ import annotations
+
+from perfdiff.analysis.links import changed_lines
+from perfdiff.records.schema import Change, FunctionInfo
+
+SHOWN_LINES = 4
+CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the diff in the report has them all
+
+
+def because(info: FunctionInfo) -> str:
+    """Return what changed as it is cited in a sentence: lines of the function, or what it depends on."""
+    return cited_lines(info) or (f" ({'; '.join(info.reasons)})" if info.change is Change.AFFECTED and info.reasons else "")
+
+
+def cited_lines(info: FunctionInfo) -> str:
+    """Return the changed lines of a function as they are cited in a sentence, or ""."""
+    changed = changed_lines(info)
+    if not changed or info.head is None or info.change is Change.ADDED:
+        return ""
+    shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in changed[:SHOWN_LINES])
+    more = f" and {len(changed) - SHOWN_LINES} more" if len(changed) > SHOWN_LINES else ""
+    return f" ({info.head.file}, line {shown}{more})"
+
+
+def excerpt(code: str) -> str:
+    """Return a line of code, cut at a word where it is longer than a sentence can hold."""
+    if len(code) <= CODE_WIDTH:
+        return code
+    kept = code[: CODE_WIDTH - 1]
+    return f"{kept[: kept.rfind(' ') if ' ' in kept[CODE_WIDTH // 2 :] else None].rstrip()}…"
