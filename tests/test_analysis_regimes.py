@@ -16,12 +16,12 @@ from sampled import noisy, table
 RUNS, CALLS = 10, 100
 
 
-def misses(rng: np.random.Generator, share: float, spread: float = 0.02) -> SampleTable:
-    """Return calls of 1 µs, a share of which misses a cache and takes 8 µs; the share varies a little between runs."""
+def misses(rng: np.random.Generator, share: float, spread: float = 0.02, unit_ns: float = 1000.0) -> SampleTable:
+    """Return calls of one unit, a share of which misses a cache and takes eight; the share varies a little between runs."""
     shares = np.clip(share + spread * rng.standard_normal(RUNS), 0, 1)
     run = np.repeat(np.arange(RUNS), CALLS)
     slow = rng.random(len(run)) < shares[run]
-    return table({"n": rng.integers(1, 100, len(run)) + 0.0}, noisy(rng, np.where(slow, 8000.0, 1000.0), 0.05, 0.0), run=run)
+    return table({"n": rng.integers(1, 100, len(run)) + 0.0}, noisy(rng, unit_ns * np.where(slow, 8.0, 1.0), 0.05, 0.0), run=run)
 
 
 @pytest.mark.statistical
@@ -47,6 +47,14 @@ def test_modes_that_did_not_move_are_not_told() -> None:
         base, head = misses(rng, 0.3), misses(rng, 0.3)
         told += bool(moved_modes(fit(base, "wall_ns", seed=1), base, head, CompareConfig()))
     assert told <= 4  # 5 % of 40, and two more by chance
+
+
+@pytest.mark.statistical
+def test_modes_that_probes_cannot_tell_from_none_are_not_told() -> None:
+    """Calls of a nanosecond are read as one or as nothing by how far the processor ran ahead of the probe."""
+    rng = np.random.default_rng(5)
+    base, head = misses(rng, 0.2, unit_ns=1.0), misses(rng, 0.6, unit_ns=1.0)
+    assert not moved_modes(fit(base, "wall_ns", seed=1), base, head, CompareConfig())
 
 
 @pytest.mark.statistical

@@ -15,7 +15,7 @@ import pytest
 
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.masquerade import Masquerade, ProbeFlags, compilers_on_path, set_up_masquerade
-from perfdiff.build.wrapper import Call, guilty_probes, split
+from perfdiff.build.wrapper import Additions, Build, Call, guilty_probes, split
 
 pytestmark = pytest.mark.integration
 
@@ -392,3 +392,14 @@ def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool)
     name, *arguments = line.split()
     call = Call(name, arguments)
     assert (call.links, call.compiles) == (links, compiles)
+
+
+@pytest.mark.parametrize(("counted", "aligned"), [("", True), ("counted", False)])
+def test_functions_that_are_timed_begin_at_equal_places(counted: str, aligned: bool) -> None:
+    """Counts do not depend on where code lies, times do."""
+    added = Additions(Call("gcc", ["-O2", "-c", "a.c"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", counted))
+    assert ("-falign-functions=64" in added.probing) is aligned
+
+
+def test_nothing_is_aligned_in_a_plain_build() -> None:
+    assert not Additions(Call("gcc", ["-O2", "a.o"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", "")).probing

@@ -11,14 +11,15 @@ import numpy as np
 from perfdiff.analysis.anomaly import find_all
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.calls import call_graph
-from perfdiff.analysis.comparison import Comparison, as_ratio, tested
+from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.contention import held_up, put_down
 from perfdiff.analysis.counts import count_all
-from perfdiff.analysis.diagnosis import Patient, diagnose, too_short
-from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
+from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_counts, open_ledger
+from perfdiff.analysis.locking import lock_notes, with_locks
 from perfdiff.analysis.memory import Place
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
@@ -40,7 +41,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side
+from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, metric_of
 
 MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
 
@@ -66,9 +67,10 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
-    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id]) for each in studies]
-    functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     ends, proven = _end_to_end(experiment, config)
+    by_point = {end.point.id: end for end in ends}
+    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
+    functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     slower = [end for end in proven if not grown_workload(end, attribution)]
     verdict, sentence = whole(functions, slower)
     return Findings(
@@ -82,7 +84,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         end_to_end=tuple(ends),
         functions=tuple(functions),
         skipped=experiment.skipped,
-        notes=(*experiment.notes, *_notes(attribution)),
+        notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions)),
         overhead=_overhead(experiment),
         confidence=config.confidence,
         min_effect=config.min_effect,
@@ -125,6 +127,7 @@ def _functions(
         if decisions[function].verdict is not Verdict.REGRESSION:
             decisions[function] = decision
             order.append(function)
+    decisions = with_locks(decisions, cases)
     metrics = {}
     spots = {}
     for case in cases:
@@ -283,9 +286,9 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
         base=comparison.base,
         head=None,
         feature=None,
-        ratio=ratio,
+        ratio=_as_resolved(ratio, case, comparison),
         stratum=stratum,
-        overall=as_ratio(overall, case.config.confidence) if overall else None,
+        overall=_as_resolved(as_ratio(overall, case.config.confidence) if overall else None, case, comparison),
         q=q,
         mix=comparison.mix_ratio,
         calls=case.study.calls,
@@ -297,6 +300,14 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
             if stratum.point is not None
         },
     )
+
+
+def _as_resolved(ratio: Ratio | None, case: Case, comparison: Comparison) -> Ratio | None:
+    """Return a ratio of times as surely as probes resolve them; others as they are."""
+    if ratio is None or metric_of(comparison.metric).unit != "ns":
+        return ratio
+    base_ns, _ = per_call(case.info.id, comparison.metric, case.ledger)
+    return with_hidden(ratio, max(base_ns, comparison.typical.cost if comparison.typical else 0.0))
 
 
 def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:

@@ -33,6 +33,9 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, m
 # Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
 # to a few ns) and within what a shift of the code by some bytes makes.
 RESOLUTION_NS = 2.0
+# Of the some 25 ns that a probe takes, up to this much lies between its time stamps and is taken off. A processor that runs ahead may hide
+# it within the call's own work, the same on both sides: a call that seems to take 1 ns may take 11.
+HIDDEN_NS = 10.0
 # Time stamps of some processors advance in steps of 10 ns (seen on a virtual EPYC). Below twenty of them the median of equal calls is a
 # multiple of the step, and may jump by one between two builds of the same code; the mean does not, as calls begin anywhere in a step.
 FINE_STEPS = 20
@@ -191,6 +194,13 @@ def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
     """Return a contrast of logarithms as a factor with its interval."""
     low, high = seen.interval(confidence, comparisons)
     return Ratio(_exp(seen.effect), _exp(low), _exp(high), seen.runs_base, seen.runs_head)
+
+
+def with_hidden(ratio: Ratio, cost_ns: float) -> Ratio:
+    """Widen a ratio of times towards 1: both sides may have cost up to `HIDDEN_NS` a call more than the `cost_ns` that base shows."""
+    share = cost_ns / (cost_ns + HIDDEN_NS)
+    low, high = 1 + (ratio.low - 1) * share, 1 + (ratio.high - 1) * share
+    return replace(ratio, low=min(low, ratio.low), high=max(high, ratio.high))
 
 
 def _exp(value: float) -> float:

@@ -7,13 +7,14 @@ from itertools import groupby
 
 import numpy as np
 
+from perfdiff.analysis.comparison import HIDDEN_NS
 from perfdiff.analysis.findings import BorderShift, ModeShift
 from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, false_discovery
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.fitting import members
 from perfdiff.models.observations import Observations, observe
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 
 # A mode is told to have moved if its share of the calls did by this much; a smaller shift of a few runs' calls is their mix.
 MATERIAL_SHARE = 0.05
@@ -22,8 +23,10 @@ MATERIAL_SHARE = 0.05
 def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> tuple[ModeShift, ...]:
     """Return the modes whose share of the calls moved: by `MATERIAL_SHARE` or more, with an interval without 0, at `fdr` over all modes.
 
-    Each call is given to the mode it lies nearest to, by base's modes on both sides; runs are compared within workload points.
+    Each call is given to the mode it lies nearest to, by base's modes on both sides; runs are compared within workload points. Modes of
+    a time that probes cannot tell from none are no modes.
     """
+    least = HIDDEN_NS if metric_of(annotation.metric).unit == "ns" else 0.0
     sides = [observe(table, annotation.metric) for table in (base, head)]
     found: list[tuple[Scope, Contrast, float, float]] = []
     for _, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
@@ -33,7 +36,7 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
         shares = [_shares(modes, rows) for rows in sides]
         for place, mode in enumerate(modes):
             seen = contrast(list(_pairs(shares, sides, place)))
-            if seen is not None:
+            if seen is not None and _typical(annotation, mode) >= least:
                 before, after = (float(np.nanmean(each[place])) for each in shares)
                 found.append((mode, seen, before, after))
     q_values = false_discovery([seen.p for _, seen, *_ in found])

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt, sums_noise
-from perfdiff.analysis.comparison import MEAN, RESOLUTION_NS, Comparison
+from perfdiff.analysis.comparison import MATERIAL, MEAN, RESOLUTION_NS, Comparison
 from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, times, too_short
 from perfdiff.analysis.findings import Cause, CountFinding, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
@@ -23,6 +23,9 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import Change, Floats, FunctionInfo, Side, metric_of
 
+# Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
+# order of instructions are not the user's.
+DISTORTED = 1.0
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
 ALLOCATION = ("alloc_bytes", "alloc_count")
 
@@ -37,6 +40,7 @@ class Case:
     ledger: Ledger
     config: CompareConfig
     place: Place
+    ends: Mapping[int, EndToEnd]  # by point
 
     @property
     def info(self) -> FunctionInfo:
@@ -73,6 +77,10 @@ def decide(case: Case) -> Decision:
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
     if guilt is not None and case.attribution.adds(guilt, effect):
+        if _is_distorted(case, guilt):
+            return Decision(
+                Verdict.INCONCLUSIVE, "the probes cost more than the program itself, and whole runs without them are not slower"
+            )
         return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
     if heavier:
@@ -84,6 +92,19 @@ def decide(case: Case) -> Decision:
             Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
         )
     return _without_effect(case)
+
+
+def _is_distorted(case: Case, guilt: Guilt) -> bool:
+    """Return whether extra time was seen only where probes distort all times, while neither whole plain runs nor counts grew."""
+    blocks = case.counts.get("blocks")
+    if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
+        return False
+    material = guilt.ns >= MATERIAL * case.attribution.run_ns
+    ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
+    return bool(ends) and all(
+        end is not None and end.overhead is not None and end.overhead > DISTORTED and (end.ratio is None or end.ratio.low <= 1)
+        for end in ends
+    )
 
 
 def _without_effect(case: Case) -> Decision:

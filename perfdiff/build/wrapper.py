@@ -34,6 +34,10 @@ _ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 _ATTEMPTS = 12  # clang stops at 20 errors, so one attempt can name 20 probes; a unit with more than 220 bad ones loses all its probes
 
+# Where a loop lies within a line of the instruction cache makes 10 % and more of its time: equal functions begin at equal places in it, so
+# that what stands before them in head alone does not show.
+_ALIGNED = "-falign-functions=64"
+
 # What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
 # (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
 _LINES = ("-g1", "-DPD_COUNTED")  # line tables name what is counted
@@ -283,8 +287,8 @@ class Additions:
         self.counting: list[str] = []
         self.links: list[str] = []
         self.uncounted: str | None = None
-        if build.is_counted and self.probing:
-            self.probing = [*_LINES, *self.probing]
+        if self.probing:
+            self.probing = [*_LINES, *self.probing] if build.is_counted else [_ALIGNED, *self.probing]
         if self.probing and call.stop in ("preprocess", "check"):
             self.probing.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something
         if build.is_counted and call.stop in ("compile", "link"):

@@ -1,0 +1,52 @@
+"""What probes cannot resolve: times of some nanoseconds, and programs that probes slow down beyond recognition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments import HEAD, Columns, Made, World
+from perfdiff import analysis
+from perfdiff.analysis.comparison import HIDDEN_NS, with_hidden
+from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, Phase, Side
+
+
+@pytest.mark.parametrize("hidden", [0.0, 0.5 * HIDDEN_NS, HIDDEN_NS])
+@pytest.mark.parametrize(("base", "head"), [(1.0, 13.0), (20.0, 25.0), (30.0, 10.0), (5_000.0, 6_000.0)])
+def test_the_interval_of_a_ratio_holds_whatever_part_of_a_probe_was_hidden(base: float, head: float, hidden: float) -> None:
+    seen = head / base
+    ratio = with_hidden(Ratio(seen, seen, seen, 10, 10), base)
+    assert ratio.low <= (head + hidden) / (base + hidden) * (1 + 1e-12)
+    assert ratio.high >= (head + hidden) / (base + hidden) * (1 - 1e-12)
+    assert (ratio.low > 1) == (head > base)
+
+
+def findings(overhead: float, *, plain_is_slower: bool) -> Findings:
+    """Return findings on a function that probes see as 60 % slower, where they cost `overhead` times the program."""
+
+    def cost(side: Side, inputs: Columns) -> float:
+        return 1.6e6 if side is HEAD else 1e6
+
+    def plain(side: Side) -> float:
+        return 1.6e6 if side is HEAD and plain_is_slower else 1e6
+
+    world = World((Made("slow", cost, Change.CHANGED),), runs=10, plain=plain)
+    experiment = world.experiment()
+    runs = [replace(run, cpu_ns=(1 + overhead) * run.cpu_ns) if run.phase is Phase.TIMED else run for run in experiment.runs]
+    return analysis.analyse(replace(experiment, runs=tuple(runs)), world.samples, CompareConfig())
+
+
+@pytest.mark.parametrize(
+    ("overhead", "plain_is_slower", "expected"),
+    [
+        (0.02, False, Verdict.REGRESSION),
+        (3.0, True, Verdict.REGRESSION),
+        (3.0, False, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_where_probes_cost_more_than_the_program_whole_runs_must_agree(overhead: float, plain_is_slower: bool, expected: Verdict) -> None:
+    found = findings(overhead, plain_is_slower=plain_is_slower)
+    assert found.functions[0].verdict is expected, found.functions[0].reason
