@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laboratory import ABSENT, BROKEN, FAST, SLOW, Laboratory, commit, line, request
-from perfdiff import bisecting
+from perfdiff import bisecting, cli
 from perfdiff.analysis.bisection import Bisection, Standing
 from perfdiff.bisecting import Question
 from perfdiff.errors import MeasurementError, RevisionError, StoreError, UsageError
@@ -318,6 +318,20 @@ def test_a_report_names_culprit_measured_and_skipped_commits(folder: Path, monke
     assert (written["good"]["commit"], written["bad"]["commit"], written["culprit"]) == (commits[0], commits[-1], commits[6])
     assert {each["verdict"] for each in written["measured"]} == {"good", "bad"}
     assert written["report"]["schema"] == "perfdiff.report/1"
+
+
+def test_a_search_in_a_file_leaves_its_answer_and_its_place_on_standard_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commits = line(folder, [FAST] * 2 + [SLOW] * 2)
+    laboratory(folder, monkeypatch)
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["bisect", "good", "bad", "-o", "found.json", "--cache", str(folder.parent / "cache"), "--build", "true", "--", "./a"])
+    assert left.value.code == 1
+    answer, place = capsys.readouterr().err.splitlines()[-2:]
+    assert answer.startswith(f"perfdiff: Culprit: {commits[2][:10]}")
+    assert place == "perfdiff: written to found.json"
 
 
 def _only(folder: Path, files: dict[str, str]) -> str:

@@ -274,6 +274,24 @@ def test_times_that_drift_from_day_to_day_violate_nothing_and_counts_do() -> Non
     assert checked(annotation, counted(1.12)).standing is Standing.VIOLATED
 
 
+def test_results_in_a_file_leave_the_answer_and_its_place_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs(tmp_path / "v1", linear(0.5), seed=1)
+    logs(tmp_path / "v2", linear(0.65), seed=4)
+    assert perfdiff("annotate", "v1", "-o", "v1.annotations") == 0
+    assert capsys.readouterr().err.splitlines()[-2:] == ["perfdiff: 2 annotations of 1 function", "perfdiff: written to v1.annotations"]
+    assert perfdiff("check", "v1.annotations", "v2", "-o", "check.json") == 1
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "perfdiff: Violated: 1 of 2 assertions on v2 (6 logs).",
+        "perfdiff: written to check.json",
+    ]
+    assert perfdiff("compare", "v1", "v2", "-o", "report.html") == 1
+    answer, place = capsys.readouterr().err.splitlines()[-2:]
+    assert answer.startswith("perfdiff: Regression: `f`")
+    assert place == "perfdiff: written to report.html"
+    assert perfdiff("compare", "-q", "v1", "v2", "-o", "report.html") == 1
+    assert capsys.readouterr().err == ""
+
+
 def test_logs_are_held_against_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs(tmp_path / "v1", linear(0.5), seed=1, functions=("f", "g", "old"))
     assert perfdiff("annotate", "-q", "v1", "-o", "v1.annotations") == 0

@@ -214,6 +214,19 @@ def test_suffix_of_the_output_chooses_the_format(
     assert capsys.readouterr().out == ""
 
 
+def test_a_report_in_a_file_leaves_the_answer_and_its_place_on_standard_error(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seam.verdict = Verdict.REGRESSION
+    assert run("a", "b", "-o", "r.html", "--build", "make", "--", "./a") == 1
+    answer, place = capsys.readouterr().err.splitlines()[-2:]
+    assert answer.startswith("perfdiff: Regression: ")
+    assert findings().functions[0].info.name in answer
+    assert place == "perfdiff: written to r.html"
+    assert run("a", "b", "-q", "-o", "r.html", "--build", "make", "--", "./a") == 1
+    assert capsys.readouterr() == ("", "")
+
+
 def test_json_goes_to_standard_output_and_progress_to_standard_error(
     seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -309,9 +309,9 @@ def recorder(repository: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def code(*arguments: str) -> int:
+def code(*arguments: str, quiet: bool = True) -> int:
     with pytest.raises(SystemExit) as left:
-        cli.main([*arguments, "-q", "--build", "make", "--", "./a"])
+        cli.main([*arguments, *(["-q"] if quiet else []), "--build", "make", "--", "./a"])
     return int(left.value.code or 0)
 
 
@@ -333,6 +333,16 @@ def test_where_all_revisions_fail_the_failure_is_the_answer(recorder: list[str],
 def test_the_suffix_chooses_the_form(recorder: list[str], name: str, start: bytes) -> None:
     assert code("log", "insert", "v1", "-o", name) == 0
     assert Path(name).read_bytes().startswith(start)
+
+
+def test_a_history_in_a_file_leaves_the_answer_and_its_place_on_standard_error(
+    recorder: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code("log", "insert", "v1", "-o", "h.svg", quiet=False) == 0
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "perfdiff: insert: No change beyond what can be told over 1 revision.",
+        "perfdiff: written to h.svg",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,17 @@ def test_the_command_takes_one_revision_or_several(
     head = git(Path(), "rev-parse", "--short=10", "HEAD")
     assert [tuple("HEAD" if name == head else name for name in names) for names in recorder] == asked
     assert "insert" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [([], "most own time: "), (["v1", "HEAD"], "No function clearly grew from v1 to HEAD.")],
+)
+def test_a_profile_in_a_file_leaves_the_answer_and_its_place_on_standard_error(
+    recorder: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], arguments: list[str], answer: str
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["profile", *arguments, "-o", "p.svg", "--build", "make", "--", "./a"])
+    told, place = capsys.readouterr().err.splitlines()[-2:]
+    assert told.startswith(f"perfdiff: {answer}")
+    assert place == "perfdiff: written to p.svg"

@@ -230,8 +230,11 @@ def test_secrets_and_homes_stay_out_of_every_file(run: Callable[..., int], check
     assert report["functions"][0]["headline"] == "~/project said $SERVICE_TOKEN and $HARMLESS_NAME"
 
 
-def test_the_folder_is_no_part_of_a_file_that_was_asked_for_as_well(run: Callable[..., int], checkout: Path) -> None:
+def test_the_folder_is_no_part_of_a_file_that_was_asked_for_as_well(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(made.findings(), "--ticket", "t", "-o", "r.json", "--", "./a") == 1
+    assert capsys.readouterr().err.splitlines()[-2:] == ["perfdiff: written to r.json", "perfdiff: ticket written to t"]
     assert (checkout / "t" / "ticket.md").is_file()
     assert (checkout / "r.json").is_file()
 

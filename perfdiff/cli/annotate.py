@@ -113,6 +113,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if logs:
             samples.export(logs, recorded, chosen)
         output.write(_written(learnt, form), output_file)
+        output.tell(_answer(learnt), output_file, quiet=quiet)
 
 
 def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
@@ -189,6 +190,12 @@ def _draw(annotations: Sequence[Annotation], table: SampleTable, folder: Path) -
     for annotation in annotations:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{annotation.function}-{annotation.metric}")[-_LONGEST_NAME:]
         output.write(draw(annotation, table), folder / f"{table.function}-{name}.svg")
+
+
+def _answer(learnt: Sequence[Annotation]) -> str:
+    from perfdiff.report import annotations as language
+
+    return language.answer(learnt)
 
 
 def _written(learnt: Sequence[Annotation], form: Form) -> str:

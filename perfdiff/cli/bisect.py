@@ -85,6 +85,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             question = bisecting.Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
             found, outcome = bisecting.bisect(question, progress)
         _deliver(found, outcome, chosen, output_file)
+        output.tell(_answer(found), output_file, quiet=quiet)
         if strict and not found.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)
@@ -98,6 +99,12 @@ def check_metric(metric: str | None) -> None:
         raise UsageError(
             f"there is no metric '{metric}'; there are {', '.join(METRICS)}{configuration.nearest(metric, METRICS)}", slug="unknown-metric"
         )
+
+
+def _answer(found: Bisection) -> str:
+    from perfdiff.report.printable import printable
+
+    return printable(found.sentence)
 
 
 def _deliver(found: Bisection, outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:

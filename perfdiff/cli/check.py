@@ -99,6 +99,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.write(_written(checked, Form.SVG, None), plot)
         chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
         output.write(_written(checked, chosen, output_file), output_file)
+        output.tell(_answer(checked), output_file, quiet=quiet)
         raise typer.Exit(_code(checked, strict=strict))
 
 
@@ -133,6 +134,12 @@ def _written(checked: Checked, form: Form, output_file: Path | None) -> str:
             return check_plot.draw(checked)
         case _:
             return report.text(checked, width=output.width(output_file), colour=output.colour(output_file))
+
+
+def _answer(checked: Checked) -> str:
+    from perfdiff.report import check as report
+
+    return report.answer(checked)
 
 
 def _code(checked: Checked, *, strict: bool) -> exits.ExitCode:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, exits, options, samples, waiting
-from perfdiff.cli.comparison import check_destination, deliver
+from perfdiff.cli import acceptances, exits, options, output, samples, waiting
+from perfdiff.cli.comparison import check_destination, deliver, headline
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             outcome = compared(base, head, Overrides(file=config, seed=seed), progress)
         deliver(outcome, chosen, output_file)
+        output.tell(headline(outcome), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 

@@ -128,6 +128,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if save and outcome.experiment:
             samples.save(save, outcome.experiment, outcome.samples)
         deliver(outcome, chosen, output_file)
+        output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -221,6 +222,13 @@ def deliver(outcome: Outcome, chosen: options.Format, output_file: Path | None, 
     output.write(rendered(outcome, chosen, output_file, search), output_file)
     if chosen is options.Format.GITHUB and (summary := output.step_summary()):
         output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
+
+
+def headline(outcome: Outcome) -> str:
+    """Return the answer of a comparison in one sentence."""
+    from perfdiff.report import document
+
+    return document.headline(outcome.findings)
 
 
 def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:

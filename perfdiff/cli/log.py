@@ -82,6 +82,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             progress.stage("annotating", None)
             told = history_of(function, found, metrics, recordings.limits(repository, overrides))
         write(told, chosen, output_file)
+        output.tell(_answer(told), output_file, quiet=quiet)
 
 
 def chosen_form(form: Form | None, output_file: Path | None) -> Form:
@@ -112,6 +113,12 @@ def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str]
     raise UsageError(
         f"'{function}' is no function that ran in any of these revisions{configuration.nearest(function, names)}", slug="unknown-function"
     )
+
+
+def _answer(told: History) -> str:
+    from perfdiff.report import history as report
+
+    return report.answer(told)
 
 
 def write(told: History, form: Form, output_file: Path | None) -> None:

@@ -25,6 +25,17 @@ def write(text: str, output: Path | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def tell(answer: str, output: Path | None, *, quiet: bool, ticket: Path | None = None) -> None:
+    """Say on standard error where results were written, with the answer where it is not on standard output anyway."""
+    if quiet:
+        return
+    told = [answer, f"written to {output}"] if output else []
+    told += [f"ticket written to {ticket}"] if ticket else []
+    for line in told:
+        sys.stderr.write(f"perfdiff: {line}\n")
+    sys.stderr.flush()
+
+
 def _write_file(text: str, output: Path) -> None:
     try:
         output.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfdiff.analysis.history import Recording
+    from perfdiff.analysis.profiles import Profiles
     from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import CostClass
     from perfdiff.progress import Progress
@@ -63,12 +64,14 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             folder = options.cache_folder(cache)
             if since or tags or len(revisions or ()) > 1 or any(".." in word for word in revisions or ()):
                 wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-                found = recordings.recorded(wanted, repository, folder, overrides, progress)
+                recorded = recordings.recorded(wanted, repository, folder, overrides, progress)
             else:
-                found = [_alone(tuple(revisions or ()), repository, folder, overrides, progress)]
+                recorded = [_alone(tuple(revisions or ()), repository, folder, overrides, progress)]
             limits = recordings.limits(repository, overrides)
-            written = _written(found, chosen, output_file, limits, progress)
+            found = _profiles(recorded, limits, progress)
+            written = _written(found, recorded, chosen, output_file, limits)
         output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
+        output.tell(_answer(found), output_file, quiet=quiet)
 
 
 def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recording:
@@ -79,13 +82,23 @@ def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: 
     return found.experiment.base, found
 
 
-def _written(recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig, progress: Progress) -> str | bytes:
+def _profiles(recorded: Sequence[Recording], limits: CompareConfig, progress: Progress) -> Profiles:
     from perfdiff.analysis.profiles import profiles
-    from perfdiff.report import profile as report
     from perfdiff.report.printable import printable
 
     progress.stage("annotating", None)
-    found = profiles(recorded, limits, lambda name: progress.advance(printable(name)))
+    return profiles(recorded, limits, lambda name: progress.advance(printable(name)))
+
+
+def _answer(found: Profiles) -> str:
+    from perfdiff.report import profile as report
+
+    return report.answer(found)
+
+
+def _written(found: Profiles, recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig) -> str | bytes:
+    from perfdiff.report import profile as report
+
     match form:
         case Form.JSON:
             return json.dumps(report.json_document(found, _classes(recorded, limits)), indent=2, ensure_ascii=False)

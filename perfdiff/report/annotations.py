@@ -8,6 +8,7 @@ from typing import Any
 
 from perfdiff.models.annotation import Annotation, Scope
 from perfdiff.models.language import print_all, print_annotation, print_scope
+from perfdiff.report import wording
 
 SCHEMA = "perfdiff.annotation/1"
 
@@ -15,6 +16,12 @@ SCHEMA = "perfdiff.annotation/1"
 def text(annotations: Sequence[Annotation]) -> str:
     """Return a file of annotations in their language, which `perfdiff.models.language.parse_all` reads."""
     return print_all(annotations)
+
+
+def answer(annotations: Sequence[Annotation]) -> str:
+    """Return in a sentence how much was learnt."""
+    functions = len({annotation.function for annotation in annotations})
+    return f"{wording.plural(len(annotations), 'annotation')} of {wording.plural(functions, 'function')}"
 
 
 def json_document(annotations: Sequence[Annotation]) -> dict[str, Any]:

@@ -28,6 +28,20 @@ def text(checked: Checked, *, width: int = 100, colour: bool = False) -> str:
     return render_blocks(list(_blocks(checked)), width=width, colour=colour)
 
 
+def answer(checked: Checked) -> str:
+    """Return what became of the annotations in one sentence or two."""
+    judged, total, revision = len(checked.judged), len(checked.assertions), printable(wording.revision(checked.revision))
+    violated, missing = len(checked.those(Standing.VIOLATED)), total - judged
+    left = f" {wording.plural(missing, 'assertion')} could not be judged." if missing and judged else ""
+    if not judged:
+        return f"Not judged: none of {wording.plural(total, 'assertion')} could be held against {revision}."
+    if violated:
+        return f"Violated: {violated} of {wording.plural(judged, 'assertion')} on {revision}.{left}"
+    if still := len(checked.those(Standing.OPEN)):
+        return f"Inconclusive: {still} of {wording.plural(judged, 'assertion')} on {revision}, none violated for certain.{left}"
+    return f"Every assertion that was judged holds on {revision}: {judged} of {total}.{left}"
+
+
 def json_document(checked: Checked) -> dict[str, Any]:
     """Return what `check --format json` writes; what is absent is None."""
     return {
@@ -64,7 +78,7 @@ def _inherited(checked: Checked) -> set[int]:
 
 
 def _blocks(checked: Checked) -> Iterator[Block]:
-    yield Sentence(_answer(checked), _TONES.get(checked.verdict, Tone.STRONG))
+    yield Sentence(answer(checked), _TONES.get(checked.verdict, Tone.STRONG))
     inherited = _inherited(checked)
     ordered = _ordered(checked)
     for each in ordered[:_MOST_NAMES]:
@@ -89,19 +103,6 @@ def _blocks(checked: Checked) -> Iterator[Block]:
         yield Items("Without annotation", tuple(f"`{printable(name)}`" for name in checked.unannotated))
     if checked.notes:
         yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in checked.notes))
-
-
-def _answer(checked: Checked) -> str:
-    judged, total, revision = len(checked.judged), len(checked.assertions), printable(wording.revision(checked.revision))
-    violated, missing = len(checked.those(Standing.VIOLATED)), total - judged
-    left = f" {wording.plural(missing, 'assertion')} could not be judged." if missing and judged else ""
-    if not judged:
-        return f"Not judged: none of {wording.plural(total, 'assertion')} could be held against {revision}."
-    if violated:
-        return f"Violated: {violated} of {wording.plural(judged, 'assertion')} on {revision}.{left}"
-    if still := len(checked.those(Standing.OPEN)):
-        return f"Inconclusive: {still} of {wording.plural(judged, 'assertion')} on {revision}, none violated for certain.{left}"
-    return f"Every assertion that was judged holds on {revision}: {judged} of {total}.{left}"
 
 
 def _violation(each: Assertion, *, inherited: bool) -> str:

@@ -16,7 +16,7 @@ from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
 from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.plots import function_plot, points_each
-from perfdiff.report.printable import printable_values
+from perfdiff.report.printable import printable, printable_values
 from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
@@ -81,10 +81,14 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
     )
 
 
+def headline(findings: Findings) -> str:
+    """Return the answer in one sentence, which begins with the verdict."""
+    verdict, sentence = wording.ANSWERS[findings.verdict], printable(findings.sentence)
+    return sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
+
+
 def _answer(findings: Findings) -> Iterator[Block]:
-    verdict = wording.ANSWERS[findings.verdict]
-    said = findings.sentence.lower().startswith(verdict.lower())
-    yield Sentence(findings.sentence if said else f"{verdict}: {findings.sentence}", wording.TONES[findings.verdict])
+    yield Sentence(headline(findings), wording.TONES[findings.verdict])
     alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
     if findings.verdict is Verdict.UNCHANGED or not alike:
         yield _coverage(findings)

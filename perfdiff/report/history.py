@@ -28,6 +28,13 @@ def text(history: History, *, width: int = 100, colour: bool = False) -> str:
     return render_blocks(list(_blocks(clean)), width=width, colour=colour, all_rows=True)
 
 
+def answer(history: History) -> str:
+    """Return in a sentence where the costs of the function changed."""
+    clean: History = printable_values(history)
+    changes = _all_changes(clean)
+    return f"{clean.function}: {'; '.join(changes)}" if changes else f"{clean.function}: {_no_change(clean)}"
+
+
 def metrics_of(history: History) -> list[str]:
     """Return the metrics that some revision has."""
     return list(dict.fromkeys(metric for entry in history.entries for metric in entry.costs))
@@ -35,11 +42,11 @@ def metrics_of(history: History) -> list[str]:
 
 def _blocks(history: History) -> Iterator[Block]:
     yield Sentence(f"{history.function}  {history.file}", Tone.STRONG)
-    changes = [says for metric in metrics_of(history) for says in _changes(history, metric)]
+    changes = _all_changes(history)
     if changes:
         yield Items("Change points", tuple(changes))
     else:
-        yield Sentence(f"No change beyond what can be told over {wording.plural(len(history.entries), 'revision')}.")
+        yield Sentence(_no_change(history))
     for metric in metrics_of(history):
         yield _table(history, metric)
     if history.reference:
@@ -50,6 +57,14 @@ def _blocks(history: History) -> Iterator[Block]:
         yield Items("Without costs", tuple(reasons))
     if history.notes:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in history.notes))
+
+
+def _all_changes(history: History) -> list[str]:
+    return [says for metric in metrics_of(history) for says in _changes(history, metric)]
+
+
+def _no_change(history: History) -> str:
+    return f"No change beyond what can be told over {wording.plural(len(history.entries), 'revision')}."
 
 
 def _changes(history: History, metric: str) -> Iterator[str]:

@@ -19,11 +19,28 @@ SCHEMA = "perfdiff.profile/1"
 
 Classes = Mapping[int, CostClass]
 
+_NAMED = 3  # functions that a sentence names
+
 
 def text(found: Profiles, known: Classes, *, width: int = 100, colour: bool = False) -> str:
     """Return the functions of one revision, or which of them grew over several; `known` are their classes in the last one."""
     clean: Profiles = printable_values(found)
     return render_blocks(list(_blocks(clean, known)), width=width, colour=colour)
+
+
+def answer(found: Profiles) -> str:
+    """Return in a sentence which function takes most time, or which ones grew."""
+    clean: Profiles = printable_values(found)
+    if len(clean.revisions) > 1:
+        grown = [_says(each) for each in clean.growths if each.grew]
+        first, last = _ends(clean)
+        rest = f"; and {len(grown) - _NAMED} more" if len(grown) > _NAMED else ""
+        return f"grew from {first} to {last}: {'; '.join(grown[:_NAMED])}{rest}" if grown else _nothing_grew(clean)
+    profile = clean.profiles[0]
+    if profile is None or not profile.lines:
+        return "no function ran"
+    line = profile.lines[0]
+    return f"most own time: {line.info.name}, {wording.percent(profile.share(line))} of that of all functions"
 
 
 def _blocks(found: Profiles, known: Classes) -> Iterator[Block]:
@@ -61,13 +78,12 @@ def _lines(profile: Profile, known: Classes) -> Table:
 
 
 def _over(found: Profiles) -> Iterator[Block]:
-    measured = [revision.rev for revision, each in zip(found.revisions, found.profiles, strict=True) if each is not None]
-    first, last = measured[0], measured[-1]
+    first, last = _ends(found)
     grown = [each for each in found.growths if each.grew]
     if grown:
         yield Items(f"Grew from {first} to {last}", tuple(_says(each) for each in grown))
     else:
-        yield Sentence(f"No function clearly grew from {first} to {last}.")
+        yield Sentence(_nothing_grew(found))
     columns = (
         Column("function"),
         Column("where", minor=True),
@@ -81,6 +97,16 @@ def _over(found: Profiles) -> Iterator[Block]:
     reasons = [f"{wording.revision(revision)}: {reason}" for revision, reason in zip(found.revisions, found.reasons, strict=True) if reason]
     if reasons:
         yield Items("Without a profile", tuple(reasons))
+
+
+def _ends(found: Profiles) -> tuple[str, str]:
+    measured = [revision.rev for revision, each in zip(found.revisions, found.profiles, strict=True) if each is not None]
+    return measured[0], measured[-1]
+
+
+def _nothing_grew(found: Profiles) -> str:
+    first, last = _ends(found)
+    return f"No function clearly grew from {first} to {last}."
 
 
 def _says(each: Growth) -> str:
