@@ -176,10 +176,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Return a call of the command line with findings to answer with."""
 
-    def call(findings: Findings, *arguments: str) -> int:
+    def call(findings: Findings, *arguments: str, quiet: bool = True) -> int:
         monkeypatch.setattr(pipeline, "compare", Comparison(findings).compare)
         with pytest.raises(SystemExit) as left:
-            cli.main(["-q", "a", "b", *arguments])
+            cli.main([*(["-q"] if quiet else []), "a", "b", *arguments])
         return int(left.value.code or 0)
 
     return call
@@ -233,7 +233,7 @@ def test_secrets_and_homes_stay_out_of_every_file(run: Callable[..., int], check
 def test_the_folder_is_no_part_of_a_file_that_was_asked_for_as_well(
     run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(made.findings(), "--ticket", "t", "-o", "r.json", "--", "./a") == 1
+    assert run(made.findings(), "--ticket", "t", "-o", "r.json", "--", "./a", quiet=False) == 1
     assert capsys.readouterr().err.splitlines()[-2:] == ["perfdiff: written to r.json", "perfdiff: ticket written to t"]
     assert (checkout / "t" / "ticket.md").is_file()
     assert (checkout / "r.json").is_file()
