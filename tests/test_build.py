@@ -370,6 +370,27 @@ def test_interrupted_build_leaves_nothing_behind(project: Project, cache: BuildC
     assert not is_alive(int((tmp_path / "shell").read_text()))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, None])
+def test_temporary_files_of_a_build_are_removed_with_it(
+    project: Project, cache: BuildCache, tmp_path: Path, number: signal.Signals | None
+) -> None:
+    left = f"touch $TMPDIR/cc1.s && echo $TMPDIR > {tmp_path}/partial && mv {tmp_path}/partial {tmp_path}/shell"
+    process = start(project({"Makefile": MAKEFILE}), cache, f"{left}; {'sleep 600' if number else 'make'}")
+    wait_for(tmp_path / "shell")
+    if number:
+        process.send_signal(number)
+    process.communicate()
+    place = Path((tmp_path / "shell").read_text().strip())
+    assert place.name.startswith("perfdiff-")
+    assert not place.exists()
+
+
+def test_place_of_temporary_files_makes_no_other_build(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    folder = project({"Makefile": MAKEFILE})
+    first = build(request(folder, cache, "make"), cache)
+    assert build(request(folder, cache, "make", TMPDIR=str(tmp_path)), cache).tree == first.tree
+
+
 def test_tree_of_a_process_that_died_is_removed_by_the_next(project: Project, cache: BuildCache, tmp_path: Path) -> None:
     process = start(project({}), cache, f"echo $$ > {tmp_path}/partial && mv {tmp_path}/partial {tmp_path}/shell; sleep 600")
     wait_for(tmp_path / "shell")

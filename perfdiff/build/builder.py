@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -111,7 +112,9 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             slug="build-failed",
         )
     started = time.monotonic()
-    status = _run(request.config, place, masquerade.environment, log)
+    # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
+    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
+        status = _run(request.config, place, {**masquerade.environment, "TMPDIR": temporary}, log)
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
     duration_s = time.monotonic() - started
