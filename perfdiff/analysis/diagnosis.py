@@ -272,7 +272,7 @@ def too_short(function: int, metric: str, ledger: Ledger) -> bool:
 def _explains(metric: str, patient: Patient, ns: float) -> float:
     """Return how much of the extra time `ns` the growth of a counter can explain, 0 where it did not clearly grow."""
     base, head = per_call(patient.info.id, metric, patient.ledger)
-    if head <= base * (1 + TELLING) or not _grew(metric, patient):
+    if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
         return 0.0
     dearest = (_in_all(patient, metric, Side.HEAD) - _in_all(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
     return min(dearest, ns) if dearest > TELLING * ns else 0.0
@@ -285,23 +285,23 @@ def _in_all(patient: Patient, metric: str, side: Side) -> float:
     return sum(float(np.median(each[:, column])) for each in sums if each is not None)
 
 
-def _grew(metric: str, patient: Patient) -> bool:
+def grew(function: int, metric: str, ledger: Ledger) -> bool:
     """Return whether a metric per call grew beyond chance at the point whose values are told.
 
     Points are not pooled: where a class changed, each has a ratio of its own, and what they differ by would count as error. A run without
     any counts as half a unit.
     """
-    point = most_of(patient.info.id, metric, patient.ledger)
+    point = most_of(function, metric, ledger)
     if point is None:
         return False
-    column, groups = patient.ledger.place[patient.info.id], []
-    for book in patient.ledger.pair(point):
+    column, groups = ledger.place[function], []
+    for book in ledger.pair(point):
         sums, calls = book.sums(metric), book.calls[:, column]
         assert sums is not None
         with np.errstate(divide="ignore"):
             groups.append(book.group(np.log(np.maximum(sums[:, column], 0.5) / calls)))
     seen = contrast([Pair(*groups)])
-    return seen is not None and seen.effect > 0 and seen.p * len(patient.ledger.points) < CHANCE
+    return seen is not None and seen.effect > 0 and seen.p * len(ledger.points) < CHANCE
 
 
 def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
@@ -326,11 +326,21 @@ def _where(function: int, metric: str, ledger: Ledger) -> str:
 
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
-    """Tell of more allocation that does not explain the time."""
+    """Tell of more allocation, and of locks held longer, that do not explain the time."""
+    told = {cause.name for cause in causes}
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
-    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and _grew("alloc_bytes", patient)
-    if clear and not any(cause.name == "more-allocation" for cause in causes):
+    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
+    if clear and "more-allocation" not in told:
         yield _grown("alloc_bytes", patient, "it also ")
+    held = patient.metrics.get("lock_hold_ns")
+    if (
+        held is not None
+        and held.ratio is not None
+        and held.q < patient.config.fdr
+        and held.ratio.low > 1 + TELLING
+        and "lock-hold" not in told
+    ):
+        yield _grown("lock_hold_ns", patient, "it also ")
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
