@@ -7,11 +7,12 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.citation import depends
 from perfdiff.analysis.diagnosis import times
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.schema import Change, Origin
+from perfdiff.records.schema import Change, FunctionInfo, Origin
 
 CONFIG = CompareConfig()
 
@@ -389,6 +390,24 @@ def test_time_that_grows_with_a_counter_is_not_put_down_to_the_machine() -> None
     alone = named(findings(Made("f", cost, Change.CHANGED, once, text=untold)), "f")
     assert [cause.name for cause in alone.causes] == ["time-only"]
     assert "nothing that was counted did" in alone.causes[0].says
+
+
+@pytest.mark.parametrize(
+    ("culprits", "reasons", "says"),
+    [
+        (("struct s",), ("uses struct s, whose size changed",), "its text is the same, but it uses struct s, whose size changed"),
+        (
+            ("m",),
+            ("moved from a.c", "expands m, which is new"),
+            "its text is the same, but it was moved from a.c; it expands m, which is new",
+        ),
+        ((), ("its text is the same; the rest was not compared",), "its text is the same; the rest was not compared"),
+        (("struct s",), (), "its text is the same, but struct s changed"),
+    ],
+)
+def test_what_a_function_depends_on_is_said_once(culprits: tuple[str, ...], reasons: tuple[str, ...], says: str) -> None:
+    info = FunctionInfo(1, "f", "a.c", 1, "c", Change.AFFECTED, reasons=reasons, culprits=culprits)
+    assert depends(info) == says
 
 
 def test_a_cause_cites_no_more_of_a_line_than_a_sentence_holds() -> None:

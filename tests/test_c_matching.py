@@ -263,6 +263,28 @@ def test_flags_affect_all_functions_of_their_unit(compare: Compare) -> None:
     assert found["f"].culprits == ("compile flags of a.c",)
 
 
+@pytest.mark.parametrize(
+    ("head", "differ"),
+    [
+        (["-O2", "-O0"], "-O2 became -O0"),
+        (["-O2", "-march=x86-64", "-march=native"], "now with -march=native"),
+        (["-O2", "-fno-inline", "-funroll-loops", "-finline"], "now with -finline -funroll-loops"),
+        (["-Os", "-DN=2", "-DN=3", "-O2"], "now with -DN=3"),
+        ([], "-O2 became none"),
+    ],
+)
+def test_of_flags_that_override_each_other_the_last_is_told(compare: Compare, head: list[str], differ: str) -> None:
+    text = {"a.c": "int f(int a) { return a; }\n"}
+    assert compare(text, text, ["-O2"], head)["f"].reasons == (f"is compiled with other flags: {differ} (a.c)",)
+
+
+@pytest.mark.parametrize("head", [["-O0", "-O2"], ["-fno-inline", "-finline", "-O2", "-fno-inline"]])
+def test_flags_that_later_ones_override_affect_nothing(compare: Compare, head: list[str]) -> None:
+    text = {"a.c": "int f(int a) { return a; }\n"}
+    base = ["-O2", "-fno-inline"] if "-fno-inline" in head else ["-O2"]
+    assert changes(compare(text, text, base, head)) == {"f": Change.UNCHANGED}
+
+
 def test_warning_flags_affect_nothing(compare: Compare) -> None:
     text = {"a.c": "int f(int a) { return a; }\n"}
     assert changes(compare(text, text, ["-Wall", "-g"], ["-Wextra"])) == {"f": Change.UNCHANGED}

@@ -24,6 +24,14 @@ def cited_lines(info: FunctionInfo) -> str:
     return f" ({info.head.file}, line {shown}{more})"
 
 
+def depends(info: FunctionInfo) -> str:
+    """Say what differs though the function's text does not: the reasons name what it depends on, as clauses about it."""
+    reasons = [f"was {reason}" if reason.startswith(("moved", "renamed")) else reason for reason in info.reasons]
+    if reasons and info.culprits:
+        return f"its text is the same, but it {'; it '.join(reasons)}"
+    return "; ".join(reasons) or f"its text is the same, but {', '.join(info.culprits) or 'something it depends on'} changed"
+
+
 def excerpt(code: str) -> str:
     """Return a line of code, cut at a word where it is longer than a sentence can hold."""
     if len(code) <= CODE_WIDTH:

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt
-from perfdiff.analysis.citation import because, cited_lines
+from perfdiff.analysis.citation import because, cited_lines, depends
 from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.inference import Pair, contrast
@@ -129,9 +129,7 @@ def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
 
 def _dependency(info: FunctionInfo) -> Iterator[Cause]:
     if info.change is Change.AFFECTED:
-        what = ", ".join(info.culprits) or "something it depends on"
-        why = f" ({'; '.join(info.reasons)})" if info.reasons else ""
-        yield Cause("dependency", f"its text is the same, but {what} changed{why}")
+        yield Cause("dependency", depends(info))
 
 
 def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:

@@ -32,6 +32,18 @@ _CODE_FLAG = re.compile(r"-[ODUfm]|-std=|-ansi$")
 _NOT_CODE = re.compile(
     r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$|-D(?:__|_)?(?:DATE|TIME)"
 )
+# Flags that set the same thing, of which compilers heed the last: each pattern's groups name what is set. Others add to one another.
+_SETTINGS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(-O)",
+        r"(-)(?:std=|ansi$)",
+        r"(-m(?:arch|tune|cpu|abi|fpu|float-abi|cmodel|fpmath|stack-protector-guard|prefer-vector-width)=)",
+        r"(-f(?:lto|inline-limit|vect-cost-model|simd-cost-model|fp-contract|stack-protector|visibility|cf-protection)=)",
+        r"(-[fm])(?:no-)?([\w-]+)$",
+        r"-[DU](\w+)",
+    )
+)
 
 _SEARCH_LIST = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)End of search list\.", re.DOTALL)
 _TARGET = re.compile(r"^Target: (\S+)$", re.MULTILINE)
@@ -63,10 +75,20 @@ def expanded(arguments: Sequence[str], directory: Path) -> Iterator[tuple[str, .
 
 
 def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
-    """Return the flags that decide what code is made: -O, -f, -m, -D, -U and -std. The tree's own path is written as `.`."""
+    """Return the flags that decide what code is made: -O, -f, -m, -D, -U and -std, as far as no later one overrides them.
+
+    The tree's own path is written as `.`.
+    """
     joined = ("".join(option) for option in expanded(command.arguments, command.directory))
     flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not _NOT_CODE.match(flag))
-    return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in flags}))
+    heeded = {_set_by(flag): flag for flag in flags}
+    return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in heeded.values()}))
+
+
+def _set_by(flag: str) -> tuple[str, ...]:
+    """Return what a flag sets."""
+    found = next((match for pattern in _SETTINGS if (match := pattern.match(flag))), None)
+    return (flag,) if found is None else found.groups()
 
 
 def unit(command: CompileCommand) -> Unit:

@@ -160,9 +160,10 @@ def _difference(base: Declaration, head: Declaration) -> str:
 
 def _flag_difference(base: Declaration, head: Declaration) -> str:
     before, after = base.summary.split(), head.summary.split()
-    gone = " ".join(flag for flag in before if flag not in after) or "nothing"
-    new = " ".join(flag for flag in after if flag not in before) or "nothing"
-    return f"is compiled with other flags: {gone} became {new} ({head.file})"
+    gone = " ".join(flag for flag in before if flag not in after)
+    new = " ".join(flag for flag in after if flag not in before)
+    differ = f"{gone} became {new}" if gone and new else f"now with {new}" if new else f"no longer with {gone}"
+    return f"is compiled with other flags: {differ} ({head.file})"
 
 
 def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
