@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+_SHARED = "pyproject.toml"  # a configuration that others read, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +93,15 @@ class Config:
     counters: CountersConfig = CountersConfig()
     source: str | None = None
     build_guessed_from: str | None = None
+
+    def own_files(self, project: Path) -> tuple[Path, ...]:
+        """Return the files that perfdiff alone reads: the configuration and the known costs of a project, unless a command names them.
+
+        Builds and workloads find them as HEAD has them, so editing them measures nothing anew. That is safe: what the configuration says
+        of measuring is part of the experiment's key, and known costs are looked at after measuring.
+        """
+        source = Path(self.source) if self.source else None
+        accepted = (source.parent if source else project) / self.compare.accepted
+        commands = [self.build.command, *(workload.command for workload in self.workloads)]
+        files = [accepted, *([source] if source and source.name != _SHARED else [])]
+        return tuple(file for file in files if not any(file.name in command for command in commands))

@@ -60,7 +60,7 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
     repository = find_repository(request.repository)
     config = request.config
     with storage.in_use(request.cache), BuildCache(request.cache) as cache:
-        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
+        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots", apart=config.own_files(request.repository))
         requests = {
             side: BuildRequest(pin, side, Phase.PLAIN, config.build, request.environment, None)
             for side, pin in ((Side.BASE, pins.base), (Side.HEAD, pins.head))

@@ -102,7 +102,7 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
     with storage.in_use(cache):
-        pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
+        pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
         outcome = _kept(asked, request, progress)
         if outcome is None:
@@ -126,9 +126,9 @@ def record(request: Request, progress: Progress, *, language: Language | None = 
     """
     cache = request.cache
     progress.stage("resolving revisions", None)
-    repository = find_repository(request.repository)
+    repository, name = find_repository(request.repository), next(iter(request.revisions), None)
     with storage.in_use(cache):
-        pins = resolve_one(repository, next(iter(request.revisions), None), snapshots=cache / "snapshots")
+        pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         folder = storage.experiment(cache, asked)
         if not _is_whole(folder, progress):

@@ -277,6 +277,29 @@ def test_builds_and_workloads_run_where_the_configuration_lies(seam: Comparison,
     assert seam.requests[0].repository == checkout
 
 
+def test_files_of_perfdiff_alone_are_told_apart_unless_a_command_names_them(
+    seam: Comparison, run: Callable[..., int], checkout: Path
+) -> None:
+    text = '[compare]\naccepted = "perf/known.toml"\n[[workload]]\nname = "a"\ncommand = "./a"\n'
+    (checkout / "perfdiff.toml").write_text(text)
+    run("a", "b")
+    run("a", "b", "--", "./a < perfdiff.toml")
+    (checkout / "perfdiff.toml").rename(checkout / "kept")
+    run("a", "b", "--", "./a")
+    own, named, without = (
+        [file.relative_to(checkout).as_posix() for file in request.config.own_files(checkout)] for request in seam.requests
+    )
+    assert own == ["perf/known.toml", "perfdiff.toml"]
+    assert named == ["perf/known.toml"]
+    assert without == ["perfdiff-accepted.toml"]
+
+
+def test_configuration_that_others_read_is_not_told_apart(seam: Comparison, run: Callable[..., int], checkout: Path) -> None:
+    (checkout / "pyproject.toml").write_text('[tool.perfdiff]\n[[tool.perfdiff.workload]]\nname = "a"\ncommand = "./a"\n')
+    run("a", "b")
+    assert [file.name for file in seam.requests[0].config.own_files(checkout)] == ["perfdiff-accepted.toml"]
+
+
 def test_no_colour_without_a_terminal(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     seam.verdict = Verdict.REGRESSION
     run("a", "b", "--", "./a")

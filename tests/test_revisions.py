@@ -115,6 +115,24 @@ def test_one_revision_is_compared_with_the_working_tree(project: Path, tmp_path:
     }
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_files_apart_are_in_the_working_tree_as_its_commit_has_them(project: Path, tmp_path: Path, staged: bool) -> None:
+    repository, snapshots = find_repository(project), tmp_path / "snapshots"
+    commit(project, "third", {"README": "as committed\n"})
+    before = resolve(repository, ["HEAD"], snapshots=snapshots).head
+    write(project, {"perf/accepted.toml": "one\n", "README": "two\n"})
+    apart = [project / "perf" / "accepted.toml", project / "README", tmp_path / "perfdiff.toml"]
+    if staged:
+        git(project, "add", "-A")
+    assert resolve(repository, ["HEAD"], snapshots=snapshots).head.tree != before.tree
+    after = resolve(repository, ["HEAD"], snapshots=snapshots, apart=apart).head
+    assert after == before
+    tree = tmp_path / "tree"
+    lay_out(after, tree)
+    assert (tree / "README").read_text() == "as committed\n"
+    assert not (tree / "perf").exists()
+
+
 def test_deleted_and_staged_files_are_as_in_the_working_tree(project: Path, tmp_path: Path) -> None:
     commit(project, "third", {"gone.c": "", "staged.c": "1\n"})
     (project / "gone.c").unlink()

@@ -41,17 +41,18 @@ class PinnedPair:
     notes: tuple[Note, ...] = ()
 
 
-def resolve(repository: Repository, specification: Sequence[str], *, snapshots: Path) -> PinnedPair:
+def resolve(repository: Repository, specification: Sequence[str], *, snapshots: Path, apart: Sequence[Path] = ()) -> PinnedPair:
     """Pin `BASE HEAD`, `A..B`, `A...B` or one revision (against the working tree).
 
     The working tree's uncommitted and untracked files are written as git objects to the folder `snapshots`, never to the repository.
+    Files in `apart` (absolute) are in it as HEAD has them, whatever the checkout holds.
     RevisionError: `unknown-revision`, `ambiguous-revision`, `shallow-clone`, `bare-repository`, `no-merge-base`, `bad-specification`.
     """
     match tuple(specification):
         case (base, head):
             return PinnedPair(_pin_commit(repository, base), _pin_commit(repository, head))
         case (single,):
-            return _resolve_single(repository, single, snapshots)
+            return _resolve_single(repository, single, snapshots, apart)
         case _:
             raise RevisionError(
                 f"{len(specification)} revisions were given; give BASE HEAD, A..B, A...B, or one revision to compare with the working tree",
@@ -59,16 +60,16 @@ def resolve(repository: Repository, specification: Sequence[str], *, snapshots: 
             )
 
 
-def resolve_one(repository: Repository, name: str | None, *, snapshots: Path) -> PinnedPair:
+def resolve_one(repository: Repository, name: str | None, *, snapshots: Path, apart: Sequence[Path] = ()) -> PinnedPair:
     """Pin one revision, or the working tree where none is named, as both sides; raises as `resolve` does."""
     if name is not None:
         pin = _pin_commit(repository, name)
         return PinnedPair(pin, pin)
-    pin, notes = pin_working_tree(repository, snapshots=snapshots)
+    pin, notes = pin_working_tree(repository, snapshots=snapshots, apart=apart)
     return PinnedPair(pin, pin, notes)
 
 
-def _resolve_single(repository: Repository, specification: str, snapshots: Path) -> PinnedPair:
+def _resolve_single(repository: Repository, specification: str, snapshots: Path, apart: Sequence[Path]) -> PinnedPair:
     # A revision can hold dots itself (`HEAD^{/fix..}`), so a range is only what is no revision as a whole.
     whole = _parse(repository, specification) if ".." in specification and not specification.startswith("-") else None
     for dots in ("...", ".."):
@@ -77,7 +78,7 @@ def _resolve_single(repository: Repository, specification: str, snapshots: Path)
             base, head = _pin_commit(repository, left or "HEAD"), _pin_commit(repository, right or "HEAD")
             return PinnedPair(_merge_base(repository, base, head) if dots == "..." else base, head)
     base = _pin_commit(repository, specification)
-    head, notes = pin_working_tree(repository, snapshots=snapshots)
+    head, notes = pin_working_tree(repository, snapshots=snapshots, apart=apart)
     return PinnedPair(base, head, notes)
 
 
@@ -133,19 +134,25 @@ def _merge_base(repository: Repository, base: Pin, head: Pin) -> Pin:
     raise RevisionError(f"{names} have no common ancestor; name the two revisions as 'BASE HEAD'", slug="no-merge-base")
 
 
-def pin_working_tree(repository: Repository, *, snapshots: Path) -> tuple[Pin, tuple[Note, ...]]:
-    """Pin the checkout as it stands: HEAD, uncommitted changes, and untracked files that git does not ignore."""
+def pin_working_tree(repository: Repository, *, snapshots: Path, apart: Sequence[Path] = ()) -> tuple[Pin, tuple[Note, ...]]:
+    """Pin the checkout as it stands: HEAD, uncommitted changes, and untracked files that git does not ignore; as `resolve` does."""
     if repository.top is None:
         raise RevisionError(f"{repository.git_dir} is a bare repository without a working tree; name two revisions", slug="bare-repository")
     head = _pin_commit(repository, "HEAD")
-    tree = _snapshot(repository, snapshots)
+    tree = _snapshot(repository, snapshots, _below(repository.top, apart))
     changed = "no uncommitted changes" if tree == head.tree else "uncommitted changes"
     revision = Revision(rev=WORKING_TREE, commit=None, summary=f"{changed} on {head.commit[:10]} {head.revision.summary}")
     pin = Pin(revision=revision, repository=repository, commit=head.commit, tree=tree, snapshots=snapshots / "objects")
     return pin, _dirty_submodules(repository)
 
 
-def _snapshot(repository: Repository, snapshots: Path) -> str:
+def _below(top: Path, files: Sequence[Path]) -> list[str]:
+    """Return those of the files that lie in the checkout, from its root."""
+    found = [file.resolve() for file in files]
+    return [file.relative_to(top).as_posix() for file in found if file.is_relative_to(top)]
+
+
+def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> str:
     """Write the working tree as git objects to `snapshots`, with a copy of the index, and return the tree's id."""
     (snapshots / "objects").mkdir(parents=True, exist_ok=True)
     (snapshots / ".gitignore").write_text("*\n")  # where the cache lies in the checkout, it is no part of it
@@ -157,6 +164,10 @@ def _snapshot(repository: Repository, snapshots: Path) -> str:
         # The user's objects stay out of sight: git would give those that it meets again a new time of change.
         environment = {"GIT_INDEX_FILE": str(index), "GIT_OBJECT_DIRECTORY": str(snapshots / "objects")}
         repository.tell("add", "--all", environment=environment)
+        for name in apart:
+            mode, kind, known = (repository.tell("ls-tree", "-z", "HEAD", "--", name).partition("\t")[0].split() or ["", "", ""])[:3]
+            change = ["--add", "--cacheinfo", f"{mode},{known},{name}"] if kind == "blob" else ["--force-remove", "--", name]
+            repository.tell("update-index", *change, environment=environment)
         return repository.tell("write-tree", "--missing-ok", environment=environment).strip()
 
 
