@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, CacheSize
+from perfdiff.config import DETECTORS, RUNS_FOR_TIME, CacheSize
 
 _CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -111,7 +111,9 @@ _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
 _CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
 
 # Two runs a side are the fewest that have a spread.
-RUNS = Setting("a whole number of at least 2, such as 10", _integer(2))
+RUNS = Setting(
+    f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} for a verdict on time; fewer still compare counts)", _integer(2)
+)
 SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 

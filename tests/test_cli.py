@@ -11,15 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis import judgement
+from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, options, waiting
+from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.pipeline import Outcome, Request
 from perfdiff.progress import Progress
@@ -50,6 +52,7 @@ class Comparison:
     verdict: Verdict = Verdict.UNCHANGED
     error: BaseException | None = None
     requests: list[Request] = field(default_factory=list)
+    counts: dict[str, CountFinding] | None = None
 
     def compare(self, request: Request, progress: Progress) -> Outcome:
         self.requests.append(request)
@@ -63,7 +66,20 @@ class Comparison:
     def outcome(self) -> Outcome:
         if self.error:
             raise self.error
-        return Outcome(findings(self.verdict), lambda function, side: None)
+        found = findings(self.verdict)
+        if self.counts is not None:
+            function = found.functions[0]
+            work = replace(function, info=replace(function.info, name="work"), verdict=self.verdict, rank=None, counts=self.counts)
+            found = replace(found, functions=(work,))
+        return Outcome(found, lambda function, side: None)
+
+
+def counted(factor: float) -> CountFinding:
+    """Return a count that repeats to the last digit."""
+    ratio = Ratio(factor, factor, factor, 2, 2)
+    return CountFinding(
+        "blocks", findings().points[0], 10.0, 10.0 * factor, ratio, exact=True, grew=factor > 1, shrank=False, extra=0.0, rate=1.0
+    )
 
 
 @pytest.fixture
@@ -214,6 +230,16 @@ def test_suffix_of_the_output_chooses_the_format(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(("runs", "noted"), [(2, True), (3, True), (4, False)])
+def test_runs_too_few_for_a_verdict_on_time_are_told_at_the_start(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], runs: int, noted: bool
+) -> None:
+    assert judgement.MIN_RUNS == 2 * RUNS_FOR_TIME
+    run("a", "b", "--runs", str(runs), "--build", "make", "--", "./a")
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.startswith(f"perfdiff: note: {runs} runs a side are too few for a verdict on time" if noted else "perfdiff: measuring")
+
+
 def test_a_report_in_a_file_leaves_the_answer_and_its_place_on_standard_error(
     seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -298,6 +324,27 @@ def test_configuration_that_others_read_is_not_told_apart(seam: Comparison, run:
     (checkout / "pyproject.toml").write_text('[tool.perfdiff]\n[[tool.perfdiff.workload]]\nname = "a"\ncommand = "./a"\n')
     run("a", "b")
     assert [file.name for file in seam.requests[0].config.own_files(checkout)] == ["perfdiff-accepted.toml"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "says"),
+    [
+        ((3.0, 2), "bad: "),
+        ((3.0, 10), "bad: "),
+        ((1.0, 2), "good: `work`: no more work by exact counts"),
+        ((1.0, 10), "skip: "),
+        ((None, 2), "skip: "),
+    ],
+)
+def test_a_step_whose_time_stays_open_is_settled_by_exact_counts(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], measured: tuple[float | None, int], says: str
+) -> None:
+    factor, runs = measured
+    seam.verdict = Verdict.INCONCLUSIVE
+    seam.counts = {} if factor is None else {"blocks": counted(factor)}
+    code = run("bisect-step", "-q", "--good", "a", "--runs", str(runs), "--function", "work", "--build", "make", "--", "./a")
+    assert code == {"good": 0, "bad": 1, "skip": 125}[says.partition(":")[0]]
+    assert capsys.readouterr().out.startswith(says)
 
 
 def test_no_colour_without_a_terminal(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
+            comparison.warn_of_few_runs(request, progress)
             from perfdiff import bisecting
 
             named = functools.partial(is_named, function) if function else None

@@ -16,9 +16,11 @@ from typer.core import TyperCommand
 from perfdiff.cli import comparison, exits, options, output, waiting
 from perfdiff.cli.bisect import check_metric
 from perfdiff.cli.explain import is_named
+from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import MeasurementError, StoreError
 
 if TYPE_CHECKING:
+    from perfdiff.analysis.ends import Wanted
     from perfdiff.analysis.findings import Findings
     from perfdiff.pipeline import Request
     from perfdiff.progress import Progress
@@ -46,6 +48,7 @@ Exit codes:
   128  abort: the command line, the configuration or the good commit is at fault
 """
 
+_NAMED = 3  # functions that a sentence names
 ALONE = 2  # runs that show whether the good commit can be measured at all
 
 
@@ -101,7 +104,8 @@ def bisect_step(  # noqa: PLR0913, PLR0917 (each is an option of the command lin
             reference = good or _known_good(repository)
             asked = comparison.request((reference, "HEAD"), repository, options.cache_folder(cache), overrides, progress)
             findings = _measured(asked, repository, overrides, progress)
-        raise typer.Exit(_code(findings, function, metric))
+        timed = max(each.runs for each in asked.config.workloads) >= RUNS_FOR_TIME
+        raise typer.Exit(_code(findings, function, metric, timed=timed))
 
 
 def _known_good(directory: Path) -> str:
@@ -127,12 +131,38 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
         raise typer.Exit(StepCode.SKIP) from error
 
 
-def _code(findings: Findings, function: str | None, metric: str | None) -> StepCode:
+def _code(findings: Findings, function: str | None, metric: str | None, *, timed: bool) -> StepCode:
     from perfdiff.analysis.ends import Wanted, standing
     from perfdiff.analysis.findings import Verdict
 
     named = functools.partial(is_named, function) if function else None
-    verdict = standing(findings, Wanted(findings.base.rev, findings.head.rev, function, named, metric))
-    code = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD)
-    output.write(f"{code.name.lower()}: {findings.sentence}")
+    wanted = Wanted(findings.base.rev, findings.head.rev, function, named, metric)
+    verdict = standing(findings, wanted)
+    code, says = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD), findings.sentence
+    if code is StepCode.SKIP:
+        code, says = _counted(findings, wanted, timed=timed) or (code, says)
+    output.write(f"{code.name.lower()}: {says}")
     return code
+
+
+def _counted(findings: Findings, wanted: Wanted, *, timed: bool) -> tuple[StepCode, str] | None:
+    """Return what exact counts of work say where time leaves it open, and in which words; None where they do not settle it.
+
+    More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge time at all: not `timed`.
+    """
+    from perfdiff.analysis.findings import Verdict
+    from perfdiff.analysis.symptom import WORK, figures, symptoms
+
+    asked = wanted.functions(findings) if wanted.function else findings.functions
+    left = [each for each in asked if each.verdict is Verdict.INCONCLUSIVE]
+    for function in left:
+        for found in symptoms(findings, function, None):
+            if found.exact and found.metric in WORK and found.expected.effect > 0:
+                return StepCode.BAD, f"{found.says}: {figures(found.expected)}; its time stays open"
+    if not left or timed or not all(any(name in WORK and each.counts[name].exact for name in each.counts) for each in left):
+        return None
+    names = ", ".join(f"`{each.info.name}`" for each in left[:_NAMED])
+    return (
+        StepCode.GOOD,
+        f"{names}{', …' if len(left) > _NAMED else ''}: no more work by exact counts; there are too few runs to judge time",
+    )

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
 from perfdiff.cli import acceptances, exits, options, output, samples, ticket, waiting
-from perfdiff.config import Config
+from perfdiff.config import RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError
 from perfdiff.progress import Progress
@@ -150,8 +150,18 @@ def answered(asked: Request, directory: Path, overrides: Overrides, progress: Pr
     """Compare as asked; the costs that are known in `directory` are no regression."""
     from perfdiff import pipeline
 
+    warn_of_few_runs(asked, progress)
     outcome = pipeline.compare(asked, progress)
     return replace(outcome, findings=acceptances.honoured(outcome.findings, directory.absolute(), overrides.file))
+
+
+def warn_of_few_runs(asked: Request, progress: Progress) -> None:
+    """Say it before anything is measured where no workload has the runs that a verdict on time needs."""
+    runs = max(workload.runs for workload in asked.config.workloads)
+    if runs < RUNS_FOR_TIME:
+        progress.note(
+            f"{runs} runs a side are too few for a verdict on time, which needs at least {RUNS_FOR_TIME}; counts are compared all the same"
+        )
 
 
 def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:

@@ -53,7 +53,9 @@ Workloads = Annotated[list[str] | None, typer.Option("--workload", metavar="NAME
 Parameters = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
 ]
-Runs = Annotated[int | None, typer.Option("--runs", metavar="N", help="Runs of each side at each point at most.")]
+Runs = Annotated[
+    int | None, typer.Option("--runs", metavar="N", help="Runs of each side at each point at most; 4 or more for a verdict on time.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of everything that is drawn at random.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
