@@ -28,6 +28,22 @@ TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
 }
 
 
+def test_memory_that_a_function_is_about_to_write_is_no_input() -> None:
+    """An initialiser's argument points to what was there before: addresses, in some calls zeros or small numbers."""
+    rng = np.random.default_rng(1)
+    left_over = np.where(rng.random(400) < 0.5, 0.0, 0x7FFF_0000_0000 + 16.0 * rng.integers(0, 2**24, 400))
+    cost = noisy(rng, np.where(left_over > 0, 120.0, 100.0), 0.05, 0.0)
+    fitted = fit(table({"buffer->size": left_over}, cost), "wall_ns", seed=1)
+    assert fitted.features == ()
+    assert not any(scope.conditions for scope in fitted.scopes)
+
+
+def test_a_large_number_that_is_not_whole_is_an_input() -> None:
+    rng = np.random.default_rng(2)
+    seconds = rng.uniform(1e12, 4e12, 400) + 0.5
+    assert fit(table({"t": seconds}, noisy(rng, 1e-9 * seconds, 0.01, 0.0)), "wall_ns", seed=1).features == ("t",)
+
+
 def few_large(rng: np.random.Generator, n: int) -> Floats:
     return np.where(rng.random(n) < 0.98, rng.integers(1, 10, n), np.floor(10 ** rng.uniform(2, 4.5, n)))
 

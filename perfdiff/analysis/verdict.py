@@ -166,6 +166,9 @@ def _why_unchanged(case: Case) -> str:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
         return "its own cost did not grow; what it calls became slower"
+    low, high = own.overall.interval(case.config.confidence)
+    if low > math.log1p(case.config.min_effect) or high < -math.log1p(case.config.min_effect):
+        return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
     return f"its cost at equal inputs differs by less than {units.significant(100 * case.config.min_effect)} %, or no more than by chance"
 
 

@@ -19,6 +19,9 @@ MONOTONE_TWINS = 0.9995
 # No size and no cost is larger; the cube of such a value can still be squared. No cost but 0 is smaller; its square is not yet 0.
 _LARGEST = 1e45
 _SMALLEST = 1e-45
+# A program's input has no more parts than this. What an argument shows beyond is an address, a hash, or memory that the function is about
+# to write: it says nothing of the cost, even where other calls find a small number there.
+_LARGEST_SIZE = 2.0**40
 # Values of a numeric feature that may be codes of modes: few, small, whole.
 _CODES = 8
 _LARGEST_CODE = 15
@@ -64,7 +67,8 @@ def columns_of(table: SampleTable) -> dict[str, Floats]:
     columns = {} if table.features or table.branches else {"": np.zeros(len(table))}
     for position, feature in enumerate(table.features):
         column = table.values[:, position]
-        columns[feature.name] = np.where(np.abs(column) <= _LARGEST, column, np.nan)
+        known = np.abs(column) <= (_LARGEST if _is_input(feature, column) else -1.0)
+        columns[feature.name] = np.where(known, column, np.nan)
     for position, name in enumerate(branch_names(table.branches)):
         executed = table.executed[:, position]
         columns[name] = np.where(executed > 0, table.taken[:, position] / np.maximum(executed, 1), np.nan)
@@ -98,6 +102,14 @@ def observe(table: SampleTable, metric: str) -> Observations:
         run=table.run[present],
         point=point,
     )
+
+
+def _is_input(feature: Feature, column: Floats) -> bool:
+    """Return whether values may be inputs: not if all are whole and some beyond all sizes."""
+    if feature.category or feature.origin is Origin.WORKLOAD:
+        return True
+    known = column[np.isfinite(column)]
+    return bool((np.abs(known) < _LARGEST_SIZE).all() or (known != np.floor(known)).any())
 
 
 def _distinct(column: Floats) -> Floats:

@@ -32,6 +32,7 @@ ANSWERS = {
 _EXACT = 1e-6
 # Below this, a call's time is the rest of taking the probe's own cost off, which is known to a nanosecond or two.
 _LEAST_NS = 1.0
+_NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 _FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
 
@@ -147,7 +148,7 @@ def leading(finding: FunctionFinding) -> MetricFinding | None:
     unchanged code, the time without callees, since a slower callee is not this function's doing.
     """
     order = list(METRICS)
-    known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None}
+    known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None and metric.metric != _NO_COST}
     ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
     for metric in ordered if finding.info.change.is_suspect else ():
         slower = finding.verdict is Verdict.REGRESSION and metric.ratio is not None and metric.ratio.low > 1
