@@ -315,8 +315,8 @@ class Hunt:
         ahead = posterior.remaining(weights) + 1
         said = [f"{_plural(left, 'commit')} left"]
         if weights[best] >= min(LIKELIER / left, 0.5):
-            probability = f"{100 * min(float(weights[best]), HIGHEST):.0f}"
-            said.append(f"likeliest {self._history.commits[best].id[:10]} with {probability} %")
+            percent = int(100 * min(float(weights[best]), HIGHEST))  # rounded down: it never says 100
+            said.append(f"likeliest {self._history.commits[best].id[:10]} with {percent} %")
         if pace_s:
             said.append(f"about {_waiting(pace_s * ahead)} left")
         return f"{doing} ({', '.join(said)})"

@@ -75,7 +75,8 @@ def test_progress_names_a_likeliest_commit_only_once_one_is(folder: Path, monkey
     steps = [stage for stage in told.stages if " left" in stage]
     assert "16 commits left" in steps[0]
     assert "likeliest" not in steps[0]
-    assert f"likeliest {commits[9][:10]} with" in steps[-1]
+    assert f"likeliest {commits[9][:10]} with 9" in steps[-1]
+    assert "100 %" not in steps[-1]
 
 
 def test_a_range_of_one_commit_is_only_confirmed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

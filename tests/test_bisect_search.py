@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import findings as examples
+from perfdiff.analysis import symptom
+from perfdiff.analysis.findings import CountFinding, Ratio
 from perfdiff.analysis.posterior import (
     Answer,
     Confirm,
@@ -22,7 +26,8 @@ from perfdiff.analysis.posterior import (
     kinds,
     likeliest,
 )
-from perfdiff.analysis.symptom import figures
+from perfdiff.analysis.symptom import Figure, Symptom, figures
+from perfdiff.records.schema import Point
 from simulated_search import World, searched
 
 EFFECT = math.log(1.3)
@@ -71,6 +76,19 @@ def test_readings_of_one_commit_join_by_their_precision() -> None:
 def test_an_interval_is_shown_only_where_its_ends_read_differently() -> None:
     assert figures(Reading(math.log(7.18), 1e-6)) == "×7.18"
     assert figures(Reading(math.log(1.31), 0.01)) == "×1.31 (1.28-1.34)"
+
+
+def test_work_that_neither_side_did_reads_as_unchanged() -> None:
+    example = examples.regressed()
+    same = Ratio(1.0, 1.0, 1.0, 5, 5)
+    blocks = CountFinding("blocks", Point(0, "sort", {}, "./sort"), 10.0, 10.0, same, True, False, False, 0.0, math.nan)
+    counted = replace(examples.findings(), functions=(replace(example, counts={"blocks": blocks}),))
+    uncounted = replace(examples.findings(), functions=(replace(example, counts={}),))
+    place = symptom.place_of(example.info.base)
+    stores = Symptom(example.info.name, example.info.file, place, "stores", Figure.COUNT, Reading(7.6, 0.0), exact=True)
+    assert symptom.read(counted, stores) == Reading(0.0, 0.0)
+    assert symptom.read(counted, replace(stores, metric="l1d_misses")) is None
+    assert symptom.read(uncounted, stores) is None
 
 
 def test_the_middle_is_measured_first() -> None:

@@ -108,6 +108,8 @@ def read(findings: Findings, symptom: Symptom, place: Place | None = None) -> Re
         return None
     if symptom.figure is Figure.COUNT:
         count = function.counts.get(symptom.metric)
+        if count is None and symptom.metric in WORK and function.counts.keys() & set(WORK):
+            return Reading(0.0, 0.0)  # it was counted, and neither side did any
         return reading_of(count.ratio if count else None, findings.confidence)
     ratios = {(name, figure): ratio for name, figure, ratio in _ratios(function)}
     return reading_of(ratios.get((symptom.metric, symptom.figure)), findings.confidence)
