@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,10 @@ from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.citation import depends
 from perfdiff.analysis.diagnosis import times
-from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.headline import Spot, sentence
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import CostClass
+from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin
 
 CONFIG = CompareConfig()
@@ -55,6 +58,30 @@ def test_linear_that_became_quadratic_is_told_with_both_cost_functions() -> None
     assert "ns·n, now 0.1" in guilty.headline
     assert "ns·n²: at n = 10,000, " in guilty.headline
     assert guilty.causes[0].name == "class-change"
+
+
+def test_a_constant_that_is_most_of_the_quoted_cost_is_told_with_the_leading_term() -> None:
+    def cost(side: str, x: Columns) -> np.ndarray:
+        return 20 * x["n"] + (0 if side == BASE else 40_000)
+
+    said = named(findings(Made("f", cost, Change.CHANGED, once), sizes=(1000, 10000, 60000)), "f").headline
+    growth = re.match(r"`f` cost ([\d.]+) ns·n.*, now ([\d.]+) ns·n \+ ([\d.]+) µs: at n = 1000, ", said)
+    assert growth is not None, said
+    assert [float(each) for each in growth.groups()] == pytest.approx([20, 20, 40], rel=0.1)
+
+
+def test_cost_functions_that_do_not_meet_the_quoted_costs_are_not_told() -> None:
+    spot = Spot(base=31.6, switch="", feature="n", x=10_000.0)
+    ratio = Ratio(4.5, 4.0, 5.0, 5, 5)
+    base, head = (
+        Annotation("f", "wall_ns", of, (Scope(of, terms, 1.0, 1.0, 9),), ("n",), {}, {"n": (1e4, 1e5)}, 1.0, 1.0, 9)
+        for of, terms in (
+            (CostClass.CONSTANT, (Term(87.0),)),
+            (CostClass.LINEAR, (Term(137.0), Term(0.00126, (("n", "x"),)))),
+        )
+    )
+    found = MetricFinding("wall_ns", base, head, "n", ratio, "n", ratio, 0.0, None, None, None, 0.01, class_changed=True)
+    assert sentence(found, spot, CONFIG).startswith("was constant in n, now linear: at n = 10,000, 31.6 ns became 142 ns a call")
 
 
 def test_coefficient_shift_keeps_the_class() -> None:
@@ -114,6 +141,30 @@ def test_of_two_writers_the_one_whose_change_mentions_the_field_is_first() -> No
         Made("push", lambda side, x: 400.0 if side == BASE else 9e3, calls=lambda side, n: {"main": 500}, reads=shared),
     )
     assert ranks(found)[0] == "setup"
+
+
+@pytest.mark.parametrize(("body", "way"), [("look() { find(x); }", "is reached from"), ("look() { hash(x); }", "is called by")])
+def test_a_callee_is_called_only_by_code_that_names_it(body: str, way: str) -> None:
+    found = findings(
+        Made("look", lambda side, x: (20 if side == BASE else 90) * x["n"], calls=once, text=text(base=body, head=body)),
+        Made("hash", same(4e4), Change.CHANGED, lambda side, n: {"look": 10}),
+    )
+    assert named(found, "hash").chain[0] == f"`hash` (changed) {way} `look` (unchanged)"
+
+
+def test_other_parts_of_a_structure_are_not_told_as_what_is_read() -> None:
+    def slower(side: str, x: Columns) -> np.ndarray:
+        return (20 if side == BASE else 90) * x["n"]
+
+    writes = frozenset({"struct table.known"})
+    reads = frozenset({"struct table.size"})
+    called = findings(
+        Made("show", slower, calls=once, reads=reads),
+        Made("rate", same(4e4), Change.CHANGED, lambda side, n: {"show": 10}, writes=writes),
+    )
+    assert named(called, "rate").chain[0] == "`rate` (changed) is reached from `show` (unchanged)"
+    apart = findings(Made("show", slower, calls=once, reads=reads), Made("rate", same(4e4), Change.CHANGED, once, writes=writes))
+    assert named(apart, "rate").chain[0] == "`rate` (changed) writes `struct table`"
 
 
 def test_slower_callee_without_shared_data_is_its_nearest_changed_callers_guilt() -> None:
@@ -440,9 +491,9 @@ def test_calls_that_unchanged_code_makes_more_often_through_data_are_told() -> N
     assert ranks(found) == ["resize"]
     assert guilty.causes[0].name == "more-calls"
     assert guilty.causes[0].says.startswith(
-        "it writes `struct table.size`, and the unchanged `insert` calls `rehash` 1000 times a run, 30 times before"
+        "it writes `struct table.size`, and the unchanged `insert` calls `rehash` 1000 times in a run of w n=10000, 30 times before"
     )
-    assert guilty.chain[1].startswith("`insert` (unchanged) calls `rehash` (unchanged) 1000 times a run, 30 times before: ")
+    assert guilty.chain[1].startswith("`insert` (unchanged) calls `rehash` (unchanged) 1000 times in a run of w n=10000, 30 times before: ")
 
 
 def test_what_explains_more_of_the_cost_is_told_first() -> None:
@@ -470,7 +521,7 @@ def test_calls_too_short_to_time_are_told_by_what_a_run_of_them_takes() -> None:
     guilty = named(found, "append")
     assert found.verdict is Verdict.REGRESSION
     assert guilty.headline.startswith("`append` takes ")
-    assert " ms in all its 10,000 calls of a run, less than 20 µs before; cause: " in guilty.headline
+    assert " ms in all its 10,000 calls of a run of w n=10000, less than 20 µs before; cause: " in guilty.headline
     assert "×" not in guilty.headline
     assert "×" not in guilty.chain[0]
 

@@ -11,11 +11,13 @@ import numpy as np
 from perfdiff.analysis.anomaly import find_all
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.calls import call_graph
+from perfdiff.analysis.chain import chain
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.contention import held_up, put_down
 from perfdiff.analysis.counts import count_all
 from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.headline import Spot, headline
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_counts, open_ledger
@@ -28,12 +30,9 @@ from perfdiff.analysis.verdict import (
     ALLOCATION,
     Case,
     Decision,
-    Spot,
-    chain,
     clearly_slower,
     decide,
     grown_workload,
-    headline,
     victims,
     whole,
 )

@@ -15,7 +15,7 @@ from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.inference import Pair, contrast
 from perfdiff.analysis.ledger import Ledger
-from perfdiff.analysis.links import LinkKind
+from perfdiff.analysis.links import LinkKind, is_named_in
 from perfdiff.analysis.memory import DEAREST_NS, MISSES, PRICE_NS, Place, contention, is_denser, locality, work
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
@@ -148,7 +148,8 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
     runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
     # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
     if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
-        said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` a run, {units.count(runs[0])} before{lines}"
+        run = one_run(patient.attribution.points[place], patient.ledger)
+        said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
         return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
     said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
@@ -158,9 +159,10 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
     web, info = patient.attribution.web, patient.info
     assert blame.caller is not None
     caller, callee = web.functions[blame.caller].name, web.functions[blame.at].name
-    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, int(np.argmax(blame.ns)))
+    place = int(np.argmax(blame.ns))
+    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
     what = "it" if blame.at == info.id else f"`{callee}`"
-    often = f"calls {what} {times(runs[1])} a run, {times(runs[0])} before"
+    often = f"calls {what} {times(runs[1])} in {one_run(patient.attribution.points[place], patient.ledger)}, {times(runs[0])} before"
     if blame.kind in (LinkKind.DATA, LinkKind.INPUTS):
         how = f"writes {blame.through}" if blame.through else "hands larger inputs on"
         said = f"it {how}, and the unchanged `{caller}` {often}{lines}"
@@ -183,6 +185,11 @@ def calls_per_run(function: int, attribution: Attribution, ledger: Ledger, place
     """Return the calls of a function on base and head, at the `place`-th point."""
     part, column = attribution.parts[place], ledger.place[function]
     return float(part.calls_base[column]), float(part.calls_head[column])
+
+
+def one_run(point: int, ledger: Ledger) -> str:
+    """Name the run that figures of a single point are of."""
+    return f"a run of {ledger.labels[point]}" if point in ledger.labels and len(ledger.points) > 1 else "a run"
 
 
 def times(count: float) -> str:
@@ -377,8 +384,9 @@ def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, li
         elif blame.kind is LinkKind.DATA:
             cause = Cause("shared-data", f"it writes {blame.through}, which {name} reads, and that is slower{lines}")
         else:
-            way = "called by" if blame.kind is LinkKind.CALLEE else "a caller of"
-            cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower: {way} it{lines}")
+            called = "calls it" if is_named_in(info, at) else "leads to it"
+            way = called if blame.kind is LinkKind.CALLEE else "is called through it"
+            cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower and {way}{lines}")
         yield Explanation(blame.total_ns, cause)
 
 

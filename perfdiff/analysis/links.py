@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -98,7 +98,10 @@ def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[L
 
 
 def _by_data(web: Web, function: int) -> list[Link]:
-    """Return suspects that write exactly what the function reads, or else other parts of the same structures."""
+    """Return suspects that write exactly what the function reads, or else other parts of the same structures.
+
+    Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure.
+    """
     reads = web.functions[function].reads
     for name_of in (str, _structure):
         wanted = {name_of(name) for name in reads}
@@ -109,10 +112,15 @@ def _by_data(web: Web, function: int) -> list[Link]:
                 if common:
                     shared[each] = common
         if shared:
-            ways = (_nearest(web, function, steps, LinkKind.DATA) for steps in (web.callers, web.callees))
-            near = {link.suspect for links in ways for link in links}
+            callees, callers = (
+                {link.suspect for link in _nearest(web, function, steps, LinkKind.DATA)} for steps in (web.callees, web.callers)
+            )
+            near = callees | callers
             weights = {each: _data_weight(web.functions[each], common) * (NEAR if each in near else 1.0) for each, common in shared.items()}
-            return _weighted(weights, LinkKind.DATA, shared)
+            if name_of is str:
+                return _weighted(weights, LinkKind.DATA, shared)
+            links = _weighted(weights, LinkKind.DATA, {each: {_structure(name) for name in common} for each, common in shared.items()})
+            return [replace(link, kind=LinkKind.CALLEE, through="") if link.suspect in callees else link for link in links]
     return []
 
 
@@ -149,6 +157,12 @@ def _weighted(weights: Mapping[int, float], kind: LinkKind, through: Mapping[int
         Link(each, kind, weights[each] / whole, ", ".join(f"`{name}`" for name in sorted(through[each])[:3]) if through else "")
         for each in sorted(weights)
     ]
+
+
+def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:
+    """Return whether a caller's text names a function: else the calls go through others, which have no probe, or a pointer."""
+    name = re.sub(r"<.*", "", callee.name.partition("(")[0]).rsplit("::", 1)[-1]
+    return any(re.search(rf"\b{re.escape(name)}\b", source.text) for source in (caller.base, caller.head) if source is not None)
 
 
 def changed_lines(info: FunctionInfo) -> list[tuple[int, str]]:

@@ -12,7 +12,7 @@ from perfdiff.analysis.inference import false_discovery
 from perfdiff.analysis.regimes import moved_borders, moved_modes
 from perfdiff.analysis.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass, design, term_names
+from perfdiff.models.annotation import Annotation, CostClass, Term, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
@@ -238,8 +238,8 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
     return float(inputs[first]) if first > 0 else None
 
 
-def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
-    """Return (coefficient, text) of the term that leads at large inputs, or None where it is no summary.
+def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
+    """Return the term that leads at large inputs, or None where it is no summary.
 
     Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
     """
@@ -247,12 +247,21 @@ def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] |
         return None
     scope = annotation.scopes[0]
     if annotation.cost_class is CostClass.CONSTANT or not feature:
-        return next(((term.coefficient, "") for term in scope.terms if not term.factors), None)
+        return next((term for term in scope.terms if not term.factors), None)
     high = annotation.ranges.get(feature, (0.0, 1.0))[1]
     sizes: Mapping[str, Floats] = {feature: np.array([high])}
     parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
     _, term = max(parts, key=lambda part: part[0])
-    if growth_class(term.factors) is not annotation.cost_class:
-        return None
+    return term if growth_class(term.factors) is annotation.cost_class else None
+
+
+def shape(term: Term) -> str:
+    """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`; "" of a constant."""
     shapes = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
-    return term.coefficient, "·".join(shapes[function].format(name) for name, function in term.factors)
+    return "·".join(shapes[function].format(name) for name, function in term.factors)
+
+
+def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
+    """Return (coefficient, text) of the leading term, or None where it is no summary."""
+    term = leading_term(annotation, feature)
+    return None if term is None else (term.coefficient, shape(term))
