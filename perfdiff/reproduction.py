@@ -13,20 +13,35 @@ from perfdiff.config import CacheSize, Config
 from perfdiff.records.schema import Point, Revision
 
 FILE = "perfdiff-ticket.toml"
+PATCH = "changes.patch"
+_WORKTREE = "checkout"
 _END = "END_OF_CONFIGURATION"
 # Known costs lie in a file of their own, which is not part of what is measured.
 _LEFT_OUT = {("compare", "accepted")}
 
 
 @dataclass(frozen=True, slots=True)
+class Attached:
+    """The file PATCH beside the script: how the checkout differed from `commit`. `altered`: what was private was taken out of it."""
+
+    commit: str
+    altered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """A comparison as it was asked for: both revisions, the folder of the checkout it ran in, and variables that builds depend on."""
+    """A comparison as it was asked for: both revisions, the folder of the checkout it ran in, and variables that builds depend on.
+
+    `attached` is what belongs to no commit, None where there is nothing; `missing` says what is not attached of that.
+    """
 
     base: Revision
     head: Revision
     folder: str
     config: Config
     variables: Mapping[str, str]
+    attached: Attached | None = None
+    missing: tuple[str, ...] = ()
 
 
 def script(asked: Asked) -> str:
@@ -36,6 +51,7 @@ def script(asked: Asked) -> str:
         "#!/bin/sh",
         _comment(f"In {where} of the project that has these commits. Leaves {FILE} there."),
         *_missing(asked),
+        *(_applied(asked.folder, asked.attached) if asked.attached else ()),
         f"cat > {FILE} <<'{_END}'\n{configuration_text(asked.config)}{_END}",
         command(asked),
     ]
@@ -65,9 +81,24 @@ def _comment(text: str) -> str:
 def _missing(asked: Asked) -> Iterator[str]:
     for name, revision in (("base", asked.base), ("head", asked.head)):
         if revision.commit is None:
-            yield _comment(f"{name} was the working tree, {revision.summary}: check that out first; uncommitted changes are not here.")
-    if asked.config.build.overlay:
+            yield _comment(f"{name} was the working tree, {revision.summary}{'' if asked.attached else ': check that out first'}.")
+    if asked.config.build.overlay and asked.attached is None:
         yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
+    for text in asked.missing:
+        yield _comment(f"Not attached: {text}")
+
+
+def _applied(folder: str, attached: Attached) -> Iterator[str]:
+    """Yield what makes a checkout beside the script that holds what belongs to no commit."""
+    yield _comment(f"What belongs to no commit is in {PATCH}, which is applied to a worktree of its own beside this script: {_WORKTREE}")
+    if attached.altered:
+        yield _comment(f"Secrets or homes were taken out of {PATCH}: lines that held them may not apply, or mean something else.")
+    inside = f"/{folder}" if folder not in ("", ".") else ""
+    yield "set -e"
+    yield 'ticket=$(cd "$(dirname "$0")" && pwd)'
+    yield f'git worktree add --detach "$ticket/{_WORKTREE}" {attached.commit}'
+    yield f'git -C "$ticket/{_WORKTREE}" apply "$ticket/{PATCH}"'
+    yield f'cd "$ticket/{_WORKTREE}"{shlex.quote(inside)}' if inside else f'cd "$ticket/{_WORKTREE}"'
 
 
 def _quoted(value: str) -> str:

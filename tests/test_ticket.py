@@ -246,6 +246,89 @@ def test_a_project_in_a_folder_of_its_checkout_is_named_by_it(run: Callable[...,
     assert "# In the folder sub of a checkout" in (checkout / "t" / "reproduce.sh").read_text()
 
 
+@pytest.fixture
+def committed(checkout: Path) -> Path:
+    """Return the checkout with a commit and, on it, changes of every kind."""
+    (checkout / "sort.c").write_text("int slow;\n")
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "-q", "-m", "One")
+    (checkout / "sort.c").write_text("int fast;\n")
+    (checkout / "bench").mkdir()
+    (checkout / "bench" / "bench.c").write_text(f'char *key = "{PLANTED}";\n')
+    (checkout / "picture.png").write_bytes(PNG + bytes(20))
+    return checkout
+
+
+def of_working_tree() -> Findings:
+    return replace(made.findings(), head=Revision("working tree", None, "uncommitted changes on 1 One"))
+
+
+def reproduced(ticket: Path, checkout: Path) -> Path:
+    """Run the script of a ticket in a fresh clone, with a stand-in for perfdiff that says where it ran; return that place."""
+    shim = ticket.parent / "bin" / "perfdiff"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\npwd > "{shim.parent}/place"\n')
+    shim.chmod(0o755)
+    git(checkout, "clone", "-q", ".", str(ticket.parent / "clone"))
+    environment = {**os.environ, "PATH": f"{shim.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", str(ticket / "reproduce.sh")], cwd=ticket.parent / "clone", env=environment, check=True, capture_output=True)
+    return Path((shim.parent / "place").read_text().strip())
+
+
+def test_uncommitted_changes_go_with_the_ticket_and_are_applied_by_its_script(
+    run: Callable[..., int], committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", PLANTED)
+    given = ["--repo", str(committed), "--build", "make", "--ticket", str(tmp_path / "t"), "--", "./a"]
+    monkeypatch.setattr(pipeline, "compare", Comparison(of_working_tree()).compare)
+    with pytest.raises(SystemExit):
+        cli.main(["-q", "HEAD", *given])
+    script = (tmp_path / "t" / "reproduce.sh").read_text()
+    assert "# Not attached: files that are no text: picture.png\n" in script
+    assert "Secrets or homes were taken out of changes.patch" in script
+    assert PLANTED not in (tmp_path / "t" / "changes.patch").read_text()
+    place = reproduced(tmp_path / "t", committed)
+    assert (place / "sort.c").read_text() == "int fast;\n"
+    assert (place / "bench" / "bench.c").read_text() == 'char *key = "$SERVICE_TOKEN";\n'
+
+
+def test_files_laid_over_two_commits_go_with_the_ticket_and_nothing_else(run: Callable[..., int], committed: Path, tmp_path: Path) -> None:
+    (committed / "bench" / "bench.o").write_text("object")
+    (committed / "data").mkdir()
+    (committed / "data" / "big.txt").touch()
+    (committed / ".git" / "info" / "exclude").write_text("data/\n")
+    text = '[build]\ncommand = "make"\noverlay = ["bench", "data"]\n[[workload]]\nname = "a"\ncommand = "./a"\n'
+    (committed / "perfdiff.toml").write_text(text)
+    assert run(made.findings(), "--ticket", str(tmp_path / "t")) == 1
+    assert "# Not attached: files that git ignores: data/big.txt\n" in (tmp_path / "t" / "reproduce.sh").read_text()
+    place = reproduced(tmp_path / "t", committed)
+    assert (place / "bench" / "bench.c").exists()
+    assert (place / "sort.c").read_text() == "int slow;\n"
+
+
+def test_changes_too_large_to_attach_are_named(
+    run: Callable[..., int], committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (committed / "table.c").write_text("int number;\n" * 100_000)
+    monkeypatch.setattr(pipeline, "compare", Comparison(of_working_tree()).compare)
+    with pytest.raises(SystemExit):
+        cli.main(["-q", "HEAD", "--build", "make", "--ticket", str(tmp_path / "t"), "--", "./a"])
+    assert not (tmp_path / "t" / "changes.patch").exists()
+    script = (tmp_path / "t" / "reproduce.sh").read_text()
+    assert ": check that out first.\n" in script
+    assert re.search(r"# Not attached: uncommitted changes on [0-9a-f]{40}, whose patch has 1.3 MB\n", script)
+
+
+def test_an_earlier_ticket_is_no_change_of_the_checkout(committed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(committed, "add", "-A")
+    git(committed, "commit", "-q", "-m", "Two")
+    monkeypatch.setattr(pipeline, "compare", Comparison(of_working_tree()).compare)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            cli.main(["-q", "HEAD", "--build", "make", "--ticket", "t", "--", "./a"])
+    assert not (committed / "t" / "changes.patch").exists()
+
+
 def test_an_earlier_ticket_is_replaced_as_a_whole(run: Callable[..., int], checkout: Path) -> None:
     assert run(made.findings(), "--ticket", "t", "--", "./a") == 1
     assert (checkout / "t" / "plots" / "1-insert.png").exists()

@@ -121,10 +121,11 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise typer.Exit
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             asked = request(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+            uncommitted = ticket.changes(asked, ticket_folder) if ticket_folder else None
             outcome = answered(asked, repository, overrides, progress)
             if ticket_folder:
                 progress.stage("writing the ticket", None)
-                ticket.write(ticket_folder, outcome, asked)
+                ticket.write(ticket_folder, outcome, asked, uncommitted)
         if save and outcome.experiment:
             samples.save(save, outcome.experiment, outcome.samples)
         deliver(outcome, chosen, output_file)

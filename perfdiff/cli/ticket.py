@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perfdiff import units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.pipeline import Outcome, Request
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
+    from perfdiff.revisions.changes import Changes
+
+_LARGEST_PATCH = 1_000_000  # characters; trackers refuse attachments of some megabytes
+_NAMED = 5  # files that a line names
 
 
 def check(folder: Path) -> None:
@@ -32,18 +37,34 @@ def check(folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
-def write(folder: Path, outcome: Outcome, asked: Request) -> None:
+def changes(asked: Request, folder: Path) -> Changes | None:
+    """Return what takes part in the comparison and belongs to no commit, None where that is nothing; the ticket's `folder` does not."""
+    from perfdiff import storage
+    from perfdiff.revisions import changes
+    from perfdiff.revisions.pins import pin_working_tree
+    from perfdiff.revisions.repository import find_repository
+
+    repository, overlay = find_repository(asked.repository), asked.config.build.overlay
+    is_of_commits = len(asked.revisions) > 1 or ".." in asked.revisions[0]
+    if repository.top is None or (is_of_commits and not overlay):
+        return None
+    with storage.in_use(asked.cache):
+        pin, _ = pin_working_tree(repository, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
+        return changes.changes(pin, only=overlay if is_of_commits else None, overlay=overlay, without=[folder.resolve()])
+
+
+def write(folder: Path, outcome: Outcome, asked: Request, uncommitted: Changes | None) -> None:
     """Write the ticket of a comparison; an earlier one in its place is replaced when the new one is complete."""
     from perfdiff.report import ticket
 
     check(folder)
     try:
-        _put(folder.absolute(), ticket.files(_ticket(outcome, asked)))
+        _put(folder.absolute(), ticket.files(_ticket(outcome, asked, uncommitted)))
     except OSError as error:
         raise _unwritable(folder, error) from error
 
 
-def _ticket(outcome: Outcome, asked: Request) -> Ticket:
+def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ticket:
     from perfdiff import reproduction
     from perfdiff.analysis.minimal import cheapest
     from perfdiff.build.variants import keyed
@@ -53,12 +74,17 @@ def _ticket(outcome: Outcome, asked: Request) -> Ticket:
 
     private = _privacy(outcome, asked)
     findings = with_texts(outcome.findings, private)
+    whole = uncommitted.patch if uncommitted and len(uncommitted.patch) <= _LARGEST_PATCH else ""
+    patch = private(whole)
+    attached = reproduction.Attached(uncommitted.commit, altered=patch != whole) if uncommitted and patch else None
     again = reproduction.Asked(
         base=findings.base,
         head=findings.head,
         folder=private(find_repository(asked.repository).folder.as_posix()),
         config=with_texts(asked.config, private),
         variables=with_texts(keyed(asked.environment), private),
+        attached=attached,
+        missing=with_texts(tuple(_missing(uncommitted)), private) if uncommitted else (),
     )
     shown = cheapest(findings)
     return Ticket(
@@ -68,7 +94,17 @@ def _ticket(outcome: Outcome, asked: Request) -> Ticket:
         variables=again.variables,
         shown=shown,
         at_point=reproduction.at_point(again, shown.point) if shown else None,
+        patch=patch,
     )
+
+
+def _missing(uncommitted: Changes) -> Iterator[str]:
+    if len(uncommitted.patch) > _LARGEST_PATCH:
+        yield f"uncommitted changes on {uncommitted.commit}, whose patch has {units.size(len(uncommitted.patch))}"
+    for says, files in (("files that are no text", uncommitted.binary), ("files that git ignores", uncommitted.ignored)):
+        if files:
+            rest = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+            yield f"{says}: {', '.join(files[:_NAMED])}{rest}"
 
 
 def _privacy(outcome: Outcome, asked: Request) -> Privacy:

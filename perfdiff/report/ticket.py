@@ -16,8 +16,8 @@ from perfdiff.report.document import Document, SampleLoader
 from perfdiff.report.drawing import draw
 from perfdiff.report.printable import printable
 
-TEXT, PAGE, DATA, SCRIPT, PLOTS = "ticket.md", "report.html", "report.json", "reproduce.sh", "plots"
-NAMES = frozenset((TEXT, PAGE, DATA, SCRIPT, PLOTS))
+TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS = "ticket.md", "report.html", "report.json", "reproduce.sh", "changes.patch", "plots"
+NAMES = frozenset((TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS))
 
 _MOST_DRAWN = 10  # functions; each takes half a second, and nobody looks at more
 _LONGEST_NAME = 80  # of a function in the name of a file
@@ -28,7 +28,7 @@ class Ticket:
     """What a ticket is written from, without anything private.
 
     `script` compares again; `shown` is the cheapest point that shows the difference, and `at_point` the command that compares there.
-    `variables` are those of the environment that builds depend on.
+    `variables` are those of the environment that builds depend on; `patch` is what the script applies, "" where that is nothing.
     """
 
     findings: Findings
@@ -37,6 +37,7 @@ class Ticket:
     variables: Mapping[str, str]
     shown: Shown | None = None
     at_point: str | None = None
+    patch: str = ""
 
 
 def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
@@ -45,6 +46,8 @@ def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
     yield DATA, json_report.render(report).encode()
     yield PAGE, html.render(report).encode()
     yield SCRIPT, ticket.script.encode()
+    if ticket.patch:
+        yield PATCH, ticket.patch.encode(errors="surrogateescape")
     names = []
     for name, plot in _plots(report):
         picture = draw(plot)
@@ -75,7 +78,7 @@ def _lead(ticket: Ticket, plots: list[str]) -> Iterator[str]:
     if ticket.variables:
         rows = [f"- {markdown.code(name)}: {markdown.code(printable(value))}" for name, value in ticket.variables.items()]
         yield "\n".join(["Variables of the environment that the builds depend on:", "", *rows])
-    attached = [PAGE, DATA, *(f"{PLOTS}/{name}.png" for name in plots)]
+    attached = [PAGE, DATA, *([SCRIPT, PATCH] if ticket.patch else []), *(f"{PLOTS}/{name}.png" for name in plots)]
     yield f"Attached: {', '.join(markdown.code(name) for name in attached)}; plots also as SVG."
 
 
