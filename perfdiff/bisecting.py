@@ -39,7 +39,7 @@ from perfdiff.errors import (
 )
 from perfdiff.languages.c.pack import C
 from perfdiff.pipeline import Outcome, Request
-from perfdiff.progress import Progress
+from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
 from perfdiff.revisions.history import History, changed_files, history, inert_files
@@ -160,7 +160,7 @@ class Hunt:
     def _measure(self, number: int) -> None:
         """Measure a commit against the good end, unless it is the same as a neighbour that was; where it cannot be, keep the reason."""
         commit = self._history.commits[number].id
-        progress = _Within(self._progress, self._announce(f"measuring {commit[:10]}"))
+        progress = Within(self._progress, self._announce(f"measuring {commit[:10]}"))
         try:
             other = self._twin(number, progress)
             if other is not None:
@@ -193,7 +193,7 @@ class Hunt:
 
     def _confirm(self, suspects: frozenset[int]) -> None:
         """Compare the last suspect with what stands before them, with fresh runs."""
-        progress = _Within(self._progress, self._announce(f"confirming {self._history.commits[max(suspects)].id[:10]}"))
+        progress = Within(self._progress, self._announce(f"confirming {self._history.commits[max(suspects)].id[:10]}"))
         findings = self._step(suspects, progress).findings
         place = self._records.taken[head].place if (head := self._last(suspects)) in self._records.taken else None
         if place is None and head == self._history.bad and (function := symptom.find(self._ends.findings, self._symptom)):
@@ -432,21 +432,3 @@ def _waiting(seconds: float) -> str:
 
 def _different(commits: History) -> int:
     return sum(same == number for number, same in enumerate(commits.same))
-
-
-class _Within:
-    """The progress of a comparison within a search: its stages are steps of one stage, and what it notes was told of the ends."""
-
-    def __init__(self, progress: Progress, title: str) -> None:
-        self._progress = progress
-        progress.stage(title, None)
-
-    def stage(self, name: str, _total: int | None) -> None:
-        """Tell the comparison's stage as a step."""
-        self._progress.advance(name)
-
-    def advance(self, text: str = "") -> None:
-        """Pass over a step of a stage."""
-
-    def note(self, text: str) -> None:
-        """Pass over what the ends' comparison has told."""

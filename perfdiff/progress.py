@@ -32,3 +32,21 @@ class Silent:
 
     def note(self, text: str) -> None:
         """Ignore the note."""
+
+
+class Within:
+    """The progress of a comparison within a search: its stages are steps of one stage, and what it notes has been told before."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        progress.stage(title, None)
+
+    def stage(self, name: str, _total: int | None) -> None:
+        """Tell the comparison's stage as a step."""
+        self._progress.advance(name)
+
+    def advance(self, text: str = "") -> None:
+        """Pass over a step of a stage."""
+
+    def note(self, text: str) -> None:
+        """Pass over what the ends' comparison has told."""

@@ -14,6 +14,7 @@ from perfdiff.models import modes
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
+from perfdiff.models.noise import estimate
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Origin
 from sampled import noisy, strangers, table
@@ -26,6 +27,13 @@ TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
     CostClass.QUADRATIC: lambda x: 400 + 100 * x + 2 * x**2,
     CostClass.CUBIC: lambda x: 400 + 0.5 * x**3,
 }
+
+
+def test_what_is_left_of_exact_counts_is_no_noise() -> None:
+    """Fits of counts such as 0 and 4 leave remainders of arithmetic, whose squares are no numbers."""
+    expected, residuals = np.array([4.65e-243] * 18 + [4.0] * 18), np.array([-4.65e-243] * 18 + [0.0] * 18)
+    found = estimate(expected, residuals, floor=0.04)
+    assert (found.additive, found.relative) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
 def test_memory_that_a_function_is_about_to_write_is_no_input() -> None:

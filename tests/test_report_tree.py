@@ -56,6 +56,12 @@ def test_costlier_calls_come_first_and_savings_count_as_much() -> None:
     assert found.low == -40.0
 
 
+def test_calls_that_cost_the_same_stand_in_their_order() -> None:
+    costs = dict.fromkeys((1, 2), (0.0, 0.0))
+    found = tree(map(function, costs), costs, (None, 1, 10.0), (1, 2, 5.0), (1, 2, 5.0))
+    assert shape(found.roots) == [("f1", ["f2", "f2"])]
+
+
 def test_a_function_of_several_callers_stands_with_its_callees_where_it_costs_most() -> None:
     costs = dict.fromkeys((1, 2, 3, 4), (0.0, 0.0))
     found = tree(map(function, costs), costs, (None, 1, 90.0), (1, 2, 30.0), (1, 3, 60.0), (2, 4, 10.0), (3, 4, 50.0), (4, 4, 7.0))

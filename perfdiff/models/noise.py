@@ -56,16 +56,16 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     levels, scatter = [], []
     for label in np.unique(group):
         rows = group == label
-        spread = NORMAL_MAD * median(np.abs(residuals[rows]))
-        if rows.sum() >= _GROUP and spread > 0:
-            levels.append(median(magnitude[rows]))
+        level, spread = median(magnitude[rows]), NORMAL_MAD * median(np.abs(residuals[rows]))
+        if rows.sum() >= _GROUP and spread > level * np.finfo(np.float64).eps:  # less is the arithmetic's
+            levels.append(level)
             scatter.append(spread)
     if not levels:
         return Noise(0.0, NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
-    level, spreads = np.array(levels), np.array(scatter)
+    at, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
     spreads = np.maximum(spreads, 1e-60 * unit)  # their squares must stay numbers
-    solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (level / spreads) ** 2]), np.ones(len(level)))
+    solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (at / spreads) ** 2]), np.ones(len(at)))
     return Noise(float(np.sqrt(solution[0])) * unit, float(np.sqrt(solution[1])), floor)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -96,7 +97,8 @@ class _Growth:
     def __init__(self, known: Mapping[int, FunctionFinding], edges: Iterable[CallEdge]) -> None:
         self._below = _by_caller(edges)
         self._leading = _leading({number for number, finding in known.items() if finding.rank is not None}, edges)
-        self._waiting: list[tuple[bool, float, int, CallEdge, list[_Row], int]] = []
+        self._waiting: list[tuple[bool, float, int, int, CallEdge, list[_Row], int]] = []
+        self._seen = itertools.count()  # of calls that cost the same, the first one seen comes first
 
     def grown(self) -> list[_Row]:
         """Return the calls that start threads, with those below them."""
@@ -118,7 +120,7 @@ class _Growth:
     def _wait(self, caller: int | None, siblings: list[_Row], depth: int) -> None:
         for edge in self._below.get(caller, []):
             key = edge.callee not in self._leading, -abs(edge.head_ns - edge.base_ns), edge.callee
-            heapq.heappush(self._waiting, (*key, edge, siblings, depth))
+            heapq.heappush(self._waiting, (*key, next(self._seen), edge, siblings, depth))
 
 
 def _by_caller(edges: Iterable[CallEdge]) -> dict[int | None, list[CallEdge]]:
