@@ -70,18 +70,24 @@ def test_a_constant_that_is_most_of_the_quoted_cost_is_told_with_the_leading_ter
     assert [float(each) for each in growth.groups()] == pytest.approx([20, 20, 40], rel=0.1)
 
 
-def test_cost_functions_that_do_not_meet_the_quoted_costs_are_not_told() -> None:
-    spot = Spot(base=31.6, switch="", feature="n", x=10_000.0)
-    ratio = Ratio(4.5, 4.0, 5.0, 5, 5)
+@pytest.mark.parametrize(
+    ("constant", "quoted", "ratio", "says"),
+    [
+        (87.0, 31.6, 4.5, "was constant in n, now linear: at n = 10,000, 31.6 ns became 142 ns a call"),
+        (0.7, 1.2, 120.0, "cost 0.7 ns, now 0.00126 ns·n + 137 ns: at n = 10,000, 1.2 ns became 144 ns a call"),  # less than probes resolve
+    ],
+)
+def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: float, quoted: float, ratio: float, says: str) -> None:
     base, head = (
-        Annotation("f", "wall_ns", of, (Scope(of, terms, 1.0, 1.0, 9),), ("n",), {}, {"n": (1e4, 1e5)}, 1.0, 1.0, 9)
+        Annotation("f", "wall_ns", of, (Scope(of, terms, 1.0, 1.0, 9),), ("n",), {}, {"n": (1e4, 1e6)}, 1.0, 1.0, 9)
         for of, terms in (
-            (CostClass.CONSTANT, (Term(87.0),)),
+            (CostClass.CONSTANT, (Term(constant),)),
             (CostClass.LINEAR, (Term(137.0), Term(0.00126, (("n", "x"),)))),
         )
     )
-    found = MetricFinding("wall_ns", base, head, "n", ratio, "n", ratio, 0.0, None, None, None, 0.01, class_changed=True)
-    assert sentence(found, spot, CONFIG).startswith("was constant in n, now linear: at n = 10,000, 31.6 ns became 142 ns a call")
+    grew = Ratio(ratio, ratio / 1.1, ratio * 1.1, 5, 5)
+    found = MetricFinding("wall_ns", base, head, "n", grew, "n", grew, 0.0, None, None, None, 0.01, class_changed=True)
+    assert sentence(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG).startswith(says)
 
 
 def test_coefficient_shift_keeps_the_class() -> None:

@@ -98,10 +98,10 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
         return ""
     leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
     if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
-        x = spot.x if spot is not None else None
+        x, unit = spot.x if spot is not None else None, metric_of(found.metric).unit
         sides = (_formulas(found.base, leads[0], x), _formulas(found.head, leads[1], x))
         for before, after in zip(*sides, strict=True):
-            if spot is None or x is None or (_is_near(before.cost, spot.base) and _is_near(after.cost, head)):
+            if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
     classes = (found.base.cost_class, found.head.cost_class)
     if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
@@ -129,8 +129,8 @@ def _formulas(annotation: Annotation, lead: Term, x: float | None) -> tuple[_For
     return alone, whole if constant else alone
 
 
-def _is_near(cost: float, quoted: float) -> bool:
-    return abs(cost - quoted) <= EXPLAINED * quoted
+def _is_near(cost: float, quoted: float, unit: str) -> bool:
+    return abs(cost - quoted) <= max(EXPLAINED * quoted, RESOLUTION_NS if unit == "ns" else 0.0)
 
 
 def _interval(ratio: Ratio, config: CompareConfig) -> str:

@@ -95,7 +95,7 @@ def _answer(findings: Findings) -> Iterator[Block]:
         return
     first = alike[0]
     named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
-    facts = [fact for fact in answer_facts(first, findings.confidence).facts if fact.text not in findings.sentence]
+    facts = [fact for fact in answer_facts(first, findings.confidence, len(findings.points)).facts if fact.text not in findings.sentence]
     yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:

@@ -37,7 +37,7 @@ def function_section(
         figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
         headline=finding.headline,
-        facts=Facts((*answer_facts(finding, confidence).facts, *_verdict(finding))),
+        facts=Facts((*answer_facts(finding, confidence, len(points)).facts, *_verdict(finding))),
         chain=chain(finding),
         plot=plot,
         diff=source_diff(finding.info, guilty=finding.rank is not None and finding.info.change.is_suspect, most=most_lines),
@@ -45,17 +45,18 @@ def function_section(
     )
 
 
-def answer_facts(finding: FunctionFinding, confidence: float) -> Facts:
-    """Return which inputs, how much, how sure and why, as labelled statements in this order."""
+def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -> Facts:
+    """Return which inputs, how much, how sure and why, as labelled statements in this order; `points` are summed over where one says so."""
     metric = wording.leading(finding)
     facts: list[Fact] = []
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
     if finding.share is not None and finding.rank is not None:
-        facts.append(Fact("share", f"{wording.percent(finding.share)} of the extra cost of a run ({units.duration(finding.extra_ns)})"))
+        cost = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)} ({units.duration(finding.extra_ns)})"
+        facts.append(Fact("share", cost))
     calls = wording.calls(finding)
     if calls != wording.ABSENT:
-        facts.append(Fact("calls", f"{calls} a run"))
+        facts.append(Fact("calls", f"{calls} in {wording.runs(points)}"))
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
     if finding.verdict is Verdict.INCONCLUSIVE:
         facts.append(Fact("unclear", finding.reason, Tone.INCONCLUSIVE))

@@ -120,6 +120,11 @@ def calls(finding: FunctionFinding) -> str:
     return counts(finding.calls_base, finding.calls_head)
 
 
+def runs(points: int) -> str:
+    """Name the runs that a sum over all workload points is of."""
+    return "one run of each point" if points > 1 else "a run"
+
+
 def counts(before: float | None, after: float | None) -> str:
     """Return a number of things on both sides, as one number where they agree."""
     base, head = (ABSENT if value is None else units.count(value) for value in (before, after))
