@@ -10,6 +10,7 @@ from experiments import HEAD, Columns, Made, World
 from perfdiff import analysis
 from perfdiff.analysis.comparison import HIDDEN_NS, with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.analysis.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, Side
 
@@ -50,3 +51,11 @@ def findings(overhead: float, *, plain_is_slower: bool) -> Findings:
 def test_where_probes_cost_more_than_the_program_whole_runs_must_agree(overhead: float, plain_is_slower: bool, expected: Verdict) -> None:
     found = findings(overhead, plain_is_slower=plain_is_slower)
     assert found.functions[0].verdict is expected, found.functions[0].reason
+
+
+def test_a_run_costs_its_cpu_time_and_what_every_run_waits() -> None:
+    """What other work takes from a run by the clock must not make a function's share of it small."""
+    experiment = World((Made("slow", lambda side, inputs: 1e6),), runs=10).experiment()
+    runs = [replace(run, cpu_ns=1e7, wall_ns=1.5e7 + 2e7 * (run.block % 4)) for run in experiment.runs]
+    ledger = open_ledger(replace(experiment, runs=tuple(runs)))
+    assert [ledger.cost_ns(point.id) for point in experiment.points] == pytest.approx([1.5e7] * len(experiment.points))

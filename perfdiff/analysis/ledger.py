@@ -33,8 +33,11 @@ class Book:
 
     @property
     def cost_ns(self) -> float:
-        """Return the median cost of a run: CPU time, or wall time where the program mostly waits."""
-        return float(np.median([max(run.cpu_ns, run.wall_ns) for run in self.runs])) if self.runs else 0.0
+        """Return the cost of a run: its median CPU time, and the least that any run waited; what waited longer waited for a CPU."""
+        if not self.runs:
+            return 0.0
+        waited = min(run.wall_ns - run.cpu_ns for run in self.runs)
+        return float(np.median([run.cpu_ns for run in self.runs])) + max(0.0, waited)
 
     def sums(self, metric: str) -> Floats | None:
         """Return the sums (r, f) of a metric over all calls of a run, or None where it was not kept."""
