@@ -26,7 +26,7 @@ from perfdiff.records.recorded import Recorded
 
 FIRST_SEED = 6_000_000
 RUNS = (5, 10, 20)
-TRIALS = {Size.QUICK: 1, Size.SHORT: 2, Size.LONG: 10, Size.FULL: 40}
+TRIALS = {Size.QUICK: 1, Size.SHORT: 2, Size.LONG: 3, Size.FULL: 40}
 BAR, BAR_RUNS, BAR_FACTOR = 0.95, 10, 0.10
 FINE = 0.01  # the other level of interest
 USUAL = CompareConfig().min_effect
