@@ -13,6 +13,7 @@ from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt, sums
 from perfdiff.analysis.comparison import MATERIAL, MEAN, RESOLUTION_NS, Comparison
 from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, times, too_short
 from perfdiff.analysis.findings import Cause, CountFinding, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.inference import Contrast
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind
@@ -166,10 +167,15 @@ def _why_unchanged(case: Case) -> str:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
         return "its own cost did not grow; what it calls became slower"
-    low, high = own.overall.interval(case.config.confidence)
-    if low > math.log1p(case.config.min_effect) or high < -math.log1p(case.config.min_effect):
+    return _how_little(own.overall, case.config)
+
+
+def _how_little(seen: Contrast, config: CompareConfig) -> str:
+    """Say why a difference is none."""
+    low, high = seen.interval(config.confidence)
+    if low > math.log1p(config.min_effect) or high < -math.log1p(config.min_effect):
         return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
-    return f"its cost at equal inputs differs by less than {units.significant(100 * case.config.min_effect)} %, or no more than by chance"
+    return f"its cost at equal inputs differs by less than {units.significant(100 * config.min_effect)} %, or no more than by chance"
 
 
 def _moved_inputs(own: Comparison, config: CompareConfig) -> str:
