@@ -36,6 +36,7 @@ from perfdiff.analysis.verdict import (
     victims,
     whole,
 )
+from perfdiff.analysis.volume import volume_note
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
@@ -57,10 +58,11 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     studies = study_all(experiment, samples, ledger, config)
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
+    own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
     attribution = attribute(
         ledger,
         {info.id: info for info in experiment.functions},
-        {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons},
+        own,
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
     )
     counted = open_counts(experiment)
@@ -83,7 +85,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         end_to_end=tuple(ends),
         functions=tuple(functions),
         skipped=experiment.skipped,
-        notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions)),
+        notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
         overhead=_overhead(experiment),
         confidence=config.confidence,
         min_effect=config.min_effect,

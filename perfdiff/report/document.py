@@ -21,6 +21,8 @@ from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
+# The note that belongs beside the answer: what runs take longer is not what the answer tells of.
+_GROWN = "workload-grown"
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -75,7 +77,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),
         skipped=_skipped(clean),
-        notes=Items("Notes", tuple(f"{note.text} ({note.slug})" for note in clean.notes)) if clean.notes else None,
+        notes=_notes(clean),
         environment=_environment(clean),
         tree=call_tree(clean),
     )
@@ -89,6 +91,9 @@ def headline(findings: Findings) -> str:
 
 def _answer(findings: Findings) -> Iterator[Block]:
     yield Sentence(headline(findings), wording.TONES[findings.verdict])
+    for note in findings.notes:
+        if note.slug == _GROWN:
+            yield Sentence(f"{note.text[0].upper()}{note.text[1:]}.")
     alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
     if findings.verdict is Verdict.UNCHANGED or not alike:
         yield _coverage(findings)
@@ -239,6 +244,11 @@ def _skipped(findings: Findings) -> Table | None:
     columns = (Column("function"), Column("file"), Column("reason"))
     rows = tuple((Cell(item.name, code=True), Cell(item.file, Tone.MUTED, code=True), Cell(item.reason)) for item in findings.skipped)
     return Table("Not measured", columns, rows)
+
+
+def _notes(findings: Findings) -> Items | None:
+    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug != _GROWN)
+    return Items("Notes", texts) if texts else None
 
 
 def _environment(findings: Findings) -> Facts:

@@ -160,7 +160,7 @@ def leading(finding: FunctionFinding) -> MetricFinding | None:
         faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio is not None and metric.ratio.high < 1
         if slower or faster:
             return metric
-    return known.get("self_ns") or next(iter([*ordered, *finding.metrics.values()]), None)
+    return finding.metrics.get("self_ns") or next(iter([*ordered, *finding.metrics.values()]), None)
 
 
 def telling(finding: MetricFinding) -> Prediction | None:
