@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import findings as made
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.records.schema import Change, SampleTable, Side
-from perfdiff.report import terminal, wording
+from perfdiff.report import html, terminal, wording
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
 from perfdiff.report.function import change
@@ -41,6 +42,19 @@ def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
         "From the change to the cost",
         "  1. insert (src/list.c:44) changed: its loop walks the list",
     ]
+
+
+def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_shows() -> None:
+    guilty = made.plain(1, "create", Verdict.REGRESSION, Change.CHANGED, ratio=Ratio(0.14, 0.12, 0.16, 10, 10), reason="")
+    way = ("`create` (changed) writes `index.buckets`", "`search` (unchanged) reads it: 79 µs → 3.7 ms a call")
+    findings = made.findings(functions=(replace(guilty, rank=1, chain=way, extra_ns=6.9e6, share=1.0),))
+    told = text(findings)
+    assert "itself    ×0.14 [0.12, 0.16]: not slower" in told
+    assert "  cost  " not in told
+    page = unescape(html.render(build(findings)))
+    tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
+    assert "×0.14" not in tiles
+    assert "+6.9 ms" in tiles
 
 
 def test_table_of_functions_is_aligned_and_in_the_order_of_guilt() -> None:
@@ -244,3 +258,11 @@ def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:
     leading = wording.leading(replace(finding, metrics={"wall_ns": wall, "alloc_bytes": allocated}))
     assert leading is not None
     assert leading.metric == "alloc_bytes"
+
+
+def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> None:
+    call = OddCall(1, 0, 0, 7, {"n": 3.0, "note": float(zlib.crc32(b"two words"))}, 2.0, "blocks")
+    anomaly = Anomaly(next(iter(Kind)), 1.0, 0.1, 0.5, 0.01, 0.9, 6, 6, 0.001, True, "", (), (call,), ())
+    point = Point(0, "sort", {"note": "two words"}, "./sort 'two words'")
+    (items,) = (block for block in counts.anomaly_blocks(anomaly, {call.point: point}) if isinstance(block, Items))
+    assert ", n = 3, note = two words: " in items.items[0]

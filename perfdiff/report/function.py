@@ -70,6 +70,13 @@ def chain(finding: FunctionFinding) -> Items | None:
     return Items("From the change to the cost", finding.chain, ordered=True) if len(finding.chain) > 1 else None
 
 
+def shows_elsewhere(finding: FunctionFinding) -> bool:
+    """Return whether a guilty function is not slower itself: its change costs time in others."""
+    metric = wording.leading(finding)
+    slower = metric is None or metric.ratio is None or metric.ratio.low > 1
+    return finding.verdict is Verdict.REGRESSION and not slower and chain(finding) is not None
+
+
 def change(info: FunctionInfo) -> str:
     """Return how a function's code differs, with the first reasons: `changed: body changed`."""
     reasons = [reason for reason in info.reasons if reason != info.change.value]
@@ -91,6 +98,9 @@ def _drawable(ratio: Ratio) -> bool:
 
 
 def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: float) -> Iterator[Fact]:
+    if metric.ratio is not None and shows_elsewhere(finding):
+        yield Fact("itself", f"{wording.interval(metric.ratio, metric.metric)}: not slower; where its change costs time is told below")
+        return
     prediction = wording.telling(metric)
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""

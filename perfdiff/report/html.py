@@ -14,6 +14,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import chart, forest, ratio_scale, ratios, residuals, scopes
 from perfdiff.report.document import Document
+from perfdiff.report.function import shows_elsewhere
 from perfdiff.report.plotdata import plot_data
 from perfdiff.report.printable import quoted_parts
 from perfdiff.report.tree import CallTree, Extra
@@ -141,11 +142,11 @@ def _tiles(document: Document) -> Iterator[Fact]:
     metric = wording.leading(leader) if leader else None
     if leader is None or metric is None or document.findings.verdict not in _MOVED:
         return
-    if metric.ratio is not None:
+    if metric.ratio is not None and not shows_elsewhere(leader):
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
-    prediction = wording.telling(metric)
+    prediction = None if shows_elsewhere(leader) else wording.telling(metric)
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
         scopes_met = ", over all scopes" if _averages(metric, prediction) else ""
