@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side below which no interval of times deserves trust; counts need no more than two
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 

@@ -23,6 +23,7 @@ PREFIX = "PERFDIFF_"
 
 # `${name}` is the shell's own.
 PLACE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_COMMAND_LINE = "command line"
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -53,9 +54,9 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     _check_variables(environment)
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
     if overrides.build is not None:
-        values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, "command line", "--build")
+        values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, _COMMAND_LINE, "--build")
     if overrides.seed is not None:
-        values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, "command line", "--seed")
+        values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, _COMMAND_LINE, "--seed")
     workloads = _workloads(source, overrides, environment)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
@@ -151,15 +152,23 @@ def check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str],
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean …?` with the nearest of the known words, or nothing where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    """Return `; did you mean …?` with the nearest of the known words, or nothing where none is near.
+
+    Neither case nor the scope of a function in C++ makes a difference.
+    """
+    spelled: dict[str, str] = {}
+    for each in known:
+        for form in (each, each.partition("(")[0].rpartition("::")[2]):
+            spelled.setdefault(form.casefold(), each)
+    near = difflib.get_close_matches(word.casefold(), spelled, n=1)
+    return f"; did you mean '{spelled[near[0]]}'?" if near else ""
 
 
 def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
     value = setting.read(found)
     if value is None:
-        raise ConfigError(f"{place}: '{key}' is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
+        where = key if place == _COMMAND_LINE else f"{place}: '{key}'"
+        raise ConfigError(f"{where} is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
     return value
 
 
@@ -195,7 +204,7 @@ def _no_workload(source: TomlFile | None) -> str:
 def _runs(overrides: Overrides, environment: Mapping[str, str]) -> int | None:
     variable = f"{PREFIX}RUNS"
     if overrides.runs is not None:
-        return int(_checked(overrides.runs, settings.RUNS, "command line", "--runs"))
+        return int(_checked(overrides.runs, settings.RUNS, _COMMAND_LINE, "--runs"))
     if variable in environment:
         return int(_checked(settings.parse(settings.RUNS, environment[variable]), settings.RUNS, "environment", variable))
     return None
@@ -207,7 +216,7 @@ def _given(overrides: Overrides) -> WorkloadConfig:
         raise ConfigError(
             "--workload chooses from the file's workloads, a command behind `--` replaces them: give one", slug="config-workload"
         )
-    _check_places(command, overrides.parameters, "command line", "give each with --param NAME=VALUE,VALUE")
+    _check_places(command, overrides.parameters, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
     return WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters)
 
 
@@ -267,7 +276,8 @@ def _with_parameters(workloads: tuple[WorkloadConfig, ...], given: Mapping[str, 
     known = {name for workload in workloads for name in workload.parameters}
     for name in given:
         if name not in known:
-            raise ConfigError(f"--param {name}: no workload has this parameter{nearest(name, known)}", slug="config-parameter")
+            there = f"there are {', '.join(sorted(known))}" if known else f"write {{{name}}} in a command where its value goes"
+            raise ConfigError(f"--param {name}: no workload has this parameter; {there}{nearest(name, known)}", slug="config-parameter")
     return tuple(
         replace(workload, parameters={name: given.get(name, values) for name, values in workload.parameters.items()})
         for workload in workloads

@@ -53,6 +53,7 @@ class Comparison:
     error: BaseException | None = None
     requests: list[Request] = field(default_factory=list)
     counts: dict[str, CountFinding] | None = None
+    names: tuple[str, ...] = ()
 
     def compare(self, request: Request, progress: Progress) -> Outcome:
         self.requests.append(request)
@@ -71,6 +72,10 @@ class Comparison:
             function = found.functions[0]
             work = replace(function, info=replace(function.info, name="work"), verdict=self.verdict, rank=None, counts=self.counts)
             found = replace(found, functions=(work,))
+        if self.names:
+            function = found.functions[0]
+            infos = [replace(function.info, id=place, name=name, line=10 + place) for place, name in enumerate(self.names)]
+            found = replace(found, functions=tuple(replace(function, info=info, verdict=self.verdict) for info in infos))
         return Outcome(found, lambda function, side: None)
 
 
@@ -198,6 +203,48 @@ def test_first_argument_that_is_no_command_is_a_revision(
 ) -> None:
     assert run(*arguments, "--", "./a") == 0
     assert seam.requests[0].revisions == revisions
+
+
+def test_options_may_stand_before_a_command(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    name = findings().functions[0].info.name
+    assert run("-q", "--cache", "bisect", "explain", name) == 0
+    assert name in capsys.readouterr().out
+    assert run("--cache", "explain", "main", "HEAD", "--", "./a") == 0
+    assert seam.requests[0].revisions == ("main", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("biscet A B", "bad-specification", "; did you mean the command `perfdiff bisect`?"),
+        ("explian f", "unknown-revision", "; did you mean the command `perfdiff explain`?"),
+        ("explian f", "git-failed", ""),
+        ("main HEAD", "unknown-revision", ""),
+    ],
+)
+def test_a_misspelt_command_is_recognised(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], told: tuple[str, str, str]
+) -> None:
+    words, slug, says = told
+    seam.error = RevisionError("wrong", slug=slug)
+    assert run("-q", *words.split(), "--build", "make", "--", "./a") == 2
+    assert capsys.readouterr().err == f"perfdiff: wrong{says} [{slug}]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--format", "yaml"], "'yaml' is not one of 'text', 'markdown'"),
+        (["--runs", "many"], "integer"),
+    ],
+)
+def test_wrong_values_are_told_in_plain_words(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert run("a", "b", *arguments, "--build", "make", "--", "./a") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert says in told
+    assert all(term not in told for term in ("Value error", "Input should", "unable to parse"))
 
 
 def test_what_follows_two_dashes_is_the_workload(seam: Comparison, run: Callable[..., int]) -> None:
@@ -377,6 +424,28 @@ def test_explain_names_the_nearest_function(seam: Comparison, run: Callable[...,
     name = findings().functions[0].info.name
     assert run("explain", f"{name}x") == 2
     assert f"did you mean '{name}'?" in capsys.readouterr().err
+
+
+def test_explain_finds_the_nearest_function_in_any_case_and_scope(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seam.names = ("tinyxml2::XMLNode::InsertEndChild", "main")
+    assert run("explain", "insertendchild") == 2
+    assert "did you mean 'tinyxml2::XMLNode::InsertEndChild'?" in capsys.readouterr().err
+
+
+def test_explain_lists_functions_that_share_a_name(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    seam.names = ("XML::Parse", "XML::Parse")
+    assert run("explain", "Parse") == 0
+    head, one, two, remedy = capsys.readouterr().out.splitlines()
+    assert head == "2 functions are named 'Parse':"
+    assert one.endswith("XML::Parse: unchanged")
+    assert two.endswith("XML::Parse: unchanged")
+    places = [line.split()[0] for line in (one, two)]
+    assert remedy == f"`perfdiff explain {places[0]}` tells all of the first one"
+    for place in places:
+        assert run("explain", place) == 0
+        assert f"XML::Parse  {place}" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_explain_without_a_comparison_says_so(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:

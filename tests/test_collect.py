@@ -100,6 +100,13 @@ def test_a_failing_workload_is_named(command: Callable[..., Command], text: str,
     assert "head, point" in str(caught.value)
 
 
+@pytest.mark.parametrize(("text", "filled"), [("./program 10", False), ("./other 10", True)])
+def test_a_workload_that_was_never_filled_in_is_told_so(command: Callable[..., Command], text: str, filled: bool) -> None:
+    with pytest.raises(WorkloadError, match="exited 127") as caught:
+        ProcessExecutor().execute(command(text))
+    assert ("still the example of `perfdiff init`" in str(caught.value)) is not filled
+
+
 def test_an_accepted_exit_code_is_no_failure(command: Callable[..., Command]) -> None:
     assert ProcessExecutor().execute(command("exit 3", exit_codes=(0, 3))).wall_ns > 0
 

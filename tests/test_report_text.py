@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import replace
 from html import unescape
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 import findings as made
+from perfdiff.analysis.anomaly import Anomaly, OddCall
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
-from perfdiff.records.schema import Change, SampleTable, Side
-from perfdiff.report import html, terminal, wording
+from perfdiff.analysis.scoring import Kind
+from perfdiff.records.schema import Change, Point, SampleTable, Side
+from perfdiff.report import counts, html, terminal, wording
+from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
 from perfdiff.report.function import change
@@ -265,4 +269,4 @@ def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> 
     anomaly = Anomaly(next(iter(Kind)), 1.0, 0.1, 0.5, 0.01, 0.9, 6, 6, 0.001, True, "", (), (call,), ())
     point = Point(0, "sort", {"note": "two words"}, "./sort 'two words'")
     (items,) = (block for block in counts.anomaly_blocks(anomaly, {call.point: point}) if isinstance(block, Items))
-    assert ", n = 3, note = two words: " in items.items[0]
+    assert ", n = 3, note = two words: " in items.texts[0]

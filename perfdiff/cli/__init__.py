@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import TracebackType
+from typing import Any
 
+from typer import BadParameter
 from typer.main import get_command
 
 from perfdiff.cli.exits import ExitCode
@@ -35,6 +38,7 @@ COMMANDS = (
 )
 COMPARISON = "comparison"
 
+_TERMS = re.compile(r"^Value error, |, unable to parse .*$")
 _COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow
 _STDERR = 2
 _CLEARING_S = 5.0  # clearing away takes less, but for huge trees; whoever asks again later than this is not kept
@@ -54,12 +58,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What follows the first `--` belongs to the workload's program, options and all.
     end = given.index("--") if "--" in given else len(given)
     own, command = given[:end], given[end + 1 :]
-    if own and own[0] in COMMANDS:
-        name, own, program = own[0], own[1:], f"perfdiff {own[0]}"
+    place = _first_word(own)
+    if place is not None and own[place] in COMMANDS:
+        name, program = own[place], f"perfdiff {own[place]}"
+        del own[place]
     else:
         name, program = COMPARISON, "perfdiff"
-    app = import_module(f"perfdiff.cli.{name.replace('-', '_')}").app
-    get_command(app)(args=own, prog_name=program, obj=command)
+    chosen = _command(name)
+    chosen.make_context = _in_plain_words(chosen.make_context)
+    chosen(args=own, prog_name=program, obj=command)
+
+
+def _command(name: str) -> Any:
+    return get_command(import_module(f"perfdiff.cli.{name.replace('-', '_')}").app)
+
+
+def _first_word(own: Sequence[str]) -> int | None:
+    """Return the place of the first argument that is neither an option nor the value of one that comparisons take."""
+    if not own or not own[0].startswith("-"):
+        return 0 if own else None
+    options = [option for option in _command(COMPARISON).params if option.param_type_name == "option"]
+    valued = {word for option in options if not option.is_flag for word in option.opts}
+    is_value = False
+    for place, word in enumerate(own):
+        if not is_value and not word.startswith("-"):
+            return place
+        is_value = not is_value and word in valued
+    return None
+
+
+def _in_plain_words(make_context: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what reads a command line, its complaints about values without the terms of the libraries that check them."""
+
+    def made(*arguments: Any, **options: Any) -> Any:
+        try:
+            return make_context(*arguments, **options)
+        except BadParameter as error:
+            error.message = _TERMS.sub("", error.message.replace("Input should be ", "it must be "))
+            raise
+
+    return made
 
 
 class _Leave:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +15,10 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import acceptances, exits, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, exits, options, output, samples, ticket, waiting
 from perfdiff.config import RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
-from perfdiff.errors import ConfigError
+from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from perfdiff.report.blocks import Block
 
 app = options.application()
+
+_NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
 Compare the performance of two git revisions of a C or C++ program, function by function.
@@ -108,7 +113,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(), _commands_suggested(revisions):
         chosen = options.report_format(report_format, output_file)
         check_destination(chosen, output_file)
         if save:
@@ -131,6 +136,18 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         deliver(outcome, chosen, output_file)
         output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+
+
+@contextmanager
+def _commands_suggested(words: Sequence[str]) -> Iterator[None]:
+    """Where the words cannot be compared and the first is nearly a command's name, let the message say so."""
+    try:
+        yield
+    except (RevisionError, ConfigError) as error:
+        near = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=_NEAR_COMMAND)
+        if not near or error.slug not in ("unknown-revision", "bad-specification", "config-no-workload"):
+            raise
+        raise type(error)(f"{error}; did you mean the command `perfdiff {near[0]}`?", slug=error.slug, detail=error.detail) from error
 
 
 def _rehearse(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, *, quiet: bool) -> None:

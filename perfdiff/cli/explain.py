@@ -16,7 +16,9 @@ from perfdiff.errors import UsageError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.findings import Findings
+    from collections.abc import Sequence
+
+    from perfdiff.analysis.findings import Findings, FunctionFinding
     from perfdiff.pipeline import Outcome
 
 app = options.application()
@@ -28,12 +30,13 @@ Tell all that a comparison knows of a function: which inputs, how much, how sure
 \b
   perfdiff explain insert
   perfdiff explain src/list.c:insert v1.2 HEAD
+  perfdiff explain src/list.c:120
 """
 
 
 @app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or FILE:LINE where several share one.")],
     revisions: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
     ] = None,
@@ -65,14 +68,16 @@ def last(directory: Path, cache: Path, file: Path | None, progress: Progress) ->
 
 def explanation(outcome: Outcome, function: str) -> str:
     """Return what is known of all functions that `function` names; raise `UsageError` where it names none."""
+    from perfdiff.report import wording
     from perfdiff.report.explain import explain as section_of
 
     findings = outcome.findings
-    sections = [
-        section_of(finding, findings.confidence, outcome.samples, width=output.width(), colour=output.colour())
-        for finding in findings.functions
-        if is_named(function, finding.info.name, finding.info.file)
-    ]
+    named = [each for each in findings.functions if is_named(function, each.info.name, each.info.file) or _stands_at(function, each)]
+    if len({wording.place(each.info) for each in named}) > 1:
+        sections = [_choice(function, named)]
+    else:
+        width, colour = output.width(), output.colour()
+        sections = [section_of(each, findings.confidence, outcome.samples, width=width, colour=colour) for each in named]
     skipped = [
         f"{skip.name} ({skip.file}) was not measured: {skip.reason}"
         for skip in findings.skipped
@@ -81,6 +86,26 @@ def explanation(outcome: Outcome, function: str) -> str:
     if not sections and not skipped:
         raise UsageError(_unknown(function, findings), slug="unknown-function")
     return "\n".join([*sections, *skipped])
+
+
+def _stands_at(given: str, finding: FunctionFinding) -> bool:
+    """Return whether what a user wrote is the place of a function, `FILE:LINE`."""
+    from perfdiff.report import wording
+
+    place = wording.place(finding.info)
+    return place == given or place.endswith(f"/{given}")
+
+
+def _choice(given: str, named: Sequence[FunctionFinding]) -> str:
+    """Return a list of the functions that a name means, such as overloads, each by the place that means it alone."""
+    from perfdiff.report import wording
+    from perfdiff.report.printable import printable
+
+    places = [wording.place(each.info) for each in named]
+    width = max(map(len, places))
+    rows = [f"  {place:{width}}  {each.info.name}: {each.verdict.value}" for place, each in zip(places, named, strict=True)]
+    said = [f"{len(named)} functions are named '{given}':", *rows, f"`perfdiff explain {places[0]}` tells all of the first one"]
+    return "\n".join(map(printable, said))
 
 
 def is_named(given: str, name: str, file: str) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from perfdiff import buildsystem, configuration
 from perfdiff.cli import exits, options, output
-from perfdiff.config import BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
+from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
 from perfdiff.errors import UsageError
 
 app = options.application()
@@ -27,7 +27,7 @@ command = {command}
 # One or more workloads, run in the built tree of each revision. Small and large inputs let perfdiff say how cost grows.
 [[workload]]
 name = "main"
-command = "./program {{n}}"
+command = "{workload}"
 parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # runs = {runs}                 # of each side at each point, at most
 # timeout_s = {workload_timeout:g}
@@ -70,6 +70,7 @@ def template(system: buildsystem.BuildSystem | None) -> str:
     return _TEMPLATE.format(
         found=f"{system.file} was found. The command runs in a fresh tree of each revision." if system else "Whatever builds a fresh tree:",
         command=f'"{system.command}"' if system else '"make"',
+        workload=TEMPLATE_COMMAND,
         build_timeout=build.timeout_s,
         runs=workload.runs,
         workload_timeout=workload.timeout_s,

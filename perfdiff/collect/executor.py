@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
+from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 
+_NOT_FOUND = 127  # what the shell says of a program that is not there
 TAIL_BYTES = 4000  # of standard error, shown when a workload fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
@@ -183,8 +185,11 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} was killed by {name}{why} ({command.where}); {by_hand}, in a debugger if need be", slug="workload-crashed", detail=tail
         )
+    unfilled = status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]
+    remedy = "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
     raise WorkloadError(
-        f"{what} exited {status} ({command.where}); {by_hand}, or list {status} in exit_codes if that is its way to succeed",
+        f"{what} exited {status} ({command.where}); "
+        + (remedy if unfilled else f"{by_hand}, or list {status} in exit_codes if that is its way to succeed"),
         slug="workload-failed",
         detail=tail,
     )

@@ -109,7 +109,8 @@ def _share(anomaly: Anomaly) -> str:
 
 
 def _call(call: OddCall, point: Point) -> str:
-    shown = [f"{name} = {units.count(value)}" for name, value in call.inputs.items()]
+    values = {**call.inputs, **{name: point.parameters[name] for name in call.inputs if name in point.parameters}}
+    shown = [f"{name} = {value if isinstance(value, str) else units.count(value)}" for name, value in values.items()]
     inputs = ", ".join([*shown[:_INPUTS], *(["…"] if len(shown) > _INPUTS else [])])
     where = f"call {call.call} of thread {call.thread} in {point.label}{f', {inputs}' if inputs else ''}"
     return f"{where}: {wording.counter_says(call.counter)}; `{point.command}` repeats it"
