@@ -10,6 +10,7 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.citation import depends
+from perfdiff.analysis.comparison import MEAN
 from perfdiff.analysis.diagnosis import times
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.headline import Spot, sentence
@@ -88,6 +89,13 @@ def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: floa
     grew = Ratio(ratio, ratio / 1.1, ratio * 1.1, 5, 5)
     found = MetricFinding("wall_ns", base, head, "n", grew, "n", grew, 0.0, None, None, None, 0.01, class_changed=True)
     assert sentence(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG).startswith(says)
+
+
+@pytest.mark.parametrize(("value", "says"), [(2.1, "costs more a call on average (×2.1, "), (0.4, "costs less a call on average (×0.4, ")])
+def test_a_mean_without_a_typical_call_is_still_a_sentence(value: float, says: str) -> None:
+    moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
+    found = MetricFinding("wall_ns", None, None, None, moved, MEAN, moved, 0.0, None, None, None, 0.01)
+    assert sentence(found, None, CONFIG).startswith(says)
 
 
 def test_coefficient_shift_keeps_the_class() -> None:

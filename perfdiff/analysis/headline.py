@@ -88,8 +88,11 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
     change = ""
     if spot is not None:
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
-    told = f"{where}{change}" or "a call "
-    return f"{growth}{told}({_interval(ratio, config)})"
+    elif not growth:
+        change = f"costs {'more' if ratio.value > 1 else 'less'} a call "
+    if found.stratum == MEAN and spot is None:
+        change += "on average "
+    return f"{growth}{where}{change}({_interval(ratio, config)})"
 
 
 def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
