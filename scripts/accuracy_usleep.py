@@ -66,7 +66,8 @@ def doubled(header: str) -> str:
 
     def again(match: re.Match[str]) -> str:
         name, number, own = match.groups()
-        outer = own.replace("pd_frame_", "pd_outer_").replace("pd_probe_", "pd_outer_probe_")
+        outer = own.replace(f"PD_ENTER({number})", "pd_enter(&pd_frame_)").replace("pd_frame_", "pd_outer_")
+        outer = outer.replace("pd_probe_", "pd_outer_probe_")
         frame = f"struct pd_frame pd_outer_ __attribute__((cleanup(pd_leave))) = {{{number}, 0, 0, 0}};"
         return f"{name} {frame} {outer} PD_FRAME({number}); {own}"
 
