@@ -254,7 +254,7 @@ class Bench:
         blocks = max(workload.runs for workload in config.workloads)
         look = FIRST_LOOK
         referee = Referee(blocks * len(self._points) * len(self.sides))
-        self.progress.stage("measuring", None)
+        self.progress.stage("measuring", sum(len(self._points_of(block)) for block in range(blocks)) * len(self.sides))
         for block in range(blocks):
             slots = schedule.timed_block(self._points_of(block), block, config.compare.seed, self.sides)
             for pair in schedule.pairs(slots):
@@ -363,7 +363,7 @@ class Bench:
         self.progress.stage("surveying", len(slots))
         assembly = Assembly(probes, {point.id: point for point in self._points})
         runs = []
-        for run, recordings in self._collector(targets).collect(slots, self.progress.advance):
+        for run, recordings in replace(self._collector(targets), slow=self.progress.note).collect(slots, self.progress.advance):
             runs.append(run)
             assembly.add(run, recordings)
         executions: dict[tuple[Side, int], Floats] = {

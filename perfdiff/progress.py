@@ -9,7 +9,7 @@ class Progress(Protocol):
     """Receives what a comparison is doing. Implementations must not raise."""
 
     def stage(self, name: str, total: int | None) -> None:
-        """Begin a stage of `total` steps, or of an unknown number; the stage before it is done."""
+        """Begin a stage of `total` steps at most, or of an unknown number; the stage before it is done."""
         ...
 
     def advance(self, text: str = "") -> None:

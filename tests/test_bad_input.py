@@ -387,7 +387,7 @@ def test_damaged_experiments_are_measured_again(place: Place, perfdiff: Run) -> 
         answer = perfdiff(place, *asked)
         assert answer.code == 0, answer.err
         assert "measuring again" in answer.err
-        assert "perfdiff: measuring\n" in answer.err
+        assert "perfdiff: measuring (" in answer.err
     assert "measuring" not in perfdiff(place, *asked).err
 
 

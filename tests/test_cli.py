@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import resource
@@ -533,6 +534,25 @@ def test_reader_who_left_is_no_error() -> None:
     done = subprocess.run([sys.executable, "-m", "perfdiff", "--version"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
+    stream, now = io.StringIO(), [0.0]
+    progress = waiting.Lines(stream, verbose=False, clock=lambda: now[0])
+    progress.stage("measuring", 10)
+    for _ in range(10):
+        now[0] += 12
+        progress.advance("a run")
+    progress.stage("analysing", None)
+    now[0] += 100
+    progress.advance("a step of unknown many")
+    assert stream.getvalue().splitlines() == [
+        "perfdiff: measuring (10)",
+        "perfdiff: measuring: 3 of 10",
+        "perfdiff: measuring: 6 of 10",
+        "perfdiff: measuring: 9 of 10",
+        "perfdiff: analysing",
+    ]
 
 
 def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:

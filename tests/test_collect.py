@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -173,6 +174,30 @@ def test_probed_runs_are_steered_and_plain_runs_are_not(tmp_path: Path) -> None:
         assert steered == (set() if run.phase is Phase.PLAIN else {"PERFDIFF_OUT", "PERFDIFF_PLAN", "PERFDIFF_SEED"})
         assert made.environment["HOME"] == "/h"
     assert list(room.iterdir()) == []
+
+
+@pytest.mark.parametrize(("is_long", "told"), [(True, 1), (False, 0)])
+def test_a_run_that_takes_long_is_told_while_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_long: bool, told: int) -> None:
+    heard: list[str] = []
+    hears = threading.Event()
+
+    class Waiting(CountingExecutor):
+        def execute(self, command: Command) -> Execution:
+            assert not is_long or hears.wait(30)
+            return super().execute(command)
+
+    def slow(text: str) -> None:
+        heard.append(text)
+        hears.set()
+
+    monkeypatch.setattr("perfdiff.collect.collector.LONG_S", 0.01 if is_long else 30.0)
+    targets = {(phase, side): Target(tmp_path, None) for phase in Phase for side in Side}
+    collector = Collector(targets, {"w": WorkloadConfig("w", "x", timeout_s=70)}, {}, Waiting(), tmp_path / "room", 1, slow)
+    (tmp_path / "room").mkdir()
+    slots = schedule.timed_block([Point(0, "w", {"n": 9}, "x")], 0, seed=1)
+    assert len(list(collector.collect(slots, lambda text: None))) == 4
+    assert len(heard) == told
+    assert all("one run of w n=9 on " in text and "hanging after 70 s (timeout_s" in text for text in heard)
 
 
 def test_suspects_are_probed_first_and_always() -> None:

@@ -425,7 +425,7 @@ def test_a_real_program_shows_where_it_became_slower_and_documentation_is_not_me
         cli.main(["log", "scan", "--metric", "wall_ns", "--format", "json", "--cache", str(tmp_path.parent / "cache")])
     assert left.value.code == 0
     out, err = capsys.readouterr()
-    assert err.splitlines().count("perfdiff: measuring") == 2
+    assert err.count("\nperfdiff: measuring (") == 2
     changes = [entry["metrics"]["wall_ns"]["change"] for entry in json.loads(out)["revisions"]]
     assert changes[:2] == [None, None]
     assert 1.3 < changes[2]["ratio"] < 4  # recorded one after the other: what else the machine did in between is in it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,6 +13,9 @@ from perfdiff.progress import Progress, Silent
 
 if TYPE_CHECKING:
     import rich.progress
+
+
+_LINE_EVERY_S = 30.0  # a log of minutes stays short, and whoever watches it sees that something happens
 
 
 @contextmanager
@@ -28,26 +31,34 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Progress]:
 
 
 class Lines:
-    """One line a stage; with `verbose` one a step."""
+    """One line a stage, and in long stages one now and then; with `verbose` one a step."""
 
-    def __init__(self, stream: TextIO, *, verbose: bool) -> None:
+    def __init__(self, stream: TextIO, *, verbose: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._verbose = verbose
+        self._clock = clock
+        self._name, self._total, self._done = "", 0, 0
+        self._written = clock()
 
     def stage(self, name: str, total: int | None) -> None:
         """Write the stage's line."""
+        self._name, self._total, self._done = name, total or 0, 0
         self._write(f"{name} ({total})" if total else name)
 
     def advance(self, text: str = "") -> None:
-        """Write the step's line where every step is asked for."""
+        """Write the step's line where every step is asked for, else how far the stage is where nothing was written for long."""
+        self._done += 1
         if self._verbose and text:
             self._write(f"  {text}")
+        elif self._clock() - self._written >= _LINE_EVERY_S and self._done < self._total:
+            self._write(f"{self._name}: {self._done} of {self._total}")
 
     def note(self, text: str) -> None:
         """Write the note."""
         self._write(f"note: {text}")
 
     def _write(self, line: str) -> None:
+        self._written = self._clock()
         self._stream.write(f"perfdiff: {line}\n")
         self._stream.flush()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,9 +34,15 @@ class Target:
     fixed_layout: bool = False
 
 
+LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
+
+
 @dataclass(slots=True)
 class Collector:
-    """Runs slots one after the other. `room` is an empty folder for recordings; nothing stays in it."""
+    """Runs slots one after the other. `room` is an empty folder for recordings; nothing stays in it.
+
+    `slow`, where given, is told of runs that take long while they do, once for each point.
+    """
 
     targets: Mapping[tuple[Phase, Side], Target]
     workloads: Mapping[str, WorkloadConfig]
@@ -42,7 +50,9 @@ class Collector:
     executor: Executor
     room: Path
     seed: int
+    slow: Callable[[str], None] | None = None
     _made: int = field(default=0)
+    _told: set[int] = field(default_factory=set)
 
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
@@ -52,7 +62,8 @@ class Collector:
             folder = self.room / f"{number:06d}"
             try:
                 folder.mkdir()
-                execution = self.executor.execute(self._command(slot, target, folder, number))
+                with self._watched(slot):
+                    execution = self.executor.execute(self._command(slot, target, folder, number))
                 recordings = [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
             except OSError as error:
                 raise StoreError.about(folder, error) from error
@@ -61,6 +72,31 @@ class Collector:
             advance(f"{slot.point.label} on {slot.side}")
             yield _run(number, slot, execution), recordings
 
+    @contextmanager
+    def _watched(self, slot: Slot) -> Iterator[None]:
+        if self.slow is None or slot.point.id in self._told:
+            yield
+            return
+        timer = threading.Timer(LONG_S, self._tell, (slot,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _tell(self, slot: Slot) -> None:
+        self._told.add(slot.point.id)
+        if self.slow is not None:
+            limit = self._timeout_s(slot)
+            self.slow(
+                f"one run of {slot.point.label} on {slot.side} has taken {LONG_S:g} s and goes on; it counts as hanging after {limit:g} s "
+                f"(timeout_s of the workload), and smaller parameters take less"
+            )
+
+    def _timeout_s(self, slot: Slot) -> float:
+        return self.workloads[slot.point.workload].timeout_s * (WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
+
     def _command(self, slot: Slot, target: Target, folder: Path, number: int) -> Command:
         workload = self.workloads[slot.point.workload]
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
@@ -68,7 +104,7 @@ class Collector:
             text=slot.point.command,
             directory=target.directory,
             environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}),
-            timeout_s=workload.timeout_s * (WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0),
+            timeout_s=self._timeout_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
