@@ -259,9 +259,3 @@ def shape(term: Term) -> str:
     """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`; "" of a constant."""
     shapes = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
     return "·".join(shapes[function].format(name) for name, function in term.factors)
-
-
-def dominant(annotation: Annotation, feature: str | None) -> tuple[float, str] | None:
-    """Return (coefficient, text) of the leading term, or None where it is no summary."""
-    term = leading_term(annotation, feature)
-    return None if term is None else (term.coefficient, shape(term))

@@ -9,25 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt, sums_noise
-from perfdiff.analysis.comparison import MATERIAL, MEAN, RESOLUTION_NS, Comparison
-from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, times, too_short
-from perfdiff.analysis.findings import Cause, CountFinding, EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.attribution import Attribution, Extra, Guilt, sums_noise
+from perfdiff.analysis.comparison import MATERIAL, Comparison
+from perfdiff.analysis.findings import CountFinding, EndToEnd, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.inference import Contrast
 from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.memory import Place, contended, waits
-from perfdiff.analysis.shift import dominant
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import CostClass
-from perfdiff.records.schema import Change, Floats, FunctionInfo, Side, metric_of
+from perfdiff.records.schema import Change, Floats, FunctionInfo, metric_of
 
 # Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
 # order of instructions are not the user's.
 DISTORTED = 1.0
-CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
 ALLOCATION = ("alloc_bytes", "alloc_count")
 
 
@@ -221,158 +217,6 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
 
 def _names(functions: Sequence[int], attribution: Attribution) -> str:
     return ", ".join(f"`{attribution.web.functions[each].name}`" for each in functions)
-
-
-def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tuple[str, ...]:
-    """Tell the way from a guilty change to where its cost shows; `metrics` are the findings by function and metric."""
-    guilt = case.guilt
-    if guilt is None:
-        return ()
-    steps: list[str] = []
-    for blame in [blame for blame in guilt.blames if blame.total_ns > 0][:CHAIN_STEPS]:
-        steps += _way(blame, case, metrics)
-    return tuple(steps)
-
-
-def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[str]:
-    """Tell the way to one place where cost shows."""
-    web = case.attribution.web
-    at = web.functions[blame.at]
-    name, shown = f"`{case.info.name}` ({case.info.change})", f"`{at.name}` ({_standing(at)})"
-    cost = f"{units.duration(blame.total_ns)} more in all"
-    if blame.kind is LinkKind.OWN:
-        return [f"{name} itself: {_per_call(metrics.get(at.id, {}), case, at)}, {cost}"]
-    place = int(np.argmax(blame.ns))
-    if blame.kind is LinkKind.CALLS:
-        base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
-        return [f"{name} calls {shown} {times(head)} per call, {times(base)} before", f"{shown} and what it calls: {cost}"]
-    start = {
-        LinkKind.DATA: f"writes {blame.through}",
-        LinkKind.INPUTS: "hands larger inputs on",
-        LinkKind.CALLEE: "is called by",
-        LinkKind.ANCESTOR: "leads to",
-    }[blame.kind]
-    near = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR)
-    if blame.extra is Extra.CALLS and blame.caller is not None:
-        caller = web.functions[blame.caller]
-        base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
-        first = f"{name} {start} `{caller.name}` ({_standing(caller)})" if near else f"{name} {start}"
-        return [first, f"`{caller.name}` ({_standing(caller)}) calls {shown} {times(head)} a run, {times(base)} before: {cost}"]
-    if blame.extra is Extra.INPUTS:
-        return [f"{name} {start}", f"{shown} gets larger inputs: {cost}"]
-    if near:
-        return [f"{name} {start} {shown}", f"{shown}: {_per_call(metrics.get(at.id, {}), case, at)}"]
-    return [f"{name} {start}", f"{shown} reads it: {_per_call(metrics.get(at.id, {}), case, at)}"]
-
-
-def _standing(info: FunctionInfo) -> str:
-    return "unchanged" if info.change in (Change.CALLER, Change.UNCHANGED) else str(info.change)
-
-
-def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo) -> str:
-    """Return the own cost of a call on both sides, where the difference is largest."""
-    found = metrics.get("self_ns")
-    place = case.ledger.place[at.id]
-    part = max(case.attribution.parts, key=lambda part: part.head[place] - part.base[place])
-    means = [
-        sums[place] / calls[place] if calls[place] else 0.0 for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head))
-    ]
-    told = found is not None and found.ratio is not None and not too_short(at.id, "self_ns", case.ledger)
-    ratio = f" ({units.ratio(found.ratio.value)} at equal inputs)" if told and found and found.ratio else ""
-    return f"{units.duration(means[0])} → {units.duration(means[1])} a call{ratio}"
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where a metric differs most: its median on base there, the switch that selects these calls, the main feature's median."""
-
-    base: float
-    switch: str
-    feature: str | None
-    x: float | None
-
-
-def headline(
-    case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot], causes: Sequence[Cause]
-) -> str:
-    """Say in one sentence what happened to a function."""
-    name = f"`{case.info.name}`"
-    if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
-        return f"{name}: {decision.reason}"
-    cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
-    main = decision.heavier[0] if decision.heavier else main_metric(metrics, decision.verdict)
-    if main is None or main not in metrics or metrics[main].ratio is None:
-        return f"{name} {case.info.change}: {decision.reason}{cause}"
-    if too_short(case.info.id, main, case.ledger):
-        return f"{name} {_in_all(case, main)}{cause}"
-    return f"{name} {_sentence(metrics[main], spots.get(main), case.config)}{cause}"
-
-
-def _in_all(case: Case, metric: str) -> str:
-    """Say what all calls of a run take, where a single one is too short for a ratio."""
-    place = case.ledger.place[case.info.id]
-    found = []
-    for point in case.ledger.points:
-        sums = [(case.ledger.books[point, side].sums(metric), case.ledger.books[point, side].calls) for side in Side]
-        found.append([(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None])
-    base, head = max(found, key=lambda sides: abs(sides[1][0] - sides[0][0]))
-    before, after = (
-        units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
-        for ns, calls in (base, head)
-    )
-    return f"takes {after} in all its {units.count(head[1])} calls of a run, {before} before"
-
-
-def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:
-    """Return the time that shows the change best: with callees where that clearly moved, else without."""
-    for metric in ("wall_ns", "self_ns"):
-        found = metrics.get(metric)
-        if found is not None and found.ratio is not None:
-            moved = found.ratio.low > 1 if verdict is Verdict.REGRESSION else found.ratio.high < 1
-            if moved:
-                return metric
-    return None
-
-
-def _sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> str:
-    unit = metric_of(found.metric).unit
-    ratio = found.ratio
-    assert ratio is not None
-    growth = _growth(found, unit)
-    where = f"at {found.stratum}, " if found.stratum and found.stratum != MEAN else ""
-    if spot is not None and spot.feature and spot.x is not None:
-        where = f"at {spot.feature} = {units.count(spot.x)}, "
-    if spot is not None and spot.switch:
-        where = f"for {spot.switch}, {where}"
-    change = ""
-    if spot is not None:
-        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
-    told = f"{where}{change}" or "a call "
-    return f"{growth}{told}({_interval(ratio, config)})"
-
-
-def _growth(found: MetricFinding, unit: str) -> str:
-    """Tell the cost functions by their leading terms where these are what the classes say, a change of class in any case."""
-    if found.base is None or found.head is None:
-        return ""
-    before, after = (dominant(side, found.feature) for side in (found.base, found.head))
-    if before and after and (found.class_changed or before[1] == after[1]) and (before[1] or after[1]):
-        return f"cost {_term(before, unit)}, now {_term(after, unit)}: "
-    classes = (found.base.cost_class, found.head.cost_class)
-    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
-        return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
-    return ""
-
-
-def _term(term: tuple[float, str], unit: str) -> str:
-    return units.quantity(term[0], unit) + (f"·{term[1]}" if term[1] else "")
-
-
-def _interval(ratio: Ratio, config: CompareConfig) -> str:
-    ends = f"{units.significant(ratio.low)}-{units.significant(ratio.high)}"
-    percent = units.significant(100 * config.confidence)
-    runs = f"{ratio.runs_base} runs a side" if ratio.runs_base == ratio.runs_head else f"{ratio.runs_base} and {ratio.runs_head} runs"
-    return f"{units.ratio(ratio.value)}, {percent} % CI {ends}, {runs}"
 
 
 def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> tuple[Verdict, str]:
