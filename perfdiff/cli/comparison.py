@@ -177,9 +177,8 @@ def warn_of_few_runs(asked: Request, progress: Progress) -> None:
     """Say it before anything is measured where no workload has the runs that a verdict on time needs."""
     runs = max(workload.runs for workload in asked.config.workloads)
     if runs < RUNS_FOR_TIME:
-        progress.note(
-            f"{runs} runs a side are too few for a verdict on time, which needs at least {RUNS_FOR_TIME}; counts are compared all the same"
-        )
+        counts = "counts are compared all the same" if asked.config.counters.software else "and counts are switched off"
+        progress.note(f"{runs} runs a side are too few for a verdict on time, which needs at least {RUNS_FOR_TIME}; {counts}")
 
 
 def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:
