@@ -14,7 +14,7 @@ import findings as made
 from perfdiff.analysis.anomaly import Anomaly, OddCall
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.scoring import Kind
-from perfdiff.records.schema import Change, Point, SampleTable, Side
+from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
@@ -59,6 +59,12 @@ def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_
     tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
     assert "×0.14" not in tiles
     assert "+6.9 ms" in tiles
+
+
+def test_a_commit_is_named_by_its_first_digits_however_it_was_asked_for() -> None:
+    commit = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334"
+    named = [wording.revision(Revision(rev, commit, "")) for rev in ("v1.4", "a1b2c3d", commit)]
+    assert named == ["v1.4 (a1b2c3d4e5)", "a1b2c3d", "a1b2c3d4e5"]
 
 
 def test_table_of_functions_is_aligned_and_in_the_order_of_guilt() -> None:

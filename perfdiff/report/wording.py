@@ -32,6 +32,7 @@ ANSWERS = {
 _EXACT = 1e-6
 # Below this, a call's time is the rest of taking the probe's own cost off, which is known to a nanosecond or two.
 _LEAST_NS = 1.0
+_DIGITS = 10  # of a commit's id
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 _FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
@@ -138,7 +139,9 @@ def place(info: FunctionInfo) -> str:
 
 def revision(value: Revision) -> str:
     """Return a revision as people name it, with its commit; the working tree and samples have none."""
-    return value.rev if value.commit is None or value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:10]})"
+    if value.commit is None:
+        return value.rev
+    return value.rev[:_DIGITS] if value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:_DIGITS]})"
 
 
 def inputs(prediction: Prediction) -> str:
