@@ -76,7 +76,7 @@ class Project:
         """Run a command in both builds, assert that it does the same, and return what it did in the counted one."""
         expected = self.run(command, self.folder / "plain", environment)
         outcome = self.counted(command, **environment)
-        assert (outcome.status, outcome.output) == (expected.status, expected.output), outcome.errors
+        assert (outcome.status, outcome.output) == (expected.status, expected.output), (outcome, expected)
         return outcome
 
     def counted(self, command: str = "./program", **environment: str) -> Outcome:

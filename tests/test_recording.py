@@ -262,6 +262,15 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert failure.value.slug == "recording-unreadable"
 
 
+def test_samples_that_stand_for_no_call_have_no_weight(tmp_path: Path) -> None:
+    damaged = bytearray(two_threads())
+    struct.pack_into("<I", damaged, 4776, 0)
+    record = read(bytes(damaged), tmp_path)
+    weights = np.concatenate([samples.weight for samples in record.samples.values()])
+    assert np.isfinite(weights).all()
+    assert (weights == 0).any()
+
+
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_arbitrary_damage_ends_in_a_recording_or_its_error(tmp_path: Path, data: st.DataObject) -> None:

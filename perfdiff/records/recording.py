@@ -251,6 +251,7 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     stands = rows[:, SAMPLE_WORDS - 1].astype(np.float64)
     kept = np.bincount(place, stands, len(threads))
     calls = np.array([contents.totals[probe, number][1] for number in threads.tolist()], np.float64)
+    share = np.divide(calls, kept, out=np.zeros(len(threads)), where=kept > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
     resources = _resources(header, rows[:, 4:8])
@@ -261,7 +262,7 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     return RecordedSamples(
         thread=thread,
         call=rows[:, 0].astype(np.int64),
-        weight=(calls / kept)[place] * stands if len(rows) else np.empty(0),
+        weight=share[place] * stands if len(rows) else np.empty(0),
         wall_ns=times[:, 0],
         self_ns=times[:, 1],
         alloc_bytes=resources[0],
