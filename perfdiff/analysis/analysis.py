@@ -21,6 +21,7 @@ from perfdiff.analysis.headline import Spot, headline
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_counts, open_ledger
+from perfdiff.analysis.links import reached
 from perfdiff.analysis.locking import lock_notes, with_locks
 from perfdiff.analysis.memory import Place
 from perfdiff.analysis.shift import Shift, describe
@@ -189,12 +190,7 @@ def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
     """Leave more allocation with the innermost suspect: what a callee allocates is counted in its callers as well."""
     heavy = {function for function, decision in decisions.items() if decision.heavier}
     for case in cases:
-        below: set[int] = set()
-        frontier = {case.info.id}
-        while frontier:
-            frontier = {callee for each in frontier for callee in case.attribution.web.callees.get(each, frozenset())} - below
-            below |= frontier
-        if case.info.id in heavy and (below - {case.info.id}) & heavy:
+        if case.info.id in heavy and reached(case.attribution.web.callees, case.info.id) & heavy:
             decisions[case.info.id] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
     return decisions
 

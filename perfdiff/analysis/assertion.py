@@ -16,8 +16,8 @@ import numpy as np
 from perfdiff.analysis.comparison import MATERIAL, RESOLUTION_NS, as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.inference import Bools, Contrast, false_discovery
-from perfdiff.analysis.judgement import EVIDENCE, MIN_RUNS
-from perfdiff.config import CompareConfig
+from perfdiff.analysis.judgement import EVIDENCE
+from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
 from perfdiff.models.forecast import cdf
 from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judged, run_levels, summary
@@ -25,7 +25,7 @@ from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
 from perfdiff.records.schema import Floats, Point, SampleTable, metric_of
 
-LEAST_RUNS = MIN_RUNS // 2
+LEAST_RUNS = RUNS_FOR_TIME
 # Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.
 LEAST_KNOWN = 0.5
 # Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a shared

@@ -9,7 +9,7 @@ from enum import Enum
 from perfdiff import units
 from perfdiff.analysis.comparison import Comparison, tested
 from perfdiff.analysis.inference import Contrast
-from perfdiff.config import CompareConfig
+from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 
 # The code around an unchanged function moves it in memory; facts: pairs without any change show ±11 % when not interleaved, and
 # alignment alone makes ±10 %. Less than this is no effect of a change made elsewhere.
@@ -20,7 +20,7 @@ RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the 
 # False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
 # not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
 EVIDENCE = 0.001
-MIN_RUNS = 8  # of both sides together, four a side; with fewer, no interval deserves trust
+MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides together; with fewer, no interval deserves trust
 
 
 class Direction(Enum):

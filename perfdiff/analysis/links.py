@@ -159,6 +159,16 @@ def _weighted(weights: Mapping[int, float], kind: LinkKind, through: Mapping[int
     ]
 
 
+def reached(steps: Mapping[int, frozenset[int]], function: int) -> set[int]:
+    """Return all functions that `steps`, such as a web's callers, lead to from one, without itself and the start of threads."""
+    seen: set[int] = set()
+    frontier = {function}
+    while frontier:
+        frontier = {each for at in frontier for each in steps.get(at, frozenset())} - seen - {0}
+        seen |= frontier
+    return seen - {function}
+
+
 def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:
     """Return whether a caller's text names a function: else the calls go through others, which have no probe, or a pointer."""
     name = re.sub(r"<.*", "", callee.name.partition("(")[0]).rsplit("::", 1)[-1]

@@ -10,6 +10,7 @@ from perfdiff import units
 from perfdiff.analysis.diagnosis import grew, per_call
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.judgement import Direction
+from perfdiff.analysis.links import reached
 from perfdiff.analysis.verdict import Case, Decision
 from perfdiff.records.schema import Note, metric_of
 
@@ -47,7 +48,7 @@ def _holders(cases: Sequence[Case]) -> list[Case]:
     """Return the changed functions that hold or wait for locks longer beyond doubt, without those that do so through another one."""
     longer = [case for case in cases if case.info.change.is_suspect and _longer(case)]
     found = {case.info.id for case in longer}
-    through = {caller for case in longer for caller in _callers(case)}
+    through = {caller for case in longer for caller in _above(case)}
     return [case for case in longer if case.info.id in found - through]
 
 
@@ -56,19 +57,13 @@ def _longer(case: Case) -> str:
     return next((each for each in _LONGER if each in case.judgements and case.judgements[each].direction is Direction.UP), "")
 
 
-def _callers(case: Case) -> set[int]:
-    """Return all that lead to a function, without itself."""
-    seen: set[int] = set()
-    frontier = {case.info.id}
-    while frontier:
-        frontier = {caller for each in frontier for caller in case.attribution.web.callers.get(each, frozenset())} - seen - {0}
-        seen |= frontier
-    return seen - {case.info.id}
+def _above(case: Case) -> set[int]:
+    return reached(case.attribution.web.callers, case.info.id)
 
 
 def _waiting(holder: Case, cases: Sequence[Case]) -> list[Case]:
     """Return the unchanged functions that lead to a holder and wait for locks longer than before."""
-    above = _callers(holder)
+    above = _above(holder)
     return [
         case
         for case in cases
