@@ -12,10 +12,12 @@ import pytest
 import findings as made
 from experiments import HEAD, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.analysis.findings import Acceptance, Findings, Ratio, Verdict
 from perfdiff.analysis.minimal import cheapest
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
+
+KNOWN = Acceptance("callee", "", "wall_ns", 2.5, 2.0, 3.0, "wanted")
 
 
 def with_points(points: Mapping[int, Ratio], verdict: Verdict = Verdict.REGRESSION) -> Findings:
@@ -60,6 +62,17 @@ def test_a_point_whose_runs_were_not_timed_comes_last() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.INCONCLUSIVE])
 def test_without_a_difference_there_is_no_point(verdict: Verdict) -> None:
     assert cheapest(made.findings(verdict)) is None
+
+
+def test_where_the_foremost_function_shows_it_nowhere_the_next_that_does_is_told() -> None:
+    findings = with_points({0: ratio(0.9, 1.1)})
+    first = findings.functions[0]
+    wall = replace(first.metrics["wall_ns"], points={1: ratio(2, 3)})
+    second = replace(first, info=replace(first.info, id=77, name="callee"), metrics={**first.metrics, "wall_ns": wall})
+    found = cheapest(replace(findings, functions=(first, second)))
+    assert found is not None
+    assert (found.function.info.name, found.point.id) == ("callee", 1)
+    assert cheapest(replace(findings, functions=(first, replace(second, accepted=(KNOWN,))))) is None
 
 
 def analysed(sizes: tuple[float, ...]) -> Findings:

@@ -283,25 +283,25 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
         base=comparison.base,
         head=None,
         feature=None,
-        ratio=_as_resolved(ratio, case, comparison),
+        ratio=_as_resolved(ratio, case, comparison) if ratio else None,
         stratum=stratum,
-        overall=_as_resolved(as_ratio(overall, case.config.confidence) if overall else None, case, comparison),
+        overall=_as_resolved(as_ratio(overall, case.config.confidence), case, comparison) if overall else None,
         q=q,
         mix=comparison.mix_ratio,
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
         points={
-            stratum.point: as_ratio(stratum.contrast, case.config.confidence, tested(comparison))
+            stratum.point: _as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case, comparison)
             for stratum in comparison.strata
             if stratum.point is not None
         },
     )
 
 
-def _as_resolved(ratio: Ratio | None, case: Case, comparison: Comparison) -> Ratio | None:
+def _as_resolved(ratio: Ratio, case: Case, comparison: Comparison) -> Ratio:
     """Return a ratio of times as surely as probes resolve them; others as they are."""
-    if ratio is None or metric_of(comparison.metric).unit != "ns":
+    if metric_of(comparison.metric).unit != "ns":
         return ratio
     base_ns, _ = per_call(case.info.id, comparison.metric, case.ledger)
     return with_hidden(ratio, max(base_ns, comparison.typical.cost if comparison.typical else 0.0))

@@ -279,11 +279,11 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
     base, head = per_call(patient.info.id, metric, patient.ledger)
     if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
         return 0.0
-    dearest = (_in_all(patient, metric, Side.HEAD) - _in_all(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
+    dearest = (_of_a_run(patient, metric, Side.HEAD) - _of_a_run(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
     return min(dearest, ns) if dearest > TELLING * ns else 0.0
 
 
-def _in_all(patient: Patient, metric: str, side: Side) -> float:
+def _of_a_run(patient: Patient, metric: str, side: Side) -> float:
     """Return a metric in one run of each point."""
     column = patient.ledger.place[patient.info.id]
     sums = [patient.ledger.books[point, side].sums(metric) for point in patient.ledger.points]

@@ -44,11 +44,11 @@ def headline(
     if main is None or main not in metrics or metrics[main].ratio is None:
         return f"{name} {case.info.change}: {decision.reason}{cause}"
     if too_short(case.info.id, main, case.ledger):
-        return f"{name} {_in_all(case, main)}{cause}"
+        return f"{name} {_all_calls(case, main)}{cause}"
     return f"{name} {sentence(metrics[main], spots.get(main), case.config)}{cause}"
 
 
-def _in_all(case: Case, metric: str) -> str:
+def _all_calls(case: Case, metric: str) -> str:
     """Say what all calls of a run take, where a single one is too short for a ratio."""
     place = case.ledger.place[case.info.id]
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.records.schema import METRICS, Point
@@ -20,24 +21,21 @@ class Shown:
     run_ns: float
 
 
-def foremost(findings: Findings) -> FunctionFinding | None:
-    """Return the function that the verdict rests on, None where nothing differs."""
+def telling(findings: Findings) -> list[FunctionFinding]:
+    """Return the functions that the verdict rests on, foremost first; none where nothing differs."""
     if findings.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
-        return None
-    return next((each for each in findings.functions if each.verdict is findings.verdict and not each.accepted), None)
+        return []
+    return [each for each in findings.functions if each.verdict is findings.verdict and not each.accepted]
 
 
 def cheapest(findings: Findings) -> Shown | None:
-    """Return the point with the shortest runs at which the foremost function's interval lies beyond the smallest effect of interest.
+    """Return the point with the shortest runs at which a telling function's interval lies beyond the smallest effect of interest.
 
-    None where nothing differs, or where no point shows it alone: a difference can be sure only over all of them.
+    It is of the foremost function that any point shows alone. None where no point does: a difference can be sure only over all of them.
     """
-    function = foremost(findings)
-    if function is None:
-        return None
     run_ns = {end.point.id: end.base_ns + end.head_ns for end in findings.end_to_end}
     points = {point.id: point for point in findings.points}
-    for metric in METRICS:
+    for function, metric in product(telling(findings), METRICS):
         found = function.metrics.get(metric)
         showing = [point for point in _beyond(found, findings) if point in points] if found else []
         if found and showing:

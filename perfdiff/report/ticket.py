@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.minimal import Shown, foremost
+from perfdiff.analysis.minimal import Shown, telling
 from perfdiff.report import document, html, json_report, markdown, wording
 from perfdiff.report.blocks import Plot
 from perfdiff.report.document import Document, SampleLoader
@@ -71,7 +71,7 @@ def _lead(ticket: Ticket, plots: list[str]) -> Iterator[str]:
     yield "### How to see it"
     if ticket.shown is not None:
         yield from _least(ticket, ticket.shown)
-    elif foremost(ticket.findings) is not None:
+    elif telling(ticket.findings):
         yield "No workload point shows the difference beyond the threshold by itself; all of them together do."
     yield f"The whole comparison again ({markdown.code(SCRIPT)}):"
     yield markdown.fenced(ticket.script.rstrip("\n").split("\n"), "sh")
