@@ -73,9 +73,9 @@ def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> Non
 
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
-    first = executor.execute(command("i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo done"))
+    first = executor.execute(command("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"))
     assert first.cpu_ns > 1e6
-    assert first.wall_ns >= first.cpu_ns * 0.8
+    assert first.wall_ns >= first.cpu_ns * 0.5  # kernels may count CPU time by ticks
     assert first.max_rss_bytes > 1e5
     assert executor.execute(command("echo done")).output == first.output
     assert executor.execute(command("echo other")).output != first.output
