@@ -9,9 +9,9 @@ from datetime import date
 from perfdiff import units
 from perfdiff.analysis.comparison import MATERIAL
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
-from perfdiff.analysis.memory import PRICE_NS
 from perfdiff.analysis.trend import RUN
 from perfdiff.analysis.verdict import ALLOCATION, whole
+from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note
 
 # The ratio of a regression that no single call of the function shows, because it is new or its change makes others slower: whole runs
@@ -46,7 +46,7 @@ def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
             found[metric] = ratio
     if found:
         return found
-    return {counter: count.ratio for counter, count in finding.counts.items() if counter in PRICE_NS and count.grew}
+    return {counter: count.ratio for counter, count in finding.counts.items() if counter in LEAST_NS and count.grew}
 
 
 def _least(metric: str, least: float) -> float:

@@ -16,10 +16,11 @@ from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.inference import Pair, contrast
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.links import LinkKind, is_named_in
-from perfdiff.analysis.memory import DEAREST_NS, MISSES, PRICE_NS, Place, contention, is_denser, locality, work
+from perfdiff.analysis.memory import MISSES, Place, contention, is_denser, locality, work
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
+from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
 # A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
@@ -35,16 +36,6 @@ _GREW = {
     "lock_hold_ns": ("lock-hold", "holds locks for {head} a call{where}, {base} before"),
     "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
-}
-# The most time that one of them can take: a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask the system
-# for memory, a fault the disk for a page; a wait has no bound. Time is itself.
-_DEAREST_NS = {
-    "alloc_bytes": 1.0,
-    "alloc_count": 5e3,
-    "lock_wait_ns": 1.0,
-    "lock_hold_ns": 1.0,
-    "page_faults": 1e5,
-    "switches": math.inf,
 }
 # Classes by growth; the other two say how calls differ, not how they grow.
 _GROWTH = (
@@ -122,7 +113,7 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
 def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
     """Yield where the change makes a function wait for other cores or nodes, by which counter, and how a sentence on it begins."""
     for place in patient.places:
-        for counter in PRICE_NS:
+        for counter in LEAST_NS:
             if counter in place.counts and is_denser(place.counts[counter], patient.config):
                 yield place, counter, "it " if place.info.id == patient.info.id else f"through it `{place.info.name}` "
 
@@ -279,7 +270,7 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
     base, head = per_call(patient.info.id, metric, patient.ledger)
     if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
         return 0.0
-    dearest = (_of_a_run(patient, metric, Side.HEAD) - _of_a_run(patient, metric, Side.BASE)) * _DEAREST_NS[metric]
+    dearest = (_of_a_run(patient, metric, Side.HEAD) - _of_a_run(patient, metric, Side.BASE)) * DEAREST_NS[metric]
     return min(dearest, ns) if dearest > TELLING * ns else 0.0
 
 

@@ -16,13 +16,9 @@ from perfdiff.analysis.comparison import MATERIAL
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.config import CompareConfig
+from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
-# What one fetch costs at least on machines with several cores or nodes, beyond one that hits the own cache or node: a line from another
-# core of the same chip takes 40 ns and more, memory of the other node 50 ns and more beyond one's own.
-PRICE_NS = {"hitm": 40.0, "remote_dram": 50.0}
-# The most it takes: another socket's modified line, or its memory under load.
-DEAREST_NS = {"blocks": 5.0, "l1d_misses": 20.0, "l2_misses": 60.0, "llc_misses": 200.0, "hitm": 300.0, "remote_dram": 300.0}
 _SAID = 2  # things that a line holds, in a sentence
 MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
 _LEVELS = {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}
@@ -42,7 +38,7 @@ class Place:
 def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
     """Return the counters that say that a function now waits for other cores or nodes, by a cost that counts on machines that have them."""
     found = []
-    for counter, price in PRICE_NS.items():
+    for counter, price in LEAST_NS.items():
         finding = counts.get(counter)
         if finding is None or not is_denser(finding, config) or finding.point.id not in ledger.points:
             continue

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
+from perfdiff.models.prices import usual_ns
+from perfdiff.records.schema import Floats, Ints, SampleTable
 
 Bools = npt.NDArray[np.bool_]
 
@@ -30,17 +31,6 @@ VOLUMES: Mapping[str, float] = {
     "INST_RETIRED": 0.3,
     "wall_ns": 1.0,
 }
-# The ns that one event adds at most: a first-level miss is served in 4 ns, a second-level one in 12, memory, another core's cache or
-# another node in about 100; a fault or a switch of context takes microseconds.
-DEAREST_NS: Mapping[str, float] = {
-    "loads": 1.0,
-    "stores": 1.0,
-    "l1d_misses": 4.0,
-    "l2_misses": 12.0,
-    "page_faults": 1_000.0,
-    "switches": 5_000.0,
-}
-DEAREST_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
 # Events that are counted here as well as by names of their own: every access counts once, where it was served.
 WITHIN: Mapping[str, tuple[str, ...]] = {
     "l1d_misses": ("l2_misses",),
@@ -131,7 +121,7 @@ class Expectation:
         expected = np.column_stack([self._expected(name, columns, len(table)) for name in self.counters])
         at = self.counters.index(self.volume)
         actual, foretold = np.maximum(counts[:, at], 1.0), np.maximum(expected[:, at], 1.0)
-        prices = np.array([dearest_ns(name) for name in self.counters]) / VOLUMES[self.volume]
+        prices = np.array([usual_ns(name) for name in self.counters]) / VOLUMES[self.volume]
         levels = np.log1p(counts * prices / actual[:, None])
         values = levels - np.log1p(expected * prices / foretold[:, None])
         values[:, at] = np.log(actual / foretold)
@@ -169,11 +159,6 @@ def apart(table: SampleTable, counter: str) -> Floats:
 def included(counter: str) -> tuple[str, ...]:
     """Return a counter and all others whose events are among its own."""
     return (counter, *(name for other in WITHIN.get(counter, ()) for name in included(other)))
-
-
-def dearest_ns(counter: str) -> float:
-    """Return the ns that one unit of a counter adds to a call at most; events of hardware are taken for dear."""
-    return DEAREST_NS.get(counter, DEAREST_OF_UNIT[metric_of(counter).unit])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,48 @@
+"""What one event of a counter takes, in ns on current processors.
+
+Three prices, for three questions. `LEAST_NS`: does a count alone prove that a call waits, on a machine that has what it waits for?
+`usual_ns`: could so many more events be a material part of a call? `DEAREST_NS`: could they explain so much measured time?
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from perfdiff.records.schema import metric_of
+
+# Beyond a fetch that hits the own cache or node: a line from another core of the same chip takes 40 ns and more, memory of the other node
+# 50 ns and more beyond one's own.
+LEAST_NS: Mapping[str, float] = {"hitm": 40.0, "remote_dram": 50.0}
+# A first-level miss is served in 4 ns, a second-level one in 12, memory, another core's cache or another node in about 100; a fault or a
+# switch of context takes microseconds. Events of hardware are taken for dear.
+_USUAL_NS: Mapping[str, float] = {
+    "loads": 1.0,
+    "stores": 1.0,
+    "l1d_misses": 4.0,
+    "l2_misses": 12.0,
+    "page_faults": 1_000.0,
+    "switches": 5_000.0,
+}
+_USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
+# Another socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask
+# the system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
+DEAREST_NS: Mapping[str, float] = {
+    "blocks": 5.0,
+    "l1d_misses": 20.0,
+    "l2_misses": 60.0,
+    "llc_misses": 200.0,
+    "hitm": 300.0,
+    "remote_dram": 300.0,
+    "alloc_bytes": 1.0,
+    "alloc_count": 5e3,
+    "lock_wait_ns": 1.0,
+    "lock_hold_ns": 1.0,
+    "page_faults": 1e5,
+    "switches": math.inf,
+}
+
+
+def usual_ns(counter: str) -> float:
+    """Return the ns that one unit of a counter usually adds to a call at most."""
+    return _USUAL_NS.get(counter, _USUAL_OF_UNIT[metric_of(counter).unit])
