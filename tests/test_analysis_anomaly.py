@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis import anomaly
-from perfdiff.analysis.anomaly import MIN_RUNS, Anomaly, concluded, find, find_all
+from perfdiff.analysis.anomaly import MIN_RUNS, concluded, find, find_all
+from perfdiff.analysis.findings import Anomaly
 from perfdiff.analysis.scoring import judge_together
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind

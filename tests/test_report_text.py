@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import findings as made
-from perfdiff.analysis.anomaly import Anomaly, OddCall
-from perfdiff.analysis.findings import Findings, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, Findings, OddCall, Ratio, Verdict
 from perfdiff.analysis.scoring import Kind
 from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording

@@ -20,8 +20,7 @@ import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.anomaly import Anomaly, OddCall, RunErrors, Vote
-from perfdiff.analysis.findings import Acceptance, BorderShift, CountFinding, Findings, ModeShift, Ratio
+from perfdiff.analysis.findings import Acceptance, Anomaly, BorderShift, CountFinding, Findings, ModeShift, OddCall, Ratio, RunErrors, Vote
 from perfdiff.analysis.scoring import Kind
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Point, Side

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,20 @@ def test_imports_point_down(path: Path) -> None:
     assert own in ALLOWED, f"'{own}' has no place in the house: add it to ALLOWED and to docs/architecture.md"
     used = {name.split(".")[1] for name in imports(parse(path)) if name.startswith("perfdiff.")}
     assert used - {own, "__version__"} <= ALLOWED[own]
+
+
+def test_no_module_imports_what_imports_it() -> None:
+    modules = {module(path) for path in MODULES}
+    TopologicalSorter({module(path): _modules(imports(parse(path)), modules) - {module(path)} for path in MODULES}).prepare()
+
+
+def module(path: Path) -> str:
+    return ".".join(("perfdiff", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _modules(names: Iterator[str], modules: set[str]) -> set[str]:
+    """Return the modules that imported names are, or stand in."""
+    return {name if name in modules else name.rpartition(".")[0] for name in names if name.startswith("perfdiff.")}
 
 
 def test_the_house_has_no_rooms_that_do_not_exist() -> None:

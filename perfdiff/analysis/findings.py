@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from perfdiff.models.annotation import Annotation
-from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Skipped, Workload
-
-if TYPE_CHECKING:
-    from perfdiff.analysis.anomaly import Anomaly
+from perfdiff.models.detectors.kinds import Kind
+from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
 
 class Verdict(StrEnum):
@@ -148,6 +145,71 @@ class CountFinding:
     shrank: bool
     extra: float
     rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A counter that differs most from what is normal in `share` of the anomalous calls (AutoPerf §4.3.2).
+
+    `base` and `head` are its mean counts a call at equal inputs, `ratio` head over base with its interval over runs, half a count added
+    to each run's sum, so that a counter that was 0 has one too.
+    """
+
+    counter: str
+    share: float
+    base: float
+    head: float
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
+class OddCall:
+    """An anomalous call of head: which it is, its inputs by the features' names, its error and the counter that differs most."""
+
+    run: int
+    point: int
+    thread: int
+    call: int
+    inputs: Mapping[str, float]
+    error: float
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunErrors:
+    """The reconstruction errors of one run's calls: median, 95 % quantile, and the share above the threshold."""
+
+    run: int
+    point: int
+    side: Side
+    median: float
+    high: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """What a detector says of a function's calls in head.
+
+    `threshold` is the error above which a call is anomalous; `normal` (μ + 2σ) and `quantile` of base's held-out errors are what it was
+    chosen from. `anomalous_base` and `anomalous_head` are shares of the calls, `p` the probability of such a difference between runs of
+    one version. `is_anomalous` is the verdict; `open` says why there is none, "" where there is.
+    """
+
+    detector: Kind
+    threshold: float
+    normal: float
+    quantile: float
+    anomalous_base: float
+    anomalous_head: float
+    runs_base: int
+    runs_head: int
+    p: float
+    is_anomalous: bool
+    open: str
+    votes: tuple[Vote, ...]
+    calls: tuple[OddCall, ...]
+    errors: tuple[RunErrors, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from perfdiff import units
-from perfdiff.analysis.anomaly import Anomaly, OddCall
-from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding
+from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding, OddCall
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.schema import Point, Side
 from perfdiff.report import wording

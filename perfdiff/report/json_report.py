@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from perfdiff.analysis.anomaly import Anomaly
 from perfdiff.analysis.findings import (
     Acceptance,
+    Anomaly,
     Cause,
     CoefficientShift,
     CountFinding,
