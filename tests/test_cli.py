@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+import typer
 
 from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis import judgement
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
-from perfdiff.cli import comparison, options, waiting
+from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.pipeline import Outcome, Request
@@ -534,6 +535,15 @@ def test_reader_who_left_is_no_error() -> None:
     done = subprocess.run([sys.executable, "-m", "perfdiff", "--version"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_strangers_wrote_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    waiting.Lines(stream, verbose=False).note("commit \x1b[2Jwiped")
+    assert stream.getvalue() == "perfdiff: note: commit \\x1b[2Jwiped\n"
+    with pytest.raises(typer.Exit), exits.exceptions_become_codes():
+        raise BuildError("'make' exited 2", slug="build-failed", detail="a.c:\x1b]0;title\x07 error\nthe end\n")
+    assert capsys.readouterr().err == "perfdiff: 'make' exited 2 [build-failed]\n  | a.c:\\x1b]0;title\\x07 error\n  | the end\n"
 
 
 def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:

@@ -51,7 +51,9 @@ def exceptions_become_codes() -> Iterator[None]:
 
 
 def _tell(error: PerfdiffError) -> None:
+    from perfdiff.report.printable import printable, printable_lines
+
     sys.stdout.flush()
-    typer.echo(f"perfdiff: {error} [{error.slug}]", err=True)
-    for line in error.detail.splitlines():
+    typer.echo(f"perfdiff: {printable(str(error))} [{error.slug}]", err=True)
+    for line in printable_lines(error.detail.removesuffix("\n")) if error.detail else ():
         typer.echo(f"  | {line}", err=True)

@@ -30,6 +30,13 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Progress]:
         yield Lines(sys.stderr, verbose=verbose)
 
 
+def _shown(text: str) -> str:
+    """Return what strangers may have written, such as a commit's subject, as it can be shown on a terminal."""
+    from perfdiff.report.printable import printable
+
+    return printable(text)
+
+
 class Lines:
     """One line a stage, and in long stages one now and then; with `verbose` one a step."""
 
@@ -59,7 +66,7 @@ class Lines:
 
     def _write(self, line: str) -> None:
         self._written = self._clock()
-        self._stream.write(f"perfdiff: {line}\n")
+        self._stream.write(f"perfdiff: {_shown(line)}\n")
         self._stream.flush()
 
 
@@ -77,12 +84,12 @@ class Terminal:
         """Finish the stage before and show this one."""
         self.finish()
         self._name, self._started = name, time.monotonic()
-        self._task = self._bars.add_task(name, total=total, step="")
+        self._task = self._bars.add_task(_shown(name), total=total, step="")
 
     def advance(self, text: str = "") -> None:
         """Move the bar by one step and name it."""
         if self._task is not None:
-            self._bars.update(self._task, advance=1, step=text)
+            self._bars.update(self._task, advance=1, step=_shown(text))
         if self._verbose and text:
             self._line(f"  {text}")
 
@@ -99,7 +106,7 @@ class Terminal:
         self._line(f"{self._name}: {units.duration((time.monotonic() - self._started) * 1e9)}")
 
     def _line(self, text: str) -> None:
-        self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
