@@ -388,7 +388,8 @@ def test_what_cannot_be_instrumented_is_left_plain_and_named(build: Build) -> No
     chosen = "static int one(void) { return 1; }\nstatic int (*choose(void))(void) { return one; }\n"
     chosen += 'int picked(void) __attribute__((ifunc("choose")));\n'
     assembler = ".globl two\ntwo:\n movl $2, %eax\n ret\n.section .note.GNU-stack\n"
-    main = "int low(int);\nint picked(void);\nint two(void);\nint main(void) {PD_1 return low(10) + picked() + two(); }\n"
+    main = "// multifunction, with a naked pointer\nint low(int);\nint picked(void);\nint two(void);\n"
+    main += "int main(void) {PD_1 return low(10) + picked() + two(); }\n"
     built = build(
         "gcc $F -O1 -c naked.c && gcc $F -O1 -c chosen.c && gcc -c two.s && gcc $F -O1 main.c naked.o chosen.o two.o -o program",
         naked__c=naked,

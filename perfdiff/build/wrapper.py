@@ -51,7 +51,11 @@ _OWN_SANITIZERS = frozenset(
     ("address", "kernel-address", "hwaddress", "kernel-hwaddress", "thread", "memory", "kernel-memory", "dataflow", "fuzzer", "memtag")
 )
 # Functions that must not call: naked ones have no frame (gcc would call from them), resolvers run before the program is ready.
-_NO_CALLS = (("naked", "it has naked functions"), ("ifunc", "it chooses implementations while the program is being linked (ifunc)"))
+_NO_CALLS = {
+    b"naked": "it has naked functions",
+    b"ifunc": "it chooses implementations while the program is being linked (ifunc)",
+}
+_ATTRIBUTE = rb"(?:__attribute|\[\[|__declspec)[^;{}]{0,200}?(?<![a-z0-9])_*(naked|ifunc)(?![a-z0-9])"
 
 
 class Build:
@@ -335,10 +339,19 @@ def uncountable(call: Call, *, is_clang: bool) -> str | None:
                 text = source.read().lower()
         except OSError:
             continue  # the compiler says more about it
-        for word, says in _NO_CALLS:
-            if word.encode() in text and not (is_clang and word == "naked"):
-                return says
+        for attribute in _attributes(text):
+            if not (is_clang and attribute == b"naked"):
+                return _NO_CALLS[attribute]
     return None
+
+
+def _attributes(text: bytes) -> list[bytes]:
+    """Return the attributes of `_NO_CALLS` that a source in small letters gives to functions."""
+    if not any(word in text for word in _NO_CALLS):
+        return []
+    import re  # its loading would cost each of the other compiler calls some milliseconds
+
+    return re.findall(_ATTRIBUTE, text)
 
 
 def record(folder: str, content: dict[str, object]) -> None:
