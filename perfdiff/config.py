@@ -5,12 +5,16 @@ The values alone, with their defaults; `configuration` reads them from TOML, env
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PLACE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a parameter in a command; `${name}` is the shell's own
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
-RUNS_FOR_TIME = 4  # runs a side below which no interval of times deserves trust; counts need no more than two
+RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 
 
@@ -107,3 +111,8 @@ class Config:
         commands = [self.build.command, *(workload.command for workload in self.workloads)]
         files = [accepted, *([source] if source and source.name != _SHARED else [])]
         return tuple(file for file in files if not any(file.name in command for command in commands))
+
+
+def program(command: str) -> str:
+    """Return the word of a shell command that names its program, "" where none does; raise ValueError where a quotation is not closed."""
+    return next((word for word in shlex.split(command) if not _ASSIGNMENT.match(word)), "")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from perfdiff import buildsystem, settings, tomlfile
-from perfdiff.config import BuildConfig, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
+from perfdiff.config import PLACE, BuildConfig, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig, program
 from perfdiff.errors import ConfigError
 from perfdiff.settings import Setting
 from perfdiff.tomlfile import Keys, TomlFile
@@ -21,10 +19,7 @@ FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
 PREFIX = "PERFDIFF_"
 
-# `${name}` is the shell's own.
-PLACE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _COMMAND_LINE = "command line"
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +217,12 @@ def _given(overrides: Overrides) -> WorkloadConfig:
 
 def _program(command: str) -> str:
     try:
-        words = shlex.split(command)
+        found = program(command)
     except ValueError as error:
         raise ConfigError(f"the command behind `--` cannot be read: {error}", slug="config-workload") from error
-    program = next((word for word in words if not _ASSIGNMENT.match(word)), "")
-    if not program:
+    if not found:
         raise ConfigError("the command behind `--` names no program", slug="config-workload")
-    return Path(program).name
+    return Path(found).name
 
 
 def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:

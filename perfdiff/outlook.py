@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,10 +106,8 @@ def _slots(request: Request, points: Sequence[Point], blocks: int) -> list[Slot]
     """Return the runs of the survey and of so many blocks; a workload has no more blocks than it has runs."""
     seed = request.config.compare.seed
     runs = {workload.name: workload.runs for workload in request.config.workloads}
-    slots = schedule.survey_slots(points, SURVEY_ROUNDS, seed)
-    for block in range(blocks):
-        slots += schedule.timed_block([point for point in points if runs[point.workload] > block], block, seed)
-    return slots
+    timed = schedule.timed_blocks(points, runs, seed)[:blocks]
+    return [*schedule.survey_slots(points, SURVEY_ROUNDS, seed), *itertools.chain.from_iterable(timed)]
 
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:

@@ -104,14 +104,9 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     with storage.in_use(cache):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
-        outcome = _kept(asked, request, progress)
-        if outcome is None:
-            with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
-                outcome = _kept(asked, request, Silent())  # whoever was waited for may have asked the same
-                if outcome is None:
-                    bench = Bench(request, pins, builds, room, language or C(cache / "units"), executor or ProcessExecutor(), progress)
-                    bench.measure(storage.experiment(cache, asked))
-            outcome = outcome or _outcome(asked, cache, request.config, progress)
+        tools = language or C(cache / "units"), executor or ProcessExecutor(), progress
+        found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+        outcome = analysed(found, request.config.compare, progress)
         try:
             storage.remember(cache, repository.name, asked)
         except OSError as error:
@@ -130,13 +125,8 @@ def record(request: Request, progress: Progress, *, language: Language | None = 
     with storage.in_use(cache):
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
-        folder = storage.experiment(cache, asked)
-        if not _is_whole(folder, progress):
-            with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
-                if not _is_whole(folder, Silent()):  # whoever was waited for may have asked the same
-                    tools = language or C(cache / "units"), executor or ProcessExecutor()
-                    Bench(request, pins, builds, room, *tools, progress, (Side.BASE,)).measure(folder)
-        return _named(recorded.load(folder), asked)
+        tools = language or C(cache / "units"), executor or ProcessExecutor(), progress
+        return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
 def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outcome:
@@ -153,7 +143,7 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
         asked = storage.last(cache, name)
         if asked is None or not store.exists(storage.experiment(cache, asked)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
-        return _outcome(asked, cache, config, progress)
+        return analysed(_named(recorded.load(storage.experiment(cache, asked)), asked), config.compare, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +241,12 @@ class Bench:
         collector = self._collector(measurement.targets)
         runs: list[Run] = []
         incomplete: list[Run] = []
-        blocks = max(workload.runs for workload in config.workloads)
+        runs_of = {workload.name: workload.runs for workload in config.workloads}
+        blocks = schedule.timed_blocks(self._points, runs_of, config.compare.seed, self.sides)
         look = FIRST_LOOK
-        referee = Referee(blocks * len(self._points) * len(self.sides))
-        self.progress.stage("measuring", sum(len(self._points_of(block)) for block in range(blocks)) * len(self.sides))
-        for block in range(blocks):
-            slots = schedule.timed_block(self._points_of(block), block, config.compare.seed, self.sides)
+        referee = Referee(len(blocks) * len(self._points) * len(self.sides))
+        self.progress.stage("measuring", sum(map(len, blocks)))
+        for block, slots in enumerate(blocks, 1):
             for pair in schedule.pairs(slots):
                 made = list(collector.collect(pair, self.progress.advance))
                 if referee.repeats([run for run, _ in made]):
@@ -265,7 +255,7 @@ class Bench:
                     runs.append(run)
                     incomplete += [run] * (not all(recording.complete for recording in recordings))
                     assembly.add(run, recordings)
-            if block + 1 == look < blocks and len(self.sides) > 1:
+            if block == look < len(blocks) and len(self.sides) > 1:
                 if self._is_settled(measurement, runs, assembly):
                     break
                 look *= NEXT_LOOK
@@ -289,7 +279,7 @@ class Bench:
         spots = HotSpots()
         if not points:
             return counted
-        self.progress.stage("counting", len(points) * len(self.sides) * counting.LEAST_ROUNDS)
+        self.progress.stage("counting", len(points) * len(self.sides) * counting.MOST_ROUNDS)
         alone, started = True, time.monotonic()
         try:
             for block in range(counting.MOST_ROUNDS):
@@ -302,6 +292,8 @@ class Bench:
                 enough = alone and block + 1 >= counting.LEAST_ROUNDS and counting.repeats(counted.assembly.totals(), counted.runs)
                 if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
                     break
+        except DiskFilledError:
+            raise  # what fills the disk is cleared away, and nothing can be kept
         except WorkloadError as error:
             return Counted(Assembly({}, {}, counted=True), notes=(counting.failed(str(error)),))
         return replace(
@@ -385,11 +377,6 @@ class Bench:
     def _points(self) -> tuple[Point, ...]:
         return workloads.points(self.request.config.workloads)
 
-    def _points_of(self, block: int) -> tuple[Point, ...]:
-        """Return the points that still have runs to make in this block."""
-        wanted = {workload.name for workload in self.request.config.workloads if workload.runs > block}
-        return tuple(point for point in self._points if point.workload in wanted)
-
     @property
     def _reservoir(self) -> int:
         """Return how many calls a function keeps per run."""
@@ -397,38 +384,36 @@ class Bench:
         return min(self.request.config.probes.samples, max(1, RECORDS // runs))
 
 
-def _kept(asked: storage.Asked, request: Request, progress: Progress) -> Outcome | None:
-    """Return the outcome of an experiment that was made before, None where there is none or it is damaged."""
-    if not store.exists(storage.experiment(request.cache, asked)):
+def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+    """Return what was recorded before, else what a bench, given the cache of builds and a room to work in, measures now."""
+    folder = storage.experiment(cache, asked)
+    found = _kept(folder, progress)
+    if found is None:
+        with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+            found = _kept(folder, Silent())  # whoever was waited for may have asked the same
+            if found is None:
+                bench(builds, room).measure(folder)
+    return _named(found or recorded.load(folder), asked)
+
+
+def _kept(folder: Path, progress: Progress) -> Recorded | None:
+    """Return what was recorded before, None where there is nothing or it is damaged."""
+    if not store.exists(folder):
         return None
     try:
-        return _outcome(asked, request.cache, request.config, progress)
+        store.verify(folder)
+        found = recorded.load(folder)
     except RecordingError as error:
         progress.note(f"{error}; measuring again")
         return None
-
-
-def _outcome(asked: storage.Asked, cache: Path, config: Config, progress: Progress) -> Outcome:
-    """Analyse a stored experiment."""
-    return analysed(_named(recorded.load(storage.experiment(cache, asked)), asked), config.compare, progress)
+    progress.note(f"measured already, at {found.experiment.environment.created}")
+    return found
 
 
 def _named(found: Recorded, asked: storage.Asked) -> Recorded:
     """Return what was recorded with its revisions under the names by which they were asked for."""
     stored = found.experiment
     return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))
-
-
-def _is_whole(folder: Path, progress: Progress) -> bool:
-    """Return whether an experiment was made before and can be read."""
-    if not store.exists(folder):
-        return False
-    try:
-        store.load(folder)
-    except RecordingError as error:
-        progress.note(f"{error}; measuring again")
-        return False
-    return True
 
 
 def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
@@ -444,6 +429,9 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         codec.encode((config.build, config.workloads, config.probes, config.counters, config.compare.seed)),
         compiler_identity(environment),
         keyed(environment),
+        workloads.keyed(config.workloads, request.environment),
+        machine.cpu(),
+        machine.cores(),
         *sides,
         *sorted(request.followed),
     ]

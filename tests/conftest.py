@@ -20,6 +20,7 @@ UNTIMED = frozenset(
         "test_dry_run",
         "test_emulated_pmu",
         "test_masquerade",
+        "test_measuring",
         "test_papi",
         "test_ticket",
         "test_toolchain",

@@ -55,8 +55,8 @@ def surveyed(calls: dict[int, float], self_ns: dict[int, tuple[float, float]], e
 
 
 def test_points_are_all_combinations_with_quoted_values() -> None:
-    found = workloads.points([WorkloadConfig("w", "./p {n} {mode} {{x}} ${HOME}", {"n": (1, 2), "mode": ("a b",)})])
-    assert [point.command for point in found] == ["./p 1 'a b' {{x}} ${HOME}", "./p 2 'a b' {{x}} ${HOME}"]
+    found = workloads.points([WorkloadConfig("w", "./p {n} {mode} {{x}} ${HOME} ${n}", {"n": (1, 2), "mode": ("a b",)})])
+    assert [point.command for point in found] == ["./p 1 'a b' {{x}} ${HOME} ${n}", "./p 2 'a b' {{x}} ${HOME} ${n}"]
     assert [point.parameters for point in found] == [{"n": 1, "mode": "a b"}, {"n": 2, "mode": "a b"}]
 
 

@@ -20,7 +20,7 @@ RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the 
 # False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
 # not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
 EVIDENCE = 0.001
-MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides together; with fewer, no interval deserves trust
+MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides, at all points together; with fewer, no interval deserves trust
 
 
 class Direction(Enum):

@@ -109,7 +109,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                     _draw(annotations, table, plots)
                 progress.advance(printable(info.name))
         if save:
-            samples.save(save, recorded.experiment, recorded.samples)
+            samples.save(save, recorded)
         if logs:
             samples.export(logs, recorded, chosen)
         output.write(_written(learnt, form), output_file)

@@ -89,7 +89,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:
-                samples.save(save, recorded.experiment, recorded.samples)
+                samples.save(save, recorded)
             limits = recordings.limits(repository, overrides)
             progress.stage("checking", None)
             from perfdiff.analysis.checking import check_recorded

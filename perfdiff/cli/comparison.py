@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
 from perfdiff.cli import COMMANDS, acceptances, exits, options, output, samples, ticket, waiting
-from perfdiff.config import RUNS_FOR_TIME, Config
+from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
@@ -132,7 +132,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 progress.stage("writing the ticket", None)
                 ticket.write(ticket_folder, outcome, asked, uncommitted)
         if save and outcome.experiment:
-            samples.save(save, outcome.experiment, outcome.samples)
+            from perfdiff.records.recorded import Recorded
+
+            samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts))
         deliver(outcome, chosen, output_file)
         output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
@@ -232,7 +234,7 @@ def command_text(words: list[str]) -> str | None:
 
 
 def _quoted(word: str) -> str:
-    parts = configuration.PLACE.split(word)
+    parts = PLACE.split(word)
     # Every second part is the name of a place.
     return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
 

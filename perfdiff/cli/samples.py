@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from perfdiff.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.records.recorded import Recorded
-    from perfdiff.records.schema import Experiment, SampleTable, Side
+    from perfdiff.records.schema import Side
 
 _LOGS = "idcm_*.bin"
 _EXPERIMENT = "experiment.json"
@@ -59,15 +59,18 @@ def check(folder: Path) -> None:
         raise UsageError(f"samples cannot be saved to '{folder}', which is there already; name a new folder", slug="samples-in-the-way")
 
 
-def save(folder: Path, experiment: Experiment, samples: Callable[[int, Side], SampleTable | None]) -> None:
+def save(folder: Path, found: Recorded) -> None:
     """Save what was recorded to a folder that can be read on any machine; raise UsageError where it cannot be written."""
     from perfdiff.records import store
     from perfdiff.records.schema import Side
 
     check(folder)
-    found = (samples(info.id, side) for info in experiment.functions for side in Side)
+    tables, counts = (
+        (table for info in found.experiment.functions for side in Side if (table := load(info.id, side)) is not None)
+        for load in (found.samples, found.counts)
+    )
     try:
-        store.save(folder.absolute(), experiment, (table for table in found if table is not None))
+        store.save(folder.absolute(), found.experiment, tables, counts)
     except StoreError as error:
         raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
 

@@ -119,7 +119,7 @@ def _run(number: int, slot: Slot, execution: Execution) -> Run:
         side=slot.side,
         block=slot.block,
         wall_ns=execution.wall_ns,
-        cpu_ns=execution.cpu_ns,
+        cpu_ns=execution.cpu_ns or execution.wall_ns,  # kernels that count by ticks may say 0 of a short run
         max_rss_bytes=execution.max_rss_bytes,
         load=execution.load,
         steal=execution.steal,

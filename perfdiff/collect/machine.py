@@ -81,7 +81,7 @@ def environment(variables: Mapping[str, str]) -> Environment:
     found = compiler(variables)
     return Environment(
         cpu=cpu(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=cores(),
         kernel=f"{platform.system()} {platform.release()}",
         governor=governor(),
         compiler=compiler_version(found) if found else "none found",
@@ -96,6 +96,11 @@ def cpu() -> str:
     """Return the processor's name."""
     names = (_cpuinfo(key) for key in ("model name", "Model", "CPU part"))
     return next((name for name in names if name), platform.machine())
+
+
+def cores() -> int:
+    """Return how many cores programs may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def compiler(variables: Mapping[str, str], *, language: str = "c") -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.records.schema import Phase, Point, Side
@@ -30,6 +30,14 @@ def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequenc
         phases = (Phase.PLAIN, Phase.SURVEY) if block == 0 else (Phase.SURVEY,)
         slots += _paired(rng, phases, points, block, sides)
     return slots
+
+
+def timed_blocks(points: Sequence[Point], runs: Mapping[str, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
+    """Return all blocks of timed runs: a point is in as many of them as its workload, by its name, has `runs`."""
+    return [
+        timed_block([point for point in points if runs[point.workload] > block], block, seed, sides)
+        for block in range(max(runs.values(), default=0))
+    ]
 
 
 def timed_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:

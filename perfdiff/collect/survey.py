@@ -183,7 +183,7 @@ def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, P
 
 
 def _moved(survey: Survey, function: int) -> bool:
-    """Return whether an unchanged function's own time or number of calls differs between the sides, or is large on either."""
+    """Return whether an unchanged function's own time differs between the sides, or is large on either."""
     by_cell = dict(zip(survey.cells, range(len(survey.cells)), strict=True))
     for point in {point for point, _ in survey.cells}:
         base, head = by_cell.get((point, Side.BASE)), by_cell.get((point, Side.HEAD))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build.builder import Built
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import WorkloadConfig, program
 from perfdiff.languages.protocol import Program
 from perfdiff.records.schema import Side
 
@@ -20,7 +19,6 @@ _FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a
 _MOST_SETS = 3  # of flags, by how many files have them; a project has one or two
 _ELF = b"\x7fELF"
 _LOADED = re.compile(r"^\s*(\S+) => (/\S+) \(", re.MULTILINE)
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _LDD_TIMEOUT_S = 10.0
 
 
@@ -55,10 +53,9 @@ def _programs(folder: Path, workloads: Iterable[WorkloadConfig]) -> Iterator[Pat
     """Yield the workloads' own programs, as far as they are programs and no scripts."""
     for workload in workloads:
         try:
-            words = shlex.split(workload.command)
+            path = folder / program(workload.command)
         except ValueError:  # the shell may read it all the same
             continue
-        path = folder / next((word for word in words if not _ASSIGNMENT.match(word)), "")
         if path.is_file() and _is_elf(path):
             yield path
 
@@ -70,10 +67,10 @@ def _is_elf(path: Path) -> bool:
 
 def _libraries(programs: Iterable[Path], environment: Mapping[str, str]) -> Iterator[str]:
     """Yield each library with the file behind its name, which often tells the version."""
-    for program in set(programs):
+    for path in set(programs):
         try:
             answer = subprocess.run(
-                ["ldd", str(program)],
+                ["ldd", str(path)],
                 env={**environment, "LC_ALL": "C"},
                 capture_output=True,
                 text=True,
@@ -83,7 +80,7 @@ def _libraries(programs: Iterable[Path], environment: Mapping[str, str]) -> Iter
             )
         except (OSError, subprocess.TimeoutExpired):
             continue
-        for name, path in _LOADED.findall(answer.stdout):
-            file = Path(path).resolve().name
+        for name, found in _LOADED.findall(answer.stdout):
+            file = Path(found).resolve().name
             version = " ".join(platform.libc_ver()).strip() if name.startswith("libc.so") else file
             yield name if version in ("", name) else f"{name} ({version})"

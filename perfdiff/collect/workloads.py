@@ -5,10 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import PLACE, WorkloadConfig
 from perfdiff.records.schema import Point, Workload
+
+# What many programs read through their libraries: threads, memory, what is loaded, language and time zone.
+_READ = frozenset(("GLIBC_TUNABLES", "LANG", "LANGUAGE", "TZ"))
+_READ_PREFIXES = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "MALLOC_", "TCMALLOC_", "MIMALLOC_", "LD_", "LC_")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
@@ -32,4 +37,10 @@ def _command(template: str, parameters: dict[str, float | str]) -> str:
     def value(match: re.Match[str]) -> str:
         return shlex.quote(str(parameters[match[1]])) if match[1] in parameters else match[0]
 
-    return re.sub(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", value, template)
+    return PLACE.sub(value, template)
+
+
+def keyed(configs: Sequence[WorkloadConfig], environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of the environment that runs depend on, besides the program: what libraries read, and what commands name."""
+    named = {name for config in configs for name in _VARIABLE.findall(config.command)}
+    return {name: value for name, value in environment.items() if name in named | _READ or name.startswith(_READ_PREFIXES)}

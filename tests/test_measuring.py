@@ -1,0 +1,123 @@
+"""The whole measurement of a small program: what progress tells of it, what is kept of it, and when it is made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from perfdiff import configuration, pipeline
+from perfdiff.cli import samples
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.errors import DiskFilledError
+from perfdiff.pipeline import Request
+from perfdiff.progress import Silent
+from perfdiff.records import recorded, store
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Side
+from perfdiff.revisions.pins import PinnedPair, resolve
+from perfdiff.revisions.repository import find_repository
+from programs import git
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = """
+#include <stdlib.h>
+static volatile long sum;
+static void add(long n) { for (long i = 0; i < n; i++) sum += ROUNDS * i; }
+int main(int argc, char **argv) { add(atol(argv[1])); return argc - 2; }
+"""
+TOML = """
+build.command = "gcc -O2 -o add add.c"
+[[workload]]
+name = "add"
+command = "./add {n} $UNUSED"
+parameters.n = [1000, 3000]
+runs = 6
+"""
+
+
+@dataclass
+class Steps:
+    """A `Progress` that counts: the steps of each stage, and how many were announced."""
+
+    announced: dict[str, int | None] = field(default_factory=dict)
+    made: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def stage(self, name: str, total: int | None) -> None:
+        self.announced[name], self.made[name] = total, 0
+        self.current = name
+
+    def advance(self, text: str = "") -> None:
+        self.made[self.current] += 1
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def request_of(tmp_path: Path) -> Callable[..., Request]:
+    """Return what asks to compare two revisions of the program, with these variables beside a path."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "perfdiff.toml").write_text(TOML)
+    for rounds in (1, 2):
+        (folder / "add.c").write_text(PROGRAM.replace("ROUNDS", str(rounds)))
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"rounds {rounds}")
+        git(folder, "tag", f"v{rounds}")
+    config = configuration.load(folder, environment={})
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    return lambda **variables: Request(folder, ("v1", "v2"), config, tmp_path / "cache", environment | variables)
+
+
+def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends_on_differs(
+    request_of: Callable[..., Request], tmp_path: Path
+) -> None:
+    progress = Steps()
+    found = pipeline.compare(request_of(), progress)
+    assert all(progress.made[name] <= total for name, total in progress.announced.items() if total is not None)
+    assert progress.made["measuring"] > 0 < progress.made["counting"]
+    assert not progress.notes
+
+    again = Steps()
+    pipeline.compare(request_of(TERM="dumb"), again)
+    assert [note.partition(",")[0] for note in again.notes] == ["measured already"]
+    assert "measuring" not in again.made
+    assert len(list((tmp_path / "cache" / "experiments").iterdir())) == 1
+    for variable in ("OMP_NUM_THREADS", "LD_LIBRARY_PATH", "UNUSED"):
+        key = pipeline.experiment_key(request_of(**{variable: "1"}), _pins(request_of()))
+        assert key != pipeline.experiment_key(request_of(), _pins(request_of())), variable
+
+    assert found.experiment is not None
+    samples.save(tmp_path / "saved", Recorded(found.experiment, found.samples, found.counts))
+    saved = recorded.load(tmp_path / "saved")
+    numbers = {info.name: info.id for info in saved.experiment.functions}
+    counts = saved.counts(numbers["add"], Side.HEAD)
+    assert counts is not None
+    assert "blocks" in counts.metrics
+
+
+def _pins(request: Request) -> PinnedPair:
+    return resolve(find_repository(request.repository), request.revisions, snapshots=request.cache / "snapshots")
+
+
+class Filling(ProcessExecutor):
+    """Runs as usual, until a counted run finds the disk full."""
+
+    def execute(self, command: Command) -> Execution:
+        if "with counters" in command.where:
+            raise DiskFilledError("the disk is full", slug="disk-filled")
+        return super().execute(command)
+
+
+def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(request_of: Callable[..., Request], tmp_path: Path) -> None:
+    asked = request_of()
+    with pytest.raises(DiskFilledError):
+        pipeline.compare(asked, Silent(), executor=Filling())
+    assert not [each for each in (tmp_path / "cache").glob("experiments/*") if store.exists(each)]
+    pipeline.compare(replace(asked, config=replace(asked.config, counters=replace(asked.config.counters, software=False))), Silent())
