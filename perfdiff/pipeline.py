@@ -33,7 +33,7 @@ from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import BuildError, DiskFilledError, RecordingError, WorkloadError
 from perfdiff.languages.c.pack import C
-from perfdiff.languages.protocol import Language, Program
+from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import codec, plan, recorded, store
 from perfdiff.records.recorded import Kept, Recorded
@@ -176,38 +176,27 @@ class Bench:
         programs = self._programs(plain)
         subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
-
-        survey_probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
-        reach.require_probes(survey_probes, subjects)
-        surveyed = workshop.probed(Phase.SURVEY, survey_probes, plain)
-        modes = {id_: plan.Entry.survey(conditions=bool(pair.change.is_suspect)) for id_, pair in probeable.items()}
-        targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, surveyed, modes, survey_probes)
-        seen = self._survey(targets, survey_probes)
-        reach.require_calls(seen, survey_probes)
-        lost = workshop.lost(surveyed, survey_probes)
+        seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
         choices = survey.choose(seen, probeable, subjects.conditions(), overhead=config.probes.overhead, events=bool(events.events))
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)
-        modes = {
-            choice.id: plan.Entry.timed(
-                period=choice.rate.period, passing=choice.rate.passing, detail=choice.detail, reservoir=self._reservoir
-            )
-            for choice in choices
-        }
+        modes = {choice.id: choice.entry(self._reservoir) for choice in choices}
+        targets |= workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
+
         counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
         counted, uncounted = self._counted(workshop, counted_probes, plain)
-        own = {choice.id: plan.Entry.counted(reservoir=self._reservoir) for choice in choices}
-        steering = counting.steering(config.counters, self.request.environment) if counted else {}
+        if counted:
+            own = {choice.id: plan.Entry.counted(reservoir=self._reservoir) for choice in choices}
+            steering = counting.steering(config.counters, self.request.environment)
+            targets |= workshop.targets(Phase.COUNTED, counted, own, counted_probes, steering)
         return Measurement(
             subjects=subjects,
             choices=choices,
             probes=probes,
             counted_probes=counted_probes,
             counted=counted,
-            targets=targets
-            | workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
-            | (workshop.targets(Phase.COUNTED, counted, own, counted_probes, steering) if counted else {}),
+            targets=targets,
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
@@ -223,6 +212,19 @@ class Bench:
                 *uncounted,
             ),
         )
+
+    def _surveyed(
+        self, workshop: Workshop, subjects: Subjects, probeable: Mapping[int, Counterpart], plain: Mapping[Side, Built]
+    ) -> tuple[Survey, frozenset[int], dict[tuple[Phase, Side], Target]]:
+        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and what can be run."""
+        probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
+        reach.require_probes(probes, subjects)
+        built = workshop.probed(Phase.SURVEY, probes, plain)
+        modes = {id_: plan.Entry.survey(conditions=bool(pair.change.is_suspect)) for id_, pair in probeable.items()}
+        targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, built, modes, probes)
+        seen = self._survey(targets, probes)
+        reach.require_calls(seen, probes)
+        return seen, workshop.lost(built, probes), targets
 
     def _counted(self, workshop: Workshop, probes: Probes, plain: Mapping[Side, Built]) -> tuple[Mapping[Side, Built], tuple[Note, ...]]:
         """Build over the software PMU; a build that fails costs the counts, not the comparison."""

@@ -13,7 +13,6 @@ from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.calls import call_graph
 from perfdiff.analysis.chain import chain
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
-from perfdiff.analysis.contention import held_up, put_down
 from perfdiff.analysis.counts import count_all
 from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
@@ -21,9 +20,9 @@ from perfdiff.analysis.headline import Spot, headline
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
 from perfdiff.analysis.ledger import open_counts, open_ledger
-from perfdiff.analysis.links import reached
-from perfdiff.analysis.locking import lock_notes, with_locks
+from perfdiff.analysis.locking import lock_notes
 from perfdiff.analysis.memory import Place
+from perfdiff.analysis.ruling import Ruling, rule
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
@@ -32,9 +31,7 @@ from perfdiff.analysis.verdict import (
     Case,
     Decision,
     clearly_slower,
-    decide,
     grown_workload,
-    victims,
     whole,
 )
 from perfdiff.analysis.volume import volume_note
@@ -113,53 +110,42 @@ def _functions(
     cases: Sequence[Case], q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
 ) -> list[FunctionFinding]:
     """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
-    decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
-    attribution = cases[0].attribution if cases else None
-    waiting = put_down(decisions, cases)
-    guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
-    by_time = [each for each in guilty if not decisions[each].heavier]
-    order = attribution.ranked(by_time) if attribution else []
-    order += [each for each in guilty if each not in order]
-    harmed = victims(cases, by_time)
-    for function, behind in harmed.items():
-        names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)
-        decisions[function] = Decision(Verdict.REGRESSION, f"its code is unchanged; it is slower because of {names}")
-        order.append(function)
-    for function, decision in held_up(cases, waiting).items():
-        if decisions[function].verdict is not Verdict.REGRESSION:
-            decisions[function] = decision
-            order.append(function)
-    decisions = with_locks(decisions, cases)
-    metrics = {}
-    spots = {}
-    for case in cases:
-        metrics[case.info.id], spots[case.info.id] = _metrics(case, decisions[case.info.id], q_values, samples, points)
-    found = []
-    for case in cases:
-        function, decision = case.info.id, decisions[case.info.id]
-        is_guilty = function in guilty
-        causes = diagnose(_patient(case, cases, decision, metrics[function], waiting)) if is_guilty else ()
-        extra = case.guilt.total_ns if case.guilt is not None and function not in harmed else 0.0
-        found.append(
-            FunctionFinding(
-                info=case.info,
-                verdict=decision.verdict,
-                reason=decision.reason,
-                rank=order.index(function) + 1 if function in order else None,
-                calls_base=case.ledger.calls(function, Side.BASE),
-                calls_head=case.ledger.calls(function, Side.HEAD),
-                extra_ns=extra,
-                share=case.attribution.share(extra) if is_guilty else None,
-                metrics=metrics[function],
-                causes=causes,
-                chain=chain(case, metrics) if is_guilty else (),
-                headline=headline(case, decision, metrics[function], spots[function], causes),
-                counts=case.counts,
-            )
-        )
+    ruling = rule(cases)
+    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], q_values, samples, points) for case in cases}
+    metrics = {function: found for function, (found, _) in told.items()}
+    found = [_function(case, cases, ruling, metrics, told[case.info.id][1]) for case in cases]
     standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
     return sorted(
         found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
+    )
+
+
+def _function(
+    case: Case,
+    cases: Sequence[Case],
+    ruling: Ruling,
+    metrics: Mapping[int, Mapping[str, MetricFinding]],
+    spots: Mapping[str, Spot],
+) -> FunctionFinding:
+    """Return the finding on one function."""
+    function = case.info.id
+    decision, is_guilty = ruling.decisions[function], function in ruling.guilty
+    causes = diagnose(_patient(case, cases, decision, metrics[function], ruling.waiting)) if is_guilty else ()
+    extra = case.guilt.total_ns if case.guilt is not None and function not in ruling.harmed else 0.0
+    return FunctionFinding(
+        info=case.info,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        rank=ruling.rank(function),
+        calls_base=case.ledger.calls(function, Side.BASE),
+        calls_head=case.ledger.calls(function, Side.HEAD),
+        extra_ns=extra,
+        share=case.attribution.share(extra) if is_guilty else None,
+        metrics=metrics[function],
+        causes=causes,
+        chain=chain(case, metrics) if is_guilty else (),
+        headline=headline(case, decision, metrics[function], spots, causes),
+        counts=case.counts,
     )
 
 
@@ -184,15 +170,6 @@ def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, confi
 
 def _moved(finding: FunctionFinding) -> bool:
     return any(each.grew or each.shrank for each in finding.counts.values())
-
-
-def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
-    """Leave more allocation with the innermost suspect: what a callee allocates is counted in its callers as well."""
-    heavy = {function for function, decision in decisions.items() if decision.heavier}
-    for case in cases:
-        if case.info.id in heavy and reached(case.attribution.web.callees, case.info.id) & heavy:
-            decisions[case.info.id] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
-    return decisions
 
 
 def _metrics(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfdiff.languages.protocol import Counterpart
+from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
 
 PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
@@ -68,6 +69,10 @@ class Choice:
     rate: Rate
     detail: bool
     branches: Mapping[Side, tuple[int, ...]]
+
+    def entry(self, reservoir: int) -> plan.Entry:
+        """Return what its probe does in the timed build, where up to `reservoir` calls a run are kept."""
+        return plan.Entry.timed(period=self.rate.period, passing=self.rate.passing, detail=self.detail, reservoir=reservoir)
 
 
 @dataclass(frozen=True, slots=True)
