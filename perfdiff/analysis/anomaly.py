@@ -15,7 +15,7 @@ import numpy as np
 from perfdiff.analysis.comparison import as_ratio
 from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
 from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, noise_floor
-from perfdiff.analysis.judgement import AGREEMENT, EVIDENCE, RANK_DEVIATIONS
+from perfdiff.analysis.judgement import EVIDENCE, agree
 from perfdiff.analysis.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold
@@ -134,8 +134,8 @@ def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
 
 def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
     """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
-    agreed = seen.agreement >= min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
-    return seen.effect >= MATERIAL_SHARE and agreed and seen.effect > noise_floor(pairs, seed=config.seed)
+    upward = seen.effect >= MATERIAL_SHARE and seen.agreement > 0.5
+    return upward and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
 
 
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:

@@ -14,15 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.middle import median
-from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
 from perfdiff.records.schema import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
-# Values further than this many (robust) standard deviations from their side's median are pulled in to it: one run that was preempted
-# shall not hide a change that all others show. At 4 the t-test keeps its level under normal noise with 5 runs a side (simulated).
-OUTLIER_SD = 4.0
-OUTLIER_RUNS = 5  # with fewer, no run can be told to be the outlier
 UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
 # From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
 PAIRED_BLOCKS = 8
@@ -121,8 +117,7 @@ def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
     """Clip every group's values around its median, at the scale of all groups, for a few runs say little of it, or its own if wider."""
     groups = [group for pair in pairs for group in (pair.base, pair.head)]
     residuals = np.concatenate([group.values - median(group.values) for group in groups])
-    # A median takes one degree of freedom from each group.
-    scale = NORMAL_MAD * median(np.abs(residuals)) * len(residuals) / (len(residuals) - len(groups))
+    scale = robust_deviation(residuals, len(groups))
     if scale == 0:
         return list(pairs)
     return [Pair(_clipped(pair.base, scale), _clipped(pair.head, scale)) for pair in pairs]
@@ -132,10 +127,10 @@ def _clipped(group: Group, common: float) -> Group:
     if len(group.values) < OUTLIER_RUNS:
         return group
     middle = median(group.values)
-    own = NORMAL_MAD * median(np.abs(group.values - middle)) * len(group.values) / (len(group.values) - 1)
+    own = robust_deviation(group.values - middle, 1)
     if own == 0:  # most runs are equal, which says nothing of how far the others may lie
         return group
-    reach = OUTLIER_SD * max(common, own)
+    reach = OUTLIER_RUN * max(common, own)
     outside = int((np.abs(group.values - middle) > reach).sum())
     return Group(np.clip(group.values, middle - reach, middle + reach), group.blocks, outside)
 
@@ -198,9 +193,8 @@ def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
     differences = [
         np.mean([_split_differences(side, rng) for side in sides], axis=0)
         for sides in ([pair.base.values for pair in usable], [pair.head.values for pair in usable])
-        if sides
     ]
-    return float(np.quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE)) if differences else math.inf
+    return float(np.quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE))
 
 
 def _split_differences(values: Floats, rng: np.random.Generator) -> Floats:

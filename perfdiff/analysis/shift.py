@@ -16,17 +16,15 @@ from perfdiff.models.annotation import Annotation, CostClass, Term, design, term
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
-from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
+from perfdiff.models.selection import MARGIN
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
-# The class of head is another one only if it lowers BIC by this much on head's own rows: odds of 150 to 1 (Raftery 1995).
-CLASS_MARGIN = 10.0
 # Joint test of all interactions, version × term; class changes are claimed at a stricter level than 5 % because they are headlines.
 CLASS_LEVEL = 0.01
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms
-HUBER = 1.345  # 95 % efficient under normal noise
 ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls
 ROUNDS = 5  # of reweighting; outliers are settled after three
 
@@ -68,7 +66,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     chosen, changed = kept, False
     if differs:
         own = fit(head, metric, seed=config.seed, function=annotation.function)
-        better = _information(kept, head) - _information(own, head) > CLASS_MARGIN
+        better = _information(kept, head) - _information(own, head) > MARGIN
         if own.cost_class is kept.cost_class or (better and joint.p <= CLASS_LEVEL):
             chosen = own if better else kept
             changed = chosen.cost_class is not annotation.cost_class
@@ -152,7 +150,7 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
         fitted = np.maximum(unit @ solution, 1e-3 * expected)
         residual = (cost - unit @ solution) / fitted
         spread = NORMAL_MAD * median(np.abs(residual))
-        pulled = np.minimum(1.0, HUBER * spread / np.maximum(np.abs(residual), 1e-300)) if spread > 0 else 1.0
+        pulled = huber_weights(residual / spread) if spread > 0 else 1.0
         weight = np.sqrt(pulled) / fitted
     return solution / scale, _jackknifed(unit * weight[:, None], cost * weight, runs) / np.outer(scale, scale)
 

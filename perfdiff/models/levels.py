@@ -13,7 +13,7 @@ from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.distribution import DIGITS
 from perfdiff.models.forecast import cdf
 from perfdiff.models.middle import median
-from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 
@@ -23,9 +23,6 @@ _HALVINGS = 30  # of that range: levels are then known to a ten-millionth
 # Less than this a call is none, since none has no ratio to anything: of counts, and of times, which a probe knows to a nanosecond or two.
 NONE_A_CALL = 1e-3
 NONE_NS = 2.0
-# Runs further than this many (robust) standard deviations from their point's median are pulled in to it (`analysis.inference`).
-_OUTLIER_SD = 4.0
-_OUTLIER_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +129,8 @@ def _pulled_in(level: Floats, place: Ints) -> Floats:
     middle = np.array([median(level[place == point]) for point in range(place.max() + 1)])[place]
     apart = level - middle
     groups = place.max() + 1
-    if len(level) < _OUTLIER_RUNS * groups:
+    if len(level) < OUTLIER_RUNS * groups:
         return level
-    reach = _OUTLIER_SD * NORMAL_MAD * median(np.abs(apart)) * len(level) / (len(level) - groups)
+    reach = OUTLIER_RUN * robust_deviation(apart, groups)
     # Where most runs are equal to the last digit, as counts are, those that are not are no outliers.
     return np.asarray(middle + np.clip(apart, -reach, reach)) if reach > DIGITS else level
