@@ -231,8 +231,9 @@ def test_counts_that_repeat_are_exact(ratio: Ratio) -> None:
 
 
 def test_times_below_what_a_probe_can_tell_are_given_as_a_bound() -> None:
-    assert wording.call_cost("self_ns", 3.55e-10) == "< 1 ns"
-    assert wording.call_cost("self_ns", 1.2) == "1.2 ns"
+    assert wording.call_cost("self_ns", 3.55e-10) == "< 2 ns"
+    assert wording.call_cost("self_ns", 1.5) == "< 2 ns"
+    assert wording.call_cost("self_ns", 2.5) == "2.5 ns"
     assert wording.call_cost("alloc_bytes", 0.5) == "0.5 B"
     assert wording.call_cost("self_ns", None) == "–"
 

@@ -13,12 +13,13 @@ from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.analysis.comparison import MATERIAL, RESOLUTION_NS, as_ratio
+from perfdiff.analysis.comparison import MATERIAL, as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.inference import Bools, Contrast, false_discovery
 from perfdiff.analysis.judgement import EVIDENCE
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.forecast import cdf
 from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judged, run_levels, summary
 from perfdiff.models.middle import median

@@ -27,19 +27,14 @@ from perfdiff.analysis.mix import (
 from perfdiff.analysis.strata import Stratum, stratify
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, metric_of
 
-# Smaller differences of a call's time are beyond a probe's own resolution (two time stamps cost about 18 ns, and their cost is known
-# to a few ns) and within what a shift of the code by some bytes makes.
-RESOLUTION_NS = 2.0
-# Of the some 25 ns that a probe takes, up to this much lies between its time stamps and is taken off. A processor that runs ahead may hide
-# it within the call's own work, the same on both sides: a call that seems to take 1 ns may take 11.
-HIDDEN_NS = 10.0
-# Time stamps of some processors advance in steps of 10 ns (seen on a virtual EPYC). Below twenty of them the median of equal calls is a
-# multiple of the step, and may jump by one between two builds of the same code; the mean does not, as calls begin anywhere in a step.
+# Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
+# code; the mean does not, as calls begin anywhere in a step.
 FINE_STEPS = 20
-FINE_NS = FINE_STEPS * 10.0
+FINE_NS = FINE_STEPS * STEP_NS
 TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
 # A difference counts where it is at least this share of what a whole run costs at some workload point.
 MATERIAL = 0.01

@@ -11,7 +11,6 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.citation import because, cited_lines, depends
-from perfdiff.analysis.comparison import RESOLUTION_NS
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.inference import Pair, contrast
 from perfdiff.analysis.ledger import Ledger
@@ -20,6 +19,7 @@ from perfdiff.analysis.memory import MISSES, Place, contention, is_denser, local
 from perfdiff.analysis.study import Study
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 

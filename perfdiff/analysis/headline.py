@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.comparison import MEAN, RESOLUTION_NS
+from perfdiff.analysis.comparison import MEAN
 from perfdiff.analysis.diagnosis import one_run, too_short
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.shift import leading_term, shape
 from perfdiff.analysis.verdict import Case, Decision
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Term, product
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import Side, metric_of
 
 # Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.

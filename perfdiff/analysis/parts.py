@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.comparison import RESOLUTION_NS, Comparison
+from perfdiff.analysis.comparison import Comparison
 from perfdiff.analysis.inference import Bools, clear_shift
 from perfdiff.analysis.ledger import Book, Ledger
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.

@@ -7,11 +7,11 @@ from itertools import groupby
 
 import numpy as np
 
-from perfdiff.analysis.comparison import HIDDEN_NS
 from perfdiff.analysis.findings import BorderShift, ModeShift
 from perfdiff.analysis.inference import Contrast, Group, Pair, contrast, false_discovery
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
+from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.models.fitting import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of

@@ -16,15 +16,13 @@ from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.ledger import Ledger
 from perfdiff.analysis.shift import describe
 from perfdiff.config import CompareConfig
+from perfdiff.models.clock import STEP_NS
 from perfdiff.models.fitting import fit
 from perfdiff.models.middle import median
 from perfdiff.records.schema import Feature, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
 RUN = "run_ns"
 LEAST_POINTS = 3  # fewer tell no growth
-# Time stamps of some processors advance by so much (seen on a virtual EPYC). Of calls that are shorter on average, sampled ones tell the
-# mean and no more; one interrupted call among them would stand for many.
-STEP_NS = 10.0
 
 
 def over_runs(
@@ -82,7 +80,10 @@ def _parameters(points: Sequence[Point]) -> list[str]:
 
 
 def _table(function: int, side: Side, ledger: Ledger, points: Sequence[Point], features: tuple[Feature, ...]) -> SampleTable:
-    """Return the runs of one side as rows, as if each were one call; calls shorter than `STEP_NS` all cost the same."""
+    """Return the runs of one side as rows, as if each were one call; calls shorter than the clock's step all cost the same.
+
+    Sampled ones of them tell the mean and no more; one interrupted call among them would stand for many.
+    """
     column = ledger.place[function]
     books = [ledger.books[point.id, side] for point in points]
     mean = sum(median(book.wall_ns[:, column]) for book in books) / sum(median(book.calls[:, column]) for book in books)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation, Levels
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.distribution import DIGITS
 from perfdiff.models.forecast import cdf
 from perfdiff.models.middle import median
@@ -20,9 +21,8 @@ from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 # Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
 LARGEST = math.log(1e6)
 _HALVINGS = 30  # of that range: levels are then known to a ten-millionth
-# Less than this a call is none, since none has no ratio to anything: of counts, and of times, which a probe knows to a nanosecond or two.
+# A smaller count of a call is none, and so is a time that a probe cannot resolve, since none has no ratio to anything.
 NONE_A_CALL = 1e-3
-NONE_NS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _levels(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Flo
         total = np.bincount(place, calls.weight)
         return _ratios(*(np.bincount(place, calls.weight * costs) / total for costs in (calls.cost, expected)), none=NONE_A_CALL)
     if _is_short(annotation):
-        return _ratios(_medians(calls.cost, place), _medians(expected, place), none=NONE_NS)
+        return _ratios(_medians(calls.cost, place), _medians(expected, place), none=RESOLUTION_NS)
     return _of_transforms(annotation, calls, place, seed)
 
 
@@ -90,7 +90,7 @@ def _is_short(annotation: Annotation) -> bool:
     if not {*annotation.features} <= {*annotation.ranges}:
         return False
     ends = {name: np.array(bounds) for name, bounds in annotation.ranges.items()}
-    return bool(np.all(annotation.predict(ends) < NONE_NS))
+    return bool(np.all(annotation.predict(ends) < RESOLUTION_NS))
 
 
 def _ratios(cost: Floats, expected: Floats, *, none: float) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, Scope, Term
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import METRICS, FunctionInfo, Revision, metric_of
 from perfdiff.report.blocks import Tone
 
@@ -30,8 +31,6 @@ ANSWERS = {
 
 # Counts that repeat exactly leave an interval of rounding errors.
 _EXACT = 1e-6
-# Below this, a call's time is the rest of taking the probe's own cost off, which is known to a nanosecond or two.
-_LEAST_NS = 1.0
 _DIGITS = 10  # of a commit's id
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
@@ -71,9 +70,9 @@ def amount(metric: str, value: float | None) -> str:
 
 
 def call_cost(metric: str, value: float | None) -> str:
-    """Return what a call costs; times too short for a probe to tell from nothing are said to be so: `< 1 ns`."""
-    if value is not None and metric_unit(metric) == "ns" and abs(value) < _LEAST_NS:
-        return f"< {units.duration(_LEAST_NS)}"
+    """Return what a call costs; times too short for a probe to tell from nothing are said to be so: `< 2 ns`."""
+    if value is not None and metric_unit(metric) == "ns" and abs(value) < RESOLUTION_NS:
+        return f"< {units.duration(RESOLUTION_NS)}"
     return amount(metric, value)
 
 
