@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build import builder
-from perfdiff.build.cache import BuildCache
+from perfdiff.build.cache import BuildCache, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
 from perfdiff.records import codec, store
@@ -139,7 +139,7 @@ def contents(cache: Path) -> tuple[Part, ...]:
     sizes: dict[str, int] = {}
     for entry in cache.iterdir():
         says = _SAYS.get(entry.name, "other")
-        sizes[says] = sizes.get(says, 0) + _size_bytes(entry)
+        sizes[says] = sizes.get(says, 0) + size_bytes(entry)
     return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
 
 
@@ -205,20 +205,9 @@ def _disused(cache: Path, oldest: float) -> Iterator[Path]:
 
 
 def _remove(entry: Path) -> int:
-    size = _size_bytes(entry)
+    size = size_bytes(entry)
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
         entry.unlink()
-    return size
-
-
-def _size_bytes(entry: Path) -> int:
-    if not entry.is_dir() or entry.is_symlink():
-        return entry.lstat().st_size
-    size = 0
-    for place, _, names in os.walk(entry):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):  # a perfdiff at work removes files
-                size += Path(place, name).lstat().st_size
     return size

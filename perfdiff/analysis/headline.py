@@ -12,10 +12,10 @@ from perfdiff import units
 from perfdiff.analysis.comparison import MEAN
 from perfdiff.analysis.diagnosis import one_run, too_short
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.shift import leading_term, shape
+from perfdiff.analysis.shift import leading_term
 from perfdiff.analysis.verdict import Case, Decision
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass, Term, product
+from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import Side, metric_of
 

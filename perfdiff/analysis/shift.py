@@ -251,9 +251,3 @@ def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
     parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
     _, term = max(parts, key=lambda part: part[0])
     return term if growth_class(term.factors) is annotation.cost_class else None
-
-
-def shape(term: Term) -> str:
-    """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`; "" of a constant."""
-    shapes = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
-    return "·".join(shapes[function].format(name) for name, function in term.factors)

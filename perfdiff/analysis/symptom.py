@@ -11,12 +11,12 @@ from statistics import NormalDist
 from perfdiff import units
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio
 from perfdiff.analysis.posterior import LAYOUT, Reading
+from perfdiff.analysis.trend import RUN
 from perfdiff.records.schema import Source, metric_of
 
 WORK = ("blocks", "loads", "stores")  # counts that repeat to the last digit, the plainest first
 # Work explains a growth of time where it grew by this much of it; less, and time is what must be followed.
 EXPLAINS = 0.5
-RUN = "run_ns"
 
 
 class Figure(StrEnum):

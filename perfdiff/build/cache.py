@@ -120,7 +120,7 @@ class BuildCache:
         found = []
         for folder in self._trees.iterdir():
             with contextlib.suppress(FileNotFoundError):  # another process may prune at the same time
-                found.append(CacheEntry(folder.name, _size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
+                found.append(CacheEntry(folder.name, size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
         return tuple(sorted(found, key=lambda entry: entry.used))
 
     def remove(self, key: str) -> bool:
@@ -190,5 +190,13 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _size_bytes(folder: Path) -> int:
-    return sum(Path(place, name).lstat().st_size for place, _, names in os.walk(folder) for name in names)
+def size_bytes(entry: Path) -> int:
+    """Return the size of a file, or of all files in a folder; raise FileNotFoundError where there is neither."""
+    if not entry.is_dir() or entry.is_symlink():
+        return entry.lstat().st_size
+    size = 0
+    for place, _, names in os.walk(entry):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # a perfdiff at work removes files
+                size += Path(place, name).lstat().st_size
+    return size

@@ -37,9 +37,9 @@ COMMANDS = (
     "completion",
 )
 COMPARISON = "comparison"
+COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow, to its own name
 
 _TERMS = re.compile(r"^Value error, |, unable to parse .*$")
-_COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow
 _STDERR = 2
 _CLEARING_S = 5.0  # clearing away takes less, but for huge trees; whoever asks again later than this is not kept
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
@@ -47,7 +47,7 @@ _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINAT
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
-    if _COMPLETE in os.environ:
+    if COMPLETE in os.environ:
         import_module("perfdiff.cli.whole").complete()
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
@@ -64,12 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         del own[place]
     else:
         name, program = COMPARISON, "perfdiff"
-    chosen = _command(name)
+    chosen = loaded(name)
     chosen.make_context = _in_plain_words(chosen.make_context)
     chosen(args=own, prog_name=program, obj=command)
 
 
-def _command(name: str) -> Any:
+def loaded(name: str) -> Any:
+    """Return a command, or the comparison, whose module alone is imported."""
     return get_command(import_module(f"perfdiff.cli.{name.replace('-', '_')}").app)
 
 
@@ -77,7 +78,7 @@ def _first_word(own: Sequence[str]) -> int | None:
     """Return the place of the first argument that is neither an option nor the value of one that comparisons take."""
     if not own or not own[0].startswith("-"):
         return 0 if own else None
-    options = [option for option in _command(COMPARISON).params if option.param_type_name == "option"]
+    options = [option for option in loaded(COMPARISON).params if option.param_type_name == "option"]
     valued = {word for option in options if not option.is_flag for word in option.opts}
     is_value = False
     for place, word in enumerate(own):

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-from perfdiff.cli import options, output
-from perfdiff.cli.whole import COMPLETE, PROGRAM
+from perfdiff.cli import COMPLETE, options, output
+from perfdiff.cli.whole import PROGRAM
 
 app = options.application()
 

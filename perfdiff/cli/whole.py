@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 
-import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
 
-from perfdiff.cli import COMMANDS, COMPARISON
+from perfdiff.cli import COMMANDS, COMPARISON, COMPLETE, loaded
 
 PROGRAM = "perfdiff"
-COMPLETE = "_PERFDIFF_COMPLETE"  # set by the shell's script: which shell asks
 
 Command = TyperCommand | TyperGroup
 
@@ -25,8 +21,7 @@ def commands() -> Mapping[str, Command]:
 
 def command(name: str) -> Command:
     """Return a command, or the comparison."""
-    app: typer.Typer = import_module(f"perfdiff.cli.{name.replace('-', '_')}").app
-    found = get_command(app)
+    found = loaded(name)
     assert isinstance(found, TyperCommand | TyperGroup)
     return found
 

@@ -145,7 +145,7 @@ def _sde(library: Library) -> Check:
 def _software_pmu(variables: Mapping[str, str]) -> Check:
     path = machine.compiler(variables)
     found = path is not None and machine.counts_in_software(path)
-    says = "the compiler can build for it" if found else "no compiler builds with -fsanitize=thread -fsanitize-coverage=trace-pc"
+    says = "the compiler can build for it" if found else f"no compiler builds with {' '.join(machine.SOFTWARE_PMU_FLAGS)}"
     remedy = "for exact counts without hardware install gcc 12 or clang 14, or a later one"
     return Check("software PMU", needed=False, found=found, says=says, remedy=remedy)
 

@@ -29,7 +29,7 @@ _LINE = 64  # bytes of a line; the software PMU knows no others
 _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
 _COMPILERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 _COMPILER_TIMEOUT_S = 10.0
-_SOFTWARE_PMU_FLAGS = ("-fsanitize=thread", "-fsanitize-coverage=trace-pc")
+SOFTWARE_PMU_FLAGS = ("-fsanitize=thread", "-fsanitize-coverage=trace-pc")
 
 # perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
 _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
@@ -122,7 +122,7 @@ def compiler_version(path: str) -> str:
 
 def counts_in_software(path: str) -> bool:
     """Return whether a compiler can build for the software PMU, which is told of each access to memory and of each basic block."""
-    command = [path, "-x", "c", *_SOFTWARE_PMU_FLAGS, "-c", "-", "-o", os.devnull]
+    command = [path, "-x", "c", *SOFTWARE_PMU_FLAGS, "-c", "-", "-o", os.devnull]
     try:
         return subprocess.run(command, input=b"int x;", capture_output=True, timeout=_COMPILER_TIMEOUT_S, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):

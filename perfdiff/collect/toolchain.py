@@ -12,10 +12,9 @@ from pathlib import Path
 
 from perfdiff.build.builder import Built
 from perfdiff.config import WorkloadConfig, program
-from perfdiff.languages.protocol import Program
+from perfdiff.languages.protocol import FLAGS, Program
 from perfdiff.records.schema import Side
 
-_FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 _MOST_SETS = 3  # of flags, by how many files have them; a project has one or two
 _ELF = b"\x7fELF"
 _LOADED = re.compile(r"^\s*(\S+) => (/\S+) \(", re.MULTILINE)
@@ -42,7 +41,7 @@ def look(
 
 
 def _flags(program: Program) -> Iterator[str]:
-    files = Counter(each.summary for key, each in program.declarations.items() if key.startswith(_FLAGS))
+    files = Counter(each.summary for key, each in program.declarations.items() if key.startswith(FLAGS))
     for summary, count in files.most_common(_MOST_SETS):
         yield f"{summary} ({count:,} {'file' if count == 1 else 'files'})"
     if len(files) > _MOST_SETS:

@@ -11,6 +11,8 @@ from typing import Protocol
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.schema import Change, Origin, Skipped
 
+FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
+
 
 @dataclass(frozen=True, slots=True)
 class CompileCommand:

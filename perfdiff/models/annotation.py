@@ -281,3 +281,11 @@ _POWERS = {"x": "{0}", "log": "log2({0})", "xlogx": "{0}*log2({0})", "x2": "{0}^
 def factors_text(factors: Factors, symbols: Mapping[str, str]) -> str:
     """Return a product of transformed features, such as `n*log2(n)`; features without a symbol go by their names, no factors by ""."""
     return "*".join(_POWERS[function].format(symbols.get(name, name)) for name, function in factors)
+
+
+_SHAPES = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
+
+
+def shape(term: Term) -> str:
+    """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`; "" of a constant."""
+    return "·".join(_SHAPES[function].format(name) for name, function in term.factors)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
 from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.trend import RUN
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo, Point
@@ -114,7 +115,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None:
             yield Fact("overall", f"{wording.interval(metric.overall, metric.metric)} over all calls")
-    for label, grown in (("growth", metric), ("of a run", finding.metrics.get("run_ns"))):
+    for label, grown in (("growth", metric), ("of a run", finding.metrics.get(RUN))):
         growth = wording.classes(grown) if grown is not None else wording.ABSENT
         if grown is not None and growth != wording.ABSENT:
             yield Fact(label, f"{growth}{_measured_range(grown)}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
-from perfdiff.models.annotation import Annotation, Scope, Term
+from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import METRICS, FunctionInfo, Revision, metric_of
 from perfdiff.report.blocks import Tone
@@ -33,8 +33,6 @@ ANSWERS = {
 _EXACT = 1e-6
 _DIGITS = 10  # of a commit's id
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
-
-_FACTORS = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
@@ -203,7 +201,7 @@ def _typical(annotation: Annotation | None, at: Annotation | None) -> float | No
 
 def _term(term: Term, unit: str) -> str:
     coefficient = units.quantity(abs(term.coefficient), unit)
-    return "·".join([coefficient, *(_FACTORS.get(function, function + "({})").format(name) for name, function in term.factors)])
+    return f"{coefficient}·{shape(term)}" if term.factors else coefficient
 
 
 def _scope(scope: Scope, unit: str) -> str:

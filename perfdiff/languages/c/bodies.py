@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from clang.cindex import CursorKind
 
-from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, LAMBDA, WRITING_UNARY, Cursor, native, subtree
+from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, STOP, WRITING_UNARY, Cursor, native, subtree
 from perfdiff.languages.c.references import ALIAS_KEY, Kind, References
 
 _COMPOUND_ASSIGNMENT = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
@@ -33,21 +33,17 @@ _CASTS = frozenset(
     )
 )
 _TYPED = _VARIABLE | _CASTS | FUNCTION
-_METHODS = FUNCTION - {CursorKind.FUNCTION_DECL.value}
 _METHOD = CursorKind.CXX_METHOD.value
-
-STOP = frozenset((LAMBDA, *_METHODS))  # functions inside functions have an index entry of their own
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What a function uses: keys of declarations and functions, names of data read and written, and the functions defined inside it."""
+    """What a function uses: keys of declarations and functions, and names of data read and written."""
 
     uses: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
-    nested: list[Cursor] = field(default_factory=list)
 
 
 def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Traffic:
@@ -92,8 +88,6 @@ class _Walk:
             self._call(cursor)
         elif kind == _OVERLOADS:
             self.found.calls.update(self._references.overloads(cursor).keys)
-        elif kind == LAMBDA or kind in _METHODS:
-            self.found.nested.append(cursor)
         if kind == _SUBSCRIPT:
             self.found.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
         if written and (kind in _TRANSPARENT or kind == _UNARY):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from clang.cindex import CursorKind, TypeKind
 
 from perfdiff.languages.c import lexer
-from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, Cursor, bound, children, native, subtree
+from perfdiff.languages.c.cursors import STOP, Cursor, bound, children, native, subtree
 from perfdiff.languages.protocol import BranchPlan
 
 _IF = CursorKind.IF_STMT.value
@@ -42,15 +42,8 @@ _LEADING_KEYWORDS = frozenset((b"this", b"static_cast", b"dynamic_cast", b"reint
 _OPENING, _CLOSING = frozenset((b"(", b"[", b"{")), frozenset((b")", b"]", b"}"))
 _BLANKS = re.compile(r"\s+")
 
-# Functions and lambdas inside have their own conditions; default initialisers of a local class and loops that OpenMP rewrites have none.
-_STOP = frozenset(
-    (
-        LAMBDA,
-        _FIELD,
-        *(FUNCTION - {CursorKind.FUNCTION_DECL.value}),
-        *(kind.value for kind in CursorKind.get_all_kinds() if kind.name.startswith("OMP_")),
-    )
-)
+# Default initialisers of a local class and loops that OpenMP rewrites have no conditions to wrap.
+_STOP = STOP | {_FIELD, *(kind.value for kind in CursorKind.get_all_kinds() if kind.name.startswith("OMP_"))}
 
 
 class _Place(NamedTuple):

@@ -74,6 +74,8 @@ FUNCTION = frozenset(
     )
 )
 LAMBDA = CursorKind.LAMBDA_EXPR.value
+METHODS = FUNCTION - {CursorKind.FUNCTION_DECL.value}
+STOP = frozenset((LAMBDA, *METHODS))  # functions inside functions have an index entry, features and conditions of their own
 RECORD = frozenset(
     kind.value
     for kind in (

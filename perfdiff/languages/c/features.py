@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from perfdiff.languages.c import readers
-from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, Cursor, bound, children, native, subtree
+from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, METHODS, STOP, Cursor, bound, children, native, subtree
 from perfdiff.languages.c.layouts import (
     CELL_BYTES,
     SIZED,
@@ -45,8 +45,6 @@ _CLASSES = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _TEMPLATES = (CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION)
 _FILE_SCOPES = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC)
 _REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
-_METHODS = FUNCTION - {CursorKind.FUNCTION_DECL.value}
-_STOP = frozenset((LAMBDA, *_METHODS))  # functions inside functions have features of their own
 _INCOMPLETE = -2  # CXTypeLayoutError_Incomplete
 _FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
 
@@ -162,7 +160,7 @@ class _Planner:
                 continue
             visible = self._visible_name(variable)
             if visible is not None and visible not in parameters:
-                origin = Origin.ARGUMENT if variable.semantic_parent.kind.value in _STOP | FUNCTION else Origin.GLOBAL
+                origin = Origin.ARGUMENT if variable.semantic_parent.kind.value in STOP | FUNCTION else Origin.GLOBAL
                 yield _number(visible.removeprefix("::"), origin, shape, readers.value(shape.load, visible))
 
     def _visible_name(self, variable: Cursor) -> str | None:
@@ -190,7 +188,7 @@ class _Planner:
     def _owner(self) -> Cursor | None:
         """Return the class whose `this` the function has; None in constructors, where nothing is set yet."""
         cursor = self._cursor
-        if cursor._kind_id not in _METHODS or cursor.kind is CursorKind.CONSTRUCTOR or cursor.is_static_method():
+        if cursor._kind_id not in METHODS or cursor.kind is CursorKind.CONSTRUCTOR or cursor.is_static_method():
             return None
         return cursor.semantic_parent
 
@@ -296,7 +294,7 @@ def _touched(cursor: Cursor) -> _Touched:
     for child in children(cursor):
         if child._kind_id not in _BODIES:
             continue
-        for node, _ in subtree(child, _STOP):
+        for node, _ in subtree(child, STOP):
             if node._kind_id not in _USES:
                 continue
             declaration = native.clang_getCursorReferenced(node)

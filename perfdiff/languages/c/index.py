@@ -19,7 +19,7 @@ from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
-from perfdiff.languages.protocol import CompileCommand, Declaration, FunctionDefinition, Program
+from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, Program
 from perfdiff.processes import signals_held
 from perfdiff.records.schema import Skipped
 
@@ -70,7 +70,7 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
     found = {}
     for file, sets in flags.items():
         summary = " and ".join(" ".join(one) or "none" for one in sorted(sets))
-        declaration = Declaration(f"flags:{file}", f"compile flags of {file}", lexer.digest([summary]), summary, file, 1)
+        declaration = Declaration(f"{FLAGS}{file}", f"compile flags of {file}", lexer.digest([summary]), summary, file, 1)
         found[file] = Dependency(declaration)
     return found
 
@@ -165,7 +165,7 @@ class _Merge:
         for unit in facts:
             for definition in unit.functions:
                 place = (definition.file, definition.start)
-                self._flags[place].add(f"flags:{unit.file}")
+                self._flags[place].add(f"{FLAGS}{unit.file}")
                 if definition not in self._places[place]:
                     self._places[place].append(definition)
                     self._known[definition.key].append(place)

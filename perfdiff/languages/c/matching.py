@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.pairing import Pair, pair, text_tokens, unqualified
-from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.schema import Change
 
-_FLAGS = "flags:"
 _VERBS = {"macro": "expands", "global": "reads"}
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed"}
 
@@ -105,8 +104,8 @@ class _Comparison:
         return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
 
     def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, str]]:
-        before = {key: self._base[key] for key in base.uses if key.startswith(_FLAGS)}
-        after = {key: self._head[key] for key in head.uses if key.startswith(_FLAGS)}
+        before = {key: self._base[key] for key in base.uses if key.startswith(FLAGS)}
+        after = {key: self._head[key] for key in head.uses if key.startswith(FLAGS)}
         common = sorted(before.keys() & after.keys())
         found = [
             (_flag_difference(before[key], after[key]), after[key].says)
@@ -127,7 +126,7 @@ class _Comparison:
 def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[str, list[Declaration]]:
     found: dict[str, list[Declaration]] = defaultdict(list)
     for key in sorted(definition.uses):
-        if not key.startswith(_FLAGS):
+        if not key.startswith(FLAGS):
             found[declarations[key].says].append(declarations[key])
     return found
 

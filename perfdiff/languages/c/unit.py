@@ -10,9 +10,9 @@ from typing import Any
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c import front, lexer
-from perfdiff.languages.c.bodies import STOP, traffic
+from perfdiff.languages.c.bodies import traffic
 from perfdiff.languages.c.branches import plan_branches
-from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, RECORD, Cursor, Place, Places, bound, children, native, overridden, subtree
+from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, RECORD, STOP, Cursor, Place, Places, bound, children, native, overridden, subtree
 from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
