@@ -434,7 +434,7 @@ def test_folder_whose_making_fails_is_removed(cache: BuildCache) -> None:
     assert trees(cache) == []
 
 
-def test_pruning_removes_the_longest_unused_and_spares_what_is_in_use(tmp_path: Path) -> None:
+def test_pruning_removes_what_has_not_been_used_for_long_and_spares_what_is_in_use(tmp_path: Path) -> None:
     with BuildCache(tmp_path) as cache:
         for age, key in enumerate(("c" * 32, "b" * 32, "a" * 32)):
             folder = cache.obtain(key, make_file(1000))
@@ -442,8 +442,8 @@ def test_pruning_removes_the_longest_unused_and_spares_what_is_in_use(tmp_path: 
     with BuildCache(tmp_path) as user, BuildCache(tmp_path) as cache:
         used = user.obtain("a" * 32, make_file(0))
         os.utime(used / "finished", (time.time() - 5000,) * 2)
-        assert [entry.key for entry in cache.prune(max_bytes=2000)] == ["b" * 32]
-        assert cache.prune(max_bytes=2000) == ()
+        assert [entry.key for entry in cache.prune(max_age_s=500)] == ["b" * 32]
+        assert cache.prune(max_age_s=500) == ()
         assert [entry.key for entry in cache.prune(max_age_s=0)] == ["c" * 32]
         assert trees(cache) == ["a" * 32]
 

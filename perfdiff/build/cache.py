@@ -127,25 +127,19 @@ class BuildCache:
         """Remove a folder; return whether it could be, as nobody uses it."""
         return self._remove_unlocked(key)
 
-    def prune(self, *, max_bytes: int | None = None, max_age_s: float | None = None) -> tuple[CacheEntry, ...]:
-        """Remove folders not used for `max_age_s`, then the longest unused ones above `max_bytes` in all; return what was removed.
+    def prune(self, *, max_age_s: float) -> tuple[CacheEntry, ...]:
+        """Remove folders not used for `max_age_s`, and logs of failed builds of that age; return the folders that were removed.
 
-        Folders in use by any process stay. Logs of failed builds go by their age.
+        Folders in use by any process stay.
         """
-        entries = self.entries()
-        total = sum(entry.size_bytes for entry in entries)
         removed = []
-        for entry in entries:
-            too_old = max_age_s is not None and time.time() - entry.used > max_age_s
-            too_much = max_bytes is not None and total > max_bytes
-            if (too_old or too_much) and self._remove_unlocked(entry.key):
+        for entry in self.entries():
+            if time.time() - entry.used > max_age_s and self._remove_unlocked(entry.key):
                 (self.logs / f"{entry.key}.log").unlink(missing_ok=True)
-                total -= entry.size_bytes
                 removed.append(entry)
-        if max_age_s is not None:
-            for log in self.logs.glob("*.log"):
-                if time.time() - log.stat().st_mtime > max_age_s and not (self._trees / log.stem).exists():
-                    log.unlink(missing_ok=True)
+        for log in self.logs.glob("*.log"):
+            if time.time() - log.stat().st_mtime > max_age_s and not (self._trees / log.stem).exists():
+                log.unlink(missing_ok=True)
         return tuple(removed)
 
     def _remove_unfinished(self) -> None:

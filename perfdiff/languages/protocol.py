@@ -60,7 +60,6 @@ class BranchPlan:
     end: int
     line: int
     text: str
-    in_loop: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,6 @@ class History:
             held.append(frozenset({number}).union(*(held[parent] for parent in commit.parents)))
         return tuple(held)
 
-    def number(self, commit: str) -> int | None:
-        """Return the number of a commit, None where it is not in the range."""
-        return next((number for number, each in enumerate(self.commits) if each.id == commit), None)
-
 
 def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], inert: Callable[[str], bool]) -> History:
     """Return the commits between two pinned revisions; with `paths`, which are relative to the project's folder, those that touch them.

@@ -23,7 +23,6 @@ _FOR = CursorKind.FOR_STMT.value
 _CHOICE = CursorKind.CONDITIONAL_OPERATOR.value
 _KEYWORDS = {_IF: b"if", _WHILE: b"while", _DO: b"while", _FOR: b"for"}
 _CONDITION_PART = {(_IF, 1): 0, (_IF, 2): 1, (_WHILE, 1): 0, (_DO, 1): 0, (_FOR, 3): 1}  # by the number of parts between `;`
-_LOOPS = frozenset((_WHILE, _DO, _FOR, CursorKind.CXX_FOR_RANGE_STMT.value))
 _COMPOUND = CursorKind.COMPOUND_STMT.value
 _TRY = CursorKind.CXX_TRY_STMT.value
 _CALL = CursorKind.CALL_EXPR.value
@@ -68,9 +67,8 @@ _CONSTANT = _Content(variable=False, call=False)
 def plan_branches(cursor: Cursor, source: bytes) -> tuple[BranchPlan, ...]:
     """Return the conditions of `if`, `?:`, `while`, `do` and `for` in a function or lambda definition, in the order of the text.
 
-    `source` is the file the definition lies in; offsets count its bytes. `in_loop` tells that a call may reach it more than once.
-    Left out: conditions with declarations, `if constexpr`, constants, those that begin inside a macro or hold preprocessor lines, and
-    those of functions and lambdas inside, which belong to them.
+    `source` is the file the definition lies in; offsets count its bytes. Left out: conditions with declarations, `if constexpr`,
+    constants, those that begin inside a macro or hold preprocessor lines, and those of functions and lambdas inside, which belong to them.
     """
     return _Planner(cursor, source).plans()
 
@@ -90,17 +88,14 @@ class _Planner:
         body, home = _body(self._cursor), self._place(self._cursor)
         if body is None or home is None:
             return ()
-        nodes = [node for node, _ in subtree(body, _STOP)]
-        loops = [place for node in nodes if node._kind_id in _LOOPS and (place := self._place(node)) is not None]
         plans: dict[int, BranchPlan] = {}
-        for node in nodes:
+        for node, _ in subtree(body, _STOP):
             if node._kind_id not in _KEYWORDS and node._kind_id != _CHOICE:
                 continue
             place = self._choice(node) if node._kind_id == _CHOICE else self._statement(node)
             if place is not None and place.file == home.file:
-                in_loop = any(loop.file == place.file and loop.start <= place.start < loop.end for loop in loops)
                 text = _BLANKS.sub(" ", self._source[place.start : place.end].decode("utf-8", "replace"))
-                plans[place.end] = BranchPlan(place.start, place.end, place.line, text, in_loop)
+                plans[place.end] = BranchPlan(place.start, place.end, place.line, text)
         return tuple(sorted(plans.values(), key=lambda plan: (plan.start, -plan.end)))
 
     def _place(self, cursor: Cursor) -> _Place | None:

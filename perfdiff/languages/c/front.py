@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,14 +60,12 @@ class Unit:
     plain_arguments: tuple[str, ...]
 
 
-def expanded(arguments: Sequence[str], directory: Path) -> Iterator[tuple[str, ...]]:
+def options(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the options of a compiler call, each with its value where the value stands apart; input files are left out."""
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
-        if argument.startswith("@") and (directory / argument[1:]).is_file():
-            rest[:0] = shlex.split((directory / argument[1:]).read_text())
-        elif _TAKES_VALUE.match(argument) and rest:
+        if _TAKES_VALUE.match(argument) and rest:
             yield argument, rest.pop(0)
         elif argument.startswith("-"):
             yield (argument,)
@@ -79,7 +76,7 @@ def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
 
     The tree's own path is written as `.`.
     """
-    joined = ("".join(option) for option in expanded(command.arguments, command.directory))
+    joined = ("".join(option) for option in options(command.arguments))
     flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not _NOT_CODE.match(flag))
     heeded = {_set_by(flag): flag for flag in flags}
     return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in heeded.values()}))
@@ -93,11 +90,7 @@ def _set_by(flag: str) -> tuple[str, ...]:
 
 def unit(command: CompileCommand) -> Unit:
     """Return what libclang needs to parse `command`."""
-    kept = [
-        option
-        for option in expanded(command.arguments, command.directory)
-        if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))
-    ]
+    kept = [option for option in options(command.arguments) if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))]
     machine = tuple(option[0] for option in kept if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
     root = tuple(word for option in kept if "sysroot" in option[0] for word in option)
     target, folders = toolchain(command.compiler, command.cplusplus, machine + root)
@@ -106,8 +99,8 @@ def unit(command: CompileCommand) -> Unit:
         head.append(f"--target={target}")
     tail = ["-nostdinc", *(word for folder in folders for word in ("-isystem", folder))] if folders else []
 
-    def arguments(options: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        return (*head, *(word for option in options for word in option), *tail)
+    def arguments(chosen: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        return (*head, *(word for option in chosen for word in option), *tail)
 
     plain = [option for option in kept if not _MACHINE.match(option[0]) or option[0] in machine]
     return Unit(command.file, command.directory, arguments(kept), arguments(plain))
