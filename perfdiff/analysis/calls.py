@@ -11,11 +11,8 @@ from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
 
 def call_graph(experiment: Experiment, ledger: Ledger) -> CallGraph:
     """Return calls and times of one run of each workload point: medians over runs, added up over the points."""
-    own, whole = (_typical_sums(ledger, metric) for metric in ("self_ns", "wall_ns"))
-    costs = {
-        function: CallCost(*(float(sums[side][column]) for sums in (own, whole) for side in Side))
-        for column, function in enumerate(ledger.ids)
-    }
+    times = [ledger.of_a_run(metric, side).tolist() for metric in ("self_ns", "wall_ns") for side in Side]
+    costs = {function: CallCost(*each) for function, *each in zip(ledger.ids, *times, strict=True)}
     calls: dict[tuple[int, int], dict[Side, Floats]] = {}
     for point in ledger.points:
         for side in Side:
@@ -29,16 +26,6 @@ def call_graph(experiment: Experiment, ledger: Ledger) -> CallGraph:
         if callee in ledger.place and (caller == 0 or caller in ledger.place)
     ]
     return CallGraph(costs, tuple(edges))
-
-
-def _typical_sums(ledger: Ledger, metric: str) -> dict[Side, Floats]:
-    """Return a metric's sums by side, (functions,)."""
-    sums = {side: np.zeros(len(ledger.ids)) for side in Side}
-    for (_, side), book in ledger.books.items():
-        kept = book.sums(metric)
-        if kept is not None:
-            sums[side] = sums[side] + np.median(kept, axis=0)
-    return sums
 
 
 def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:

@@ -270,15 +270,9 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
     base, head = per_call(patient.info.id, metric, patient.ledger)
     if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
         return 0.0
-    dearest = (_of_a_run(patient, metric, Side.HEAD) - _of_a_run(patient, metric, Side.BASE)) * DEAREST_NS[metric]
+    before, after = (patient.ledger.of_a_run(metric, side, patient.info.id).item() for side in Side)
+    dearest = (after - before) * DEAREST_NS[metric]
     return min(dearest, ns) if dearest > TELLING * ns else 0.0
-
-
-def _of_a_run(patient: Patient, metric: str, side: Side) -> float:
-    """Return a metric in one run of each point."""
-    column = patient.ledger.place[patient.info.id]
-    sums = [patient.ledger.books[point, side].sums(metric) for point in patient.ledger.points]
-    return sum(float(np.median(each[:, column])) for each in sums if each is not None)
 
 
 def grew(function: int, metric: str, ledger: Ledger) -> bool:

@@ -139,7 +139,7 @@ class _Levels:
     def entry(self, revision: Revision, info: FunctionInfo, found: Recorded) -> Entry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
         table = found.samples(info.id, Side.BASE)
-        calls = calls_of(info.id, found) or None
+        calls = calls_of(info, found)
         if table is None or not len(table):
             return Entry(revision, calls, reason="never called by any workload" if calls is None else "none of its single calls was kept")
         learnt = list(annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,8 +40,10 @@ class Book:
         return float(np.median([run.cpu_ns for run in self.runs])) + max(0.0, waited)
 
     def sums(self, metric: str) -> Floats | None:
-        """Return the sums (r, f) of a metric over all calls of a run, or None where it was not kept."""
+        """Return the sums (r, f) of a metric over all calls of a run, or the number of calls; None where it was not kept."""
         match metric:
+            case "calls":
+                return self.calls
             case "wall_ns":
                 return self.wall_ns
             case "self_ns":
@@ -57,7 +59,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The books of all points on both sides; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
+    """The books of all points on both sides, or on one alone; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
 
     `labels` name the points.
     """
@@ -87,15 +89,23 @@ class Ledger:
 
     def calls(self, function: int, side: Side) -> float | None:
         """Return the calls of a function in one run of each point, or None if it never ran on that side."""
-        column = self.place[function]
-        total = sum(float(np.median(self.books[point, side].calls[:, column])) for point in self.points)
-        return total or None
+        return self.of_a_run("calls", side, function).item() or None
+
+    def of_a_run(self, metric: str, side: Side, only: int | None = None) -> Floats:
+        """Return a metric in one run of each point, medians over runs: (f,), or (1,) of `only` one function; 0 where it was not kept."""
+        columns = slice(None) if only is None else slice(self.place[only], self.place[only] + 1)
+        total = np.zeros(len(self.ids[columns]))
+        for point in self.points:
+            sums = self.books[point, side].sums(metric)
+            if sums is not None:
+                total += np.median(sums[:, columns], axis=0)
+        return total
 
 
-def open_ledger(experiment: Experiment) -> Ledger:
-    """Return the experiment's sums of the timed runs (of the survey's runs if nothing was timed) at points with runs on both sides."""
+def open_ledger(experiment: Experiment, sides: Sequence[Side] = tuple(Side)) -> Ledger:
+    """Return the experiment's sums of the timed runs (of the survey's runs if nothing was timed) at points with runs on all `sides`."""
     phase = Phase.TIMED if any(run.phase is Phase.TIMED for run in experiment.runs) else Phase.SURVEY
-    return _ledger(experiment, phase, experiment.totals)
+    return _ledger(experiment, phase, experiment.totals, sides)
 
 
 def open_counts(experiment: Experiment) -> Ledger | None:
@@ -104,19 +114,19 @@ def open_counts(experiment: Experiment) -> Ledger | None:
     if counts is None:
         return None
     whole = {name: values for name, values in counts.other.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
-    return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole))
+    return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole), tuple(Side))
 
 
-def _ledger(experiment: Experiment, phase: Phase, totals: Totals) -> Ledger:
+def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequence[Side]) -> Ledger:
     runs: dict[tuple[int, Side], list[Run]] = {}
     for run in experiment.runs:
         if run.phase is phase:
             runs.setdefault((run.point, run.side), []).append(run)
-    points = tuple(point.id for point in experiment.points if all((point.id, side) in runs for side in Side))
+    points = tuple(point.id for point in experiment.points if all((point.id, side) in runs for side in sides))
     ids = tuple(function.id for function in experiment.functions)
     place = {function: column for column, function in enumerate(ids)}
     columns = _lookup(place)
-    books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in Side}
+    books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in sides}
     labels = {point.id: point.label for point in experiment.points}
     return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from perfdiff.models.middle import median
+from perfdiff.analysis.ledger import open_ledger
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Phase, Revision, Side
+from perfdiff.records.schema import FunctionInfo, Revision, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +38,18 @@ class Profile:
 
 def profile(found: Recorded) -> Profile:
     """Return the profile of what was recorded of base."""
-    experiment, totals = found.experiment, found.experiment.totals
-    calls, own, whole = (_sums(experiment, values) for values in (totals.calls, totals.self_ns, totals.wall_ns))
+    experiment = found.experiment
+    ledger = open_ledger(experiment, (Side.BASE,))
+    sums = [ledger.of_a_run(metric, Side.BASE).tolist() for metric in ("calls", "self_ns", "wall_ns")]
     lines = [
-        Line(info, calls[info.id], max(own[info.id], 0.0), max(whole[info.id], 0.0))
-        for info in experiment.functions
-        if calls.get(info.id, 0.0) > 0
+        Line(info, calls, max(own, 0.0), max(whole, 0.0))
+        for info, calls, own, whole in zip(experiment.functions, *sums, strict=True)
+        if calls > 0
     ]
     return Profile(experiment.base, tuple(sorted(lines, key=lambda line: (-line.self_ns, -line.wall_ns, line.info.id))))
 
 
-def calls_of(function: int, found: Recorded) -> float:
-    """Return how often base calls a function in one run of each workload point."""
-    return _sums(found.experiment, found.experiment.totals.calls, function).get(function, 0.0)
-
-
-def _sums(experiment: Experiment, values: Floats, only: int | None = None) -> dict[int, float]:
-    """Return what each function, or one, adds up to in one run of each point; in a run without it, it adds up to 0."""
-    totals = experiment.totals
-    phases = {run.phase for run in experiment.runs}
-    phase = Phase.TIMED if Phase.TIMED in phases else Phase.SURVEY
-    wanted = totals.function == only if only is not None else np.ones(len(totals.function), dtype=bool)
-    points: dict[int, list[int]] = {}
-    for run in experiment.runs:
-        if run.side is Side.BASE and run.phase is phase:
-            points.setdefault(run.point, []).append(run.id)
-    found: dict[int, float] = {}
-    for runs in points.values():
-        rows = np.flatnonzero(np.isin(totals.run, runs) & wanted)
-        for function in np.unique(totals.function[rows]).tolist():
-            mine = rows[totals.function[rows] == function]
-            own = np.zeros(len(runs))
-            own[: len(mine)] = np.nan_to_num(values[mine])
-            found[function] = found.get(function, 0.0) + median(own)
-    return found
+def calls_of(function: FunctionInfo, found: Recorded) -> float | None:
+    """Return how often base calls a function in one run of each workload point, None where it never does."""
+    alone = replace(found.experiment, functions=(function,))
+    return open_ledger(alone, (Side.BASE,)).calls(function.id, Side.BASE)

@@ -186,7 +186,7 @@ def _sum_ratio(function: int, metric: str, ledger: Ledger, config: CompareConfig
     for point in ledger.points:
         groups = []
         for book in ledger.pair(point):
-            sums = book.calls if metric == "calls" else book.sums(metric)
+            sums = book.sums(metric)
             if sums is None:
                 return None
             with np.errstate(divide="ignore"):
