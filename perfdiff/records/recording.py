@@ -18,7 +18,18 @@ from perfdiff.errors import RecordingError
 from perfdiff.records import hot_lines
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.plan import Mode
-from perfdiff.records.recording_file import EDGE, SAMPLE_WORDS, TIME_UNITS, Contents, CounterFlag, DamageError, Flag, Header, decode
+from perfdiff.records.recording_file import (
+    EDGE,
+    SAMPLE_WORDS,
+    TIME_UNITS,
+    Contents,
+    CounterFlag,
+    DamageError,
+    Flag,
+    Header,
+    decode,
+    totals_layout,
+)
 from perfdiff.records.schema import Floats, Ints
 
 _ABSENT = np.uint64(2**64 - 1)
@@ -178,26 +189,29 @@ def read(path: Path) -> Recording:
 
 def _totals(header: Header, contents: Contents) -> RecordedTotals:
     """Sum over threads and scale what was timed to all finished calls."""
-    probes = np.array([probe for probe, _ in contents.totals], np.int64)
-    rows = np.array(list(contents.totals.values()), np.float64).reshape(len(probes), 15 + len(header.counters))
-    rows[:, 15:][rows[:, 15:] == float(_ABSENT)] = np.nan
-    probe, place = np.unique(probes, return_inverse=True)
-    sums = np.zeros((len(probe), rows.shape[1] - 1))
-    np.add.at(sums, place, rows[:, 1:])
-    never_timed = np.isin(probe, probes[rows[:, 0] == Mode.COUNT])
-    calls, finished, outer_finished, timed, weight, outer_weight, dropped, wall, self_time = sums[:, :9].T
+    rows = np.array(list(contents.totals.values()), totals_layout(len(header.counters)))
+    counts = np.where(rows["counters"] == _ABSENT, np.nan, rows["counters"])
+    probe, place = np.unique(rows["probe"].astype(np.int64), return_inverse=True)
+
+    def summed(values: Cells | Ints | Floats) -> Floats:
+        sums = np.zeros((len(probe), *values.shape[1:]))
+        np.add.at(sums, place, values.astype(np.float64))
+        return sums
+
+    never_timed = np.isin(probe, rows["probe"][rows["mode"] == Mode.COUNT])
+    calls, finished, flagged = summed(rows["calls"]), summed(rows["finished"]), summed(rows["flagged"])
     unit = header.ns_per_tick / TIME_UNITS
-    outer = np.where(never_timed, np.nan, _ratio(outer_finished, outer_weight))
-    resources = _resources(header, sums[:, 9:13]) * outer
-    flagged = sums[:, 13]
-    counters = np.where(flagged > 0, sums[:, 14:].T, np.nan)
+    inner = np.where(never_timed, np.nan, _ratio(finished, summed(rows["weight"])))
+    outer = np.where(never_timed, np.nan, _ratio(summed(rows["outer_finished"]), summed(rows["outer_weight"])))
+    resources = _resources(header, summed(rows["resources"])) * outer
+    counters = np.where(flagged > 0, summed(counts).T, np.nan)
     return RecordedTotals(
         probe=probe,
         calls=calls,
-        timed=timed,
-        unfinished=np.maximum(dropped, calls - finished),
-        wall_ns=np.maximum(wall, 0.0) * unit * outer,
-        self_ns=np.where(never_timed, np.nan, np.maximum(self_time, 0.0) * unit * _ratio(finished, weight)),
+        timed=summed(rows["timed"]),
+        unfinished=np.maximum(summed(rows["unfinished"]), calls - finished),
+        wall_ns=np.maximum(summed(rows["wall"]), 0.0) * unit * outer,
+        self_ns=np.maximum(summed(rows["self"]), 0.0) * unit * inner,
         alloc_bytes=resources[0],
         alloc_count=resources[1],
         lock_wait_ns=resources[2],
@@ -250,7 +264,7 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     threads, place = np.unique(thread, return_inverse=True)
     stands = rows[:, SAMPLE_WORDS - 1].astype(np.float64)
     kept = np.bincount(place, stands, len(threads))
-    calls = np.array([contents.totals[probe, number][1] for number in threads.tolist()], np.float64)
+    calls = np.array([contents.totals[probe, number]["calls"] for number in threads.tolist()], np.float64)
     share = np.divide(calls, kept, out=np.zeros(len(threads)), where=kept > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
     times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit

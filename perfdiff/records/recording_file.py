@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Iterator
@@ -26,7 +27,6 @@ _COUNTERS = 24  # places in the header
 _EXTENT = struct.Struct("<IIQ")
 _EXTENT_MAGIC = 0x58454450
 _BLOCK = struct.Struct("<IIQ")
-_TOTALS = struct.Struct("<II7Q2q4QQ")
 _EDGES = struct.Struct("<II")
 _SAMPLES = struct.Struct("<IIII")
 _TYPE = struct.Struct("<QII")
@@ -89,13 +89,31 @@ class _Block:
 class Contents:
     """What the blocks hold, as it is collected."""
 
-    totals: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)  # by probe and thread
+    totals: dict[tuple[int, int], np.void] = field(default_factory=dict)  # by probe and thread, as `totals_layout` has them
     edges: list[npt.NDArray[np.void]] = field(default_factory=list)
     samples: dict[int, list[tuple[int, int, npt.NDArray[np.uint64]]]] = field(
         default_factory=dict
     )  # by probe: thread, cells a record, records
     types: dict[int, str] = field(default_factory=dict)
     lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
+
+
+@functools.cache
+def totals_layout(counters: int) -> np.dtype[np.void]:
+    """Return what is kept of one probe in one thread, by name: `struct pd_totals`."""
+    sums = ("calls", "finished", "outer_finished", "timed", "weight", "outer_weight", "unfinished")
+    return np.dtype(
+        [
+            ("probe", "<u4"),
+            ("mode", "<u4"),
+            *((name, "<u8") for name in sums),
+            ("wall", "<i8"),
+            ("self", "<i8"),
+            ("resources", "<u8", (4,)),
+            ("flagged", "<u8"),
+            ("counters", "<u8", (counters,)),
+        ]
+    )
 
 
 class DamageError(Exception):
@@ -183,21 +201,26 @@ def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterat
         offset += size
 
 
-def _fields(data: bytes, block: _Block, layout: struct.Struct, offset: int = 0) -> tuple[int, ...]:
-    if block.start + offset + layout.size > block.end:
+def _require(size: int, block: _Block) -> None:
+    if block.start + size > block.end:
         raise DamageError(block.start, f"a block of kind {block.kind.name} is too short")
-    return layout.unpack_from(data, block.start + offset)
+
+
+def _fields(data: bytes, block: _Block, layout: struct.Struct) -> tuple[int, ...]:
+    _require(layout.size, block)
+    return layout.unpack_from(data, block.start)
 
 
 def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> None:
     match block.kind:
         case _Kind.TOTALS:
-            fields = _fields(data, block, _TOTALS)
-            counters = struct.Struct(f"<{len(header.counters)}Q")
-            probe = _probe(fields[0], block, header)
+            layout = totals_layout(len(header.counters))
+            _require(layout.itemsize, block)
+            totals = np.frombuffer(data, layout, 1, block.start)[0]
+            probe = _probe(int(totals["probe"]), block, header)
             if (probe, block.thread) in contents.totals:
                 raise DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
-            contents.totals[probe, block.thread] = (*fields[1:], *_fields(data, block, counters, _TOTALS.size))
+            contents.totals[probe, block.thread] = totals
         case _Kind.EDGES:
             contents.edges.append(_edges_block(data, block, header))
         case _Kind.SAMPLES:
