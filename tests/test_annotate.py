@@ -16,7 +16,7 @@ import pytest
 
 import programs
 from perfdiff import cli
-from perfdiff.analysis import study
+from perfdiff.analysis import annotating, study
 from perfdiff.models import language
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
@@ -115,6 +115,28 @@ def test_one_log_and_chosen_functions_are_enough(tmp_path: Path, capsys: pytest.
     chosen = capsys.readouterr().out
     assert chosen.endswith("\ng\n")
     assert "\nf\n" not in chosen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "seed"),
+    [((), None, 7), ((), "9", 9), (("--seed", 0), "9", 0)],
+)
+def test_the_seed_is_that_of_the_command_line_the_environment_or_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[object], variable: str | None, seed: int
+) -> None:
+    logs(tmp_path / "v1", linear(0.5), seed=1, runs=1)
+    (tmp_path / "perfdiff.toml").write_text("[compare]\nseed = 7\n")
+    if variable:
+        monkeypatch.setenv("PERFDIFF_COMPARE_SEED", variable)
+    seeds: list[int] = []
+
+    def learnt(*_: object, seed: int) -> tuple[Annotation, ...]:
+        seeds.append(seed)
+        return ()
+
+    monkeypatch.setattr(annotating, "annotate", learnt)
+    assert perfdiff("annotate", "-q", "v1", *arguments) == 0
+    assert seeds == [seed]
 
 
 @pytest.mark.parametrize(

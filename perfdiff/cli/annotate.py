@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, samples, waiting
+from perfdiff.cli import comparison, exits, options, output, recordings, samples, waiting
 from perfdiff.cli.explain import is_named
-from perfdiff.config import CompareConfig
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 
@@ -99,11 +98,12 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             chosen = _side(recorded, side)
+            own_seed = recordings.limits(repository, overrides).seed
             from perfdiff.report.printable import printable
 
             progress.stage("annotating", len(recorded.experiment.functions))
             learnt: list[Annotation] = []
-            for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, seed or CompareConfig().seed):
+            for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, own_seed):
                 learnt += annotations
                 if plots:
                     _draw(annotations, table, plots)
