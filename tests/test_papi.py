@@ -346,6 +346,21 @@ def test_target_that_closes_all_descriptors_keeps_its_own_files(build: Build, cl
         assert np.isnan(others).all()
 
 
+def test_descriptors_that_are_only_marked_to_be_closed_still_count(build: Build) -> None:
+    main = """
+    #include <linux/close_range.h>
+    int main(void) {
+        free(touch(5));
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        for (int i = 0; i < 3; i++) free(touch(5));
+        return 0;
+    }
+    """
+    [record] = build(main, "-D_GNU_SOURCE").run("perf::PAGE-FAULTS")
+    if "perf::PAGE-FAULTS" in record.samples[2].counters:
+        assert counted(record, "perf::PAGE-FAULTS", 2)[1:] == counted(record, "page_faults", 2)[1:]
+
+
 def test_program_that_is_executed_inherits_no_descriptor(build: Build) -> None:
     main = 'int main(void) { free(touch(5)); execl("/bin/sh", "sh", "-c", "test ! -e /proc/self/fd/3", (char *)0); return 1; }'
     assert build(main).run("perf::PAGE-FAULTS")

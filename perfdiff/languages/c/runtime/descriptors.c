@@ -15,6 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef CLOSE_RANGE_CLOEXEC /* before glibc 2.34 */
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
 #define KIND "anon_inode:[perf_event]"
 
 PD_TLS bool pd_inside_papi;
@@ -140,7 +143,8 @@ PD_API int close_range(unsigned first, unsigned last, int flags)
 		errno = ENOSYS;
 		return -1;
 	}
-	closing(first, last);
+	if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC)) /* which closes none before a program is executed */
+		closing(first, last);
 	return next(first, last, flags);
 }
 
