@@ -55,6 +55,11 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal, or `signal 40` of one that has none, as most of those for real time."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
 def _kill(child: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(child, signal.SIGKILL)

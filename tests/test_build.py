@@ -283,8 +283,9 @@ def test_error_in_the_code_is_told_with_its_place_in_the_tree(project: Project, 
     assert ": bad.c:1:9: error: 'y' undeclared here (not in a function)" in str(error)
 
 
-def test_killed_build_names_the_signal(project: Project, cache: BuildCache) -> None:
-    assert "was killed by SIGSEGV" in str(failure(project({}), cache, "kill -SEGV $$"))
+@pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (40, "signal 40")])
+def test_killed_build_names_the_signal(project: Project, cache: BuildCache, number: int, name: str) -> None:
+    assert f"was killed by {name} in head" in str(failure(project({}), cache, f"kill -{number} $$"))
 
 
 def test_machine_without_compiler_is_told(project: Project, cache: BuildCache, tmp_path: Path) -> None:

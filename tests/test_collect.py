@@ -92,6 +92,7 @@ def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None
         ("echo broken >&2; exit 3", "workload-failed", "exited 3"),
         ("kill -SEGV $$", "workload-crashed", "SIGSEGV"),
         ("sh -c 'kill -ABRT $$'; exit 134", "workload-crashed", "SIGABRT"),
+        ("kill -40 $$", "workload-crashed", "signal 40"),
     ],
 )
 def test_a_failing_workload_is_named(command: Callable[..., Command], text: str, slug: str, says: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import tempfile
 import time
@@ -148,7 +147,7 @@ def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Pat
             slug="build-timeout",
             detail=failure.tail,
         )
-    ended = f"exited {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
+    ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
     why = f": {failure.cause}" if failure.cause else ""
     # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
     hints = "".join(f"; {text}" for text in [failure.remedy, *(note.text for note in notes if failure.remedy or not failure.cause)] if text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from perfdiff import processes
 from perfdiff.collect import machine, papi
 from perfdiff.collect.machine import Pmu
 from perfdiff.config import CountersConfig
@@ -273,7 +273,7 @@ def _ask(task: str, *arguments: str) -> tuple[list[dict[str, Any]], str]:
         ended = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as timeout:
         return _answers(timeout.stdout or b""), f"did not answer within {_TIMEOUT_S:.0f} s"
-    trouble = f"was ended by {signal.Signals(-ended.returncode).name}" if ended.returncode < 0 else ""
+    trouble = f"was ended by {processes.signal_name(-ended.returncode)}" if ended.returncode < 0 else ""
     return _answers(ended.stdout), trouble
 
 

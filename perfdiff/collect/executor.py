@@ -180,10 +180,11 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         return
     if status < 0 or status > 128:  # the shell reports a child's signal as 128 + number
         number = -status if status < 0 else status - 128
-        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = ", perhaps for want of memory" if number == signal.SIGKILL else ""
         raise WorkloadError(
-            f"{what} was killed by {name}{why} ({command.where}); {by_hand}, in a debugger if need be", slug="workload-crashed", detail=tail
+            f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
+            slug="workload-crashed",
+            detail=tail,
         )
     unfilled = status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]
     remedy = "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
