@@ -121,6 +121,12 @@ def test_a_hanging_workload_is_ended_with_all_its_children(command: Callable[...
     assert time.monotonic() - started < 20
 
 
+def test_a_workload_that_removes_its_folder_is_ended_when_its_time_is_over(command: Callable[..., Command]) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        ProcessExecutor().execute(command('rmdir "$PWD"; sleep 10', timeout_s=0.5))
+    assert caught.value.slug == "workload-timeout"
+
+
 @pytest.mark.parametrize("left", ["sleep 60 & echo $! > pid", "setsid sh -c 'echo $$ > pid; exec sleep 60' & until [ -s pid ]; do :; done"])
 def test_what_a_workload_leaves_running_is_ended(command: Callable[..., Command], tmp_path: Path, left: str) -> None:
     ProcessExecutor().execute(command(left))

@@ -135,8 +135,11 @@ class _Watch:
 
 
 def _missing_bytes(folder: Path) -> int:
-    """Return by how much the free space around `folder` falls short of what is left alone, 0 where it does not."""
-    disk = shutil.disk_usage(folder)
+    """Return by how much the free space around `folder` falls short of what is left alone, 0 where it does not or nobody can tell."""
+    try:
+        disk = shutil.disk_usage(folder)
+    except OSError:  # a workload may remove the folder it runs in
+        return 0
     return max(0, int(min(RESERVE_BYTES, disk.total * RESERVE_SHARE)) - disk.free)
 
 
