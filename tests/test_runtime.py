@@ -881,6 +881,38 @@ def test_fork_from_one_of_many_threads(build: Build) -> None:
     assert sorted(row(record, 1)["calls"] for record in records)[:20] == [2] * 20
 
 
+def test_fork_while_another_thread_reads_the_clock_leaves_the_child_its_times(build: Build) -> None:
+    # A thread begins with one reading of the clock for its presence and five for the recording's pair of clocks: it stays in one of these.
+    source = """
+    #include <pthread.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <time.h>
+    #include <unistd.h>
+    static __thread int reads = 100;
+    static volatile int waits, forked;
+    int clock_gettime(clockid_t clock, struct timespec *now) {
+        if (clock == CLOCK_MONOTONIC && ++reads == 5) { waits = 1; while (!forked) usleep(1000); }
+        return (int)syscall(SYS_clock_gettime, clock, now);
+    }
+    __attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+    static void *work(void *n) { reads = 0; f(); return n; }
+    int main(void) {
+        pthread_t thread;
+        f();
+        pthread_create(&thread, 0, work, 0);
+        while (!waits) usleep(1000);
+        pid_t child = fork();
+        if (!child) { f(); return 0; }
+        forked = 1;
+        return waitpid(child, 0, 0) != child || pthread_join(thread, 0);
+    }
+    """
+    records = build(source, probe(1), flags=("-D_GNU_SOURCE",)).run({1: TIME})
+    assert [record.complete for record in records] == [True, True]
+    assert all(row(record, 1)["wall_ns"] >= 0 for record in records)  # NaN where the clock was never read again
+
+
 def test_unwritable_folder_leaves_the_program_alone(build: Build) -> None:
     program = build(CHAIN, probe(1), probe(2), probe(3))
     environment = program.environment({1: TIME, 2: TIME, 3: TIME}) | {"PERFDIFF_OUT": "/no/such/folder"}

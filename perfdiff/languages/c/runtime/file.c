@@ -18,7 +18,7 @@
 
 struct pd_process pd_process;
 
-static atomic_flag slow_lock = ATOMIC_FLAG_INIT;
+static atomic_flag slow_lock = ATOMIC_FLAG_INIT, refreshing = ATOMIC_FLAG_INIT;
 static char path[sizeof(pd_process.folder) + 64];
 static dev_t device;
 static ino_t inode;
@@ -41,10 +41,11 @@ void pd_slow_end(struct pd_slow *slow)
 	errno = slow->error;
 }
 
-/* For the child of a fork, whose lock may be held by a thread it does not have. */
+/* For the child of a fork, whose locks may be held by a thread it does not have. */
 void pd_lock_reset(void)
 {
 	atomic_flag_clear(&slow_lock);
+	atomic_flag_clear(&refreshing);
 }
 
 /* Whether the file still takes blocks; at the process's end it does, though no call enters any more. */
@@ -101,16 +102,15 @@ static struct pd_instant instant(void)
 
 void pd_clock_refresh(void)
 {
-	static atomic_flag busy = ATOMIC_FLAG_INIT;
 	struct pd_header *header = pd_process.header;
 	uint32_t other = !header->newest;
 
-	if (atomic_flag_test_and_set(&busy))
+	if (atomic_flag_test_and_set(&refreshing))
 		return;
 	header->latest[other] = instant();
 	pd_order();
 	header->newest = other;
-	atomic_flag_clear(&busy);
+	atomic_flag_clear(&refreshing);
 }
 
 static void describe_program(struct pd_header *header)
