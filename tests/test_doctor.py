@@ -56,14 +56,11 @@ def test_absent_build_tools_do_not_keep_from_comparing(tmp_path: Path) -> None:
     assert doctor.can_compare(checks)
 
 
-def test_compiler_of_the_environment_comes_first(tmp_path: Path) -> None:
-    executable(tmp_path, "cc", "plain cc")
-    executable(tmp_path, "own-cc", "own compiler 7.1")
-    found = machine.compiler({"PATH": str(tmp_path), "CC": "own-cc -m64"})
-    assert found == str(tmp_path / "own-cc")
-    assert machine.compiler_version(found) == "own compiler 7.1"
-    assert machine.compiler({"PATH": str(tmp_path)}) == str(tmp_path / "cc")
-    assert machine.compiler({"PATH": str(tmp_path), "CC": "nowhere"}) is None
+def test_compiler_behind_a_compiler_cache_is_the_one_told(tmp_path: Path) -> None:
+    executable(tmp_path, "ccache", "ccache 4.9")
+    executable(tmp_path, "own-gcc", "own compiler 7.1")
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path), "CC": "ccache own-gcc"})
+    assert named(checks, "C compiler").says == f"own compiler 7.1 at {tmp_path / 'own-gcc'}"
 
 
 def test_cache_that_cannot_be_made_is_told(tmp_path: Path) -> None:

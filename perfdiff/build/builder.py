@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from perfdiff import processes
+from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
-from perfdiff.build.masquerade import ProbeFlags, chosen_compilers, compilers_on_path, set_up_masquerade
+from perfdiff.build.masquerade import ProbeFlags, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
@@ -23,7 +24,6 @@ from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions.trees import lay_out, settle
 
 _SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
-_VERSION_TIMEOUT_S = 20.0  # `cc --version` takes milliseconds; a wrapper script may ask a network
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,25 +165,7 @@ def _name(request: BuildRequest) -> str:
 
 def compiler_identity(environment: Mapping[str, str]) -> str:
     """Return which compilers a build in this environment finds: their paths and what they say of their version; raise BuildError."""
-    if not compilers_on_path(environment):
+    if not compilers.on_path(environment):
         raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
-    return "\n".join(f"{compiler.resolve()} {_version(compiler, environment)}" for compiler in chosen_compilers(environment))
-
-
-def _version(compiler: Path, environment: Mapping[str, str]) -> str:
-    try:
-        answer = subprocess.run(
-            [str(compiler), "--version"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(
-            f"'{compiler} --version' does not answer: {error}; check that this compiler runs, or choose another with CC and CXX",
-            slug="compiler-not-found",
-        ) from error
-    return answer.stdout
+    found = (compilers.chosen(environment, language=language) for language in compilers.LANGUAGES)
+    return "\n".join(f"{compiler.resolve()} {compilers.says(compiler, environment)}" for compiler in found if compiler)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import os
-import re
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build import wrapper
-
-# With a target before it or a version behind it: `x86_64-linux-gnu-gcc`, `clang++-14`.
-_COMPILER = re.compile(r"(?:[\w.+-]+-)?(?:cc|c89|c99|gcc|g\+\+|c\+\+|clang|clang\+\+)(?:-[\d.]+)?")
-_CHOICES = ("CC", "CXX")
+from perfdiff.build import compilers, wrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +46,14 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
     (folder / "calls").mkdir()
     compiled = folder / "wrapper.pyc"
     compiled.write_bytes(_compiled_wrapper())
-    for name in compilers_on_path(environment):
+    for name in compilers.on_path(environment):
         words = [sys.executable, "-I", "-S", compiled, name, folder, tree.resolve()]
         words += [probes.header, probes.runtime, "counted" if probes.counted else ""] if probes else ["", "", ""]
         stand_in = stand_ins / name
         stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n')
         stand_in.chmod(0o755)
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
-    chosen = {name: _by_name(environment[name], stand_ins) for name in _CHOICES if environment.get(name)}
+    chosen = {name: _by_name(environment[name], stand_ins) for name in compilers.VARIABLES if environment.get(name)}
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
 
 
@@ -70,36 +64,6 @@ def _compiled_wrapper() -> bytes:
     return importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code)
 
 
-def compilers_on_path(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of all C and C++ compilers on PATH."""
-    names: set[str] = set()
-    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        if Path(folder or ".").is_dir():
-            names.update(entry.name for entry in os.scandir(folder or ".") if _COMPILER.fullmatch(entry.name) and os.access(entry, os.X_OK))
-    return tuple(sorted(names))
-
-
-def chosen_compilers(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the real C and C++ compilers that a build in this environment takes unless it is told otherwise."""
-    path = environment.get("PATH", os.defpath)
-    wanted = [_program(environment.get(choice, "")) or fallback for choice, fallback in zip(_CHOICES, ("cc", "c++"), strict=True)]
-    found = [shutil.which(program, path=path) for program in wanted]
-    return tuple(Path(program) for program in found if program)
-
-
-def _program(command: str) -> str:
-    """Return the compiler's part of a command such as `ccache clang -m32`."""
-    return next((word for word in _words(command) if _COMPILER.fullmatch(Path(word).name)), "")
-
-
 def _by_name(command: str, stand_ins: Path) -> str:
     """Return a command whose compilers are called by name, so that they are looked for on PATH."""
-    words = (Path(word).name if (stand_ins / Path(word).name).exists() else word for word in _words(command))
-    return shlex.join(words)
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # an open quote: no compiler has such a name
-        return [command]
+    return shlex.join(Path(word).name if (stand_ins / Path(word).name).exists() else word for word in compilers.words(command))

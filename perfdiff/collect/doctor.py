@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff import units
+from perfdiff.build import compilers
 from perfdiff.collect import counters, machine
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
@@ -68,15 +69,12 @@ def _git(variables: Mapping[str, str]) -> Check:
 
 
 def _compilers(variables: Mapping[str, str]) -> Iterator[Check]:
-    c = machine.compiler(variables)
-    yield _compiler("C compiler", c, "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one on PATH", needed=True)
-    cpp = machine.compiler(variables, language="c++")
-    yield _compiler("C++ compiler", cpp, "for C++ projects install g++ or clang++, or set CXX to one on PATH", needed=False)
-
-
-def _compiler(name: str, path: str | None, remedy: str, *, needed: bool) -> Check:
-    says = f"{machine.compiler_version(path)} at {path}" if path else "none on PATH"
-    return Check(name, needed=needed, found=path is not None, says=says, remedy=remedy)
+    for_c = "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one on PATH"
+    for_cplusplus = "for C++ projects install g++ or clang++, or set CXX to one on PATH"
+    for language, needed, remedy in (("c", True, for_c), ("c++", False, for_cplusplus)):
+        found = compilers.chosen(variables, language=language)
+        says = f"{compilers.version(found, variables)} at {found}" if found else "none on PATH"
+        yield Check(f"{language.upper()} compiler", needed=needed, found=found is not None, says=says, remedy=remedy)
 
 
 def _libclang() -> Check:
@@ -143,8 +141,8 @@ def _sde(library: Library) -> Check:
 
 
 def _software_pmu(variables: Mapping[str, str]) -> Check:
-    path = machine.compiler(variables)
-    found = path is not None and machine.counts_in_software(path)
+    compiler = compilers.chosen(variables)
+    found = compiler is not None and machine.counts_in_software(compiler)
     says = "the compiler can build for it" if found else f"no compiler builds with {' '.join(machine.SOFTWARE_PMU_FLAGS)}"
     remedy = "for exact counts without hardware install gcc 12 or clang 14, or a later one"
     return Check("software PMU", needed=False, found=found, says=says, remedy=remedy)

@@ -6,7 +6,6 @@ import ctypes
 import errno
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from perfdiff import __version__
+from perfdiff.build import compilers
 from perfdiff.config import CacheSize, CountersConfig
 from perfdiff.records.schema import Environment
 
@@ -27,8 +27,7 @@ _NODES = Path("/sys/devices/system/node/online")
 _USUAL_CACHES = {1: CacheSize(32 * 2**10, 8), 2: CacheSize(2**20, 16), 3: CacheSize(32 * 2**20, 16)}
 _LINE = 64  # bytes of a line; the software PMU knows no others
 _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
-_COMPILERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
-_COMPILER_TIMEOUT_S = 10.0
+_COMPILE_TIMEOUT_S = 10.0
 SOFTWARE_PMU_FLAGS = ("-fsanitize=thread", "-fsanitize-coverage=trace-pc")
 
 # perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
@@ -78,13 +77,13 @@ class _Attribute(ctypes.Structure):
 
 def environment(variables: Mapping[str, str]) -> Environment:
     """Return what reports say of the machine and its tools; `variables` are the user's, for PATH and CC."""
-    found = compiler(variables)
+    compiler = compilers.chosen(variables)
     return Environment(
         cpu=cpu(),
         cores=cores(),
         kernel=f"{platform.system()} {platform.release()}",
         governor=governor(),
-        compiler=compiler_version(found) if found else "none found",
+        compiler=compilers.version(compiler, variables) if compiler else "none found",
         pmu=pmu() is Pmu.PRESENT,
         clock=clock(),
         perfdiff=__version__,
@@ -103,28 +102,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def compiler(variables: Mapping[str, str], *, language: str = "c") -> str | None:
-    """Return the path of the compiler that a build would take for `c` or `c++`: `$CC` or `$CXX`, else the first of the usual names."""
-    variable, names = _COMPILERS[language]
-    chosen = variables.get(variable, "").split()[:1]
-    paths = (shutil.which(name, path=variables.get("PATH")) for name in chosen or names)
-    return next((path for path in paths if path), None)
-
-
-def compiler_version(path: str) -> str:
-    """Return the first line of `path --version`, or the path where it does not answer."""
-    try:
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_COMPILER_TIMEOUT_S, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return path
-    return answer.stdout.partition("\n")[0].strip() or path
-
-
-def counts_in_software(path: str) -> bool:
+def counts_in_software(compiler: Path) -> bool:
     """Return whether a compiler can build for the software PMU, which is told of each access to memory and of each basic block."""
-    command = [path, "-x", "c", *SOFTWARE_PMU_FLAGS, "-c", "-", "-o", os.devnull]
+    command = [str(compiler), "-x", "c", *SOFTWARE_PMU_FLAGS, "-c", "-", "-o", os.devnull]
     try:
-        return subprocess.run(command, input=b"int x;", capture_output=True, timeout=_COMPILER_TIMEOUT_S, check=False).returncode == 0
+        return subprocess.run(command, input=b"int x;", capture_output=True, timeout=_COMPILE_TIMEOUT_S, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
