@@ -275,14 +275,15 @@ def reproduced(ticket: Path, checkout: Path) -> Path:
     return Path((shim.parent / "place").read_text().strip())
 
 
+@pytest.mark.parametrize("base", ["HEAD", "HEAD^{/[..]*One}"])
 def test_uncommitted_changes_go_with_the_ticket_and_are_applied_by_its_script(
-    run: Callable[..., int], committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., int], committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
 ) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", PLANTED)
     given = ["--repo", str(committed), "--build", "make", "--ticket", str(tmp_path / "t"), "--", "./a"]
     monkeypatch.setattr(pipeline, "compare", Comparison(of_working_tree()).compare)
     with pytest.raises(SystemExit):
-        cli.main(["-q", "HEAD", *given])
+        cli.main(["-q", base, *given])
     script = (tmp_path / "t" / "reproduce.sh").read_text()
     assert "# Not attached: files that are no text: picture.png\n" in script
     assert "Secrets or homes were taken out of changes.patch" in script

@@ -62,7 +62,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             folder = options.cache_folder(cache)
-            if since or tags or len(revisions or ()) > 1 or any(".." in word for word in revisions or ()):
+            if since or tags or _are_several(revisions or (), repository):
                 wanted = options.wanted(revisions, since=since, tags=tags, most=most)
                 recorded = recordings.recorded(wanted, repository, folder, overrides, progress)
             else:
@@ -72,6 +72,13 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             written = _written(found, recorded, chosen, output_file, limits)
         output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
         output.tell(_answer(found), output_file, quiet=quiet)
+
+
+def _are_several(words: Sequence[str], directory: Path) -> bool:
+    from perfdiff.revisions.pins import split_range
+    from perfdiff.revisions.repository import find_repository
+
+    return len(words) > 1 or any(split_range(find_repository(directory), word) for word in words)
 
 
 def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recording:

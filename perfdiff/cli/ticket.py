@@ -41,11 +41,11 @@ def changes(asked: Request, folder: Path) -> Changes | None:
     """Return what takes part in the comparison and belongs to no commit, None where that is nothing; the ticket's `folder` does not."""
     from perfdiff import storage
     from perfdiff.revisions import changes
-    from perfdiff.revisions.pins import pin_working_tree
+    from perfdiff.revisions.pins import pin_working_tree, split_range
     from perfdiff.revisions.repository import find_repository
 
     repository, overlay = find_repository(asked.repository), asked.config.build.overlay
-    is_of_commits = len(asked.revisions) > 1 or ".." in asked.revisions[0]
+    is_of_commits = len(asked.revisions) > 1 or split_range(repository, asked.revisions[0]) is not None
     if repository.top is None or (is_of_commits and not overlay):
         return None
     with storage.in_use(asked.cache):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Revision
-from perfdiff.revisions.pins import resolve_one
+from perfdiff.revisions.pins import resolve, resolve_one, split_range
 from perfdiff.revisions.repository import Repository
 
 _SHORT = 10  # digits of a commit's id in tables
@@ -17,7 +17,7 @@ RECENT = 10  # commits of a history that nobody limited
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user asked for: revisions by name, or one range `A..B`; or what came since a revision; `tags` alone of it.
+    """What the user asked for: revisions by name, or one range, `A..B` or `A...B`; or what came since a revision; `tags` alone of it.
 
     `most` limits how many of a range there are; those left are spread evenly over it, both ends included.
     """
@@ -31,15 +31,18 @@ class Wanted:
 def lineage(repository: Repository, wanted: Wanted) -> tuple[str, ...]:
     """Return the names of the revisions, oldest first.
 
-    Ranges follow first parents and include their start. RevisionError: `unknown-revision` and its kin; `no-revisions` where nothing is
-    left.
+    Ranges follow first parents and include their start, which of `A...B` is the merge base. RevisionError: `unknown-revision` and its kin;
+    `no-revisions` where nothing is left.
     """
     if wanted.words and (wanted.since or wanted.tags):
         raise RevisionError("give revisions by name, or --since and --tags, not both", slug="bad-specification")
-    start, dots, end = wanted.words[0].partition("..") if len(wanted.words) == 1 else ("", "", "")
-    if wanted.words and not dots:
+    ends = split_range(repository, wanted.words[0]) if len(wanted.words) == 1 else None
+    if wanted.words and ends is None:
         return _ordered(repository, wanted.words)
-    start, end = (start or "HEAD", end or "HEAD") if dots else (wanted.since or "", "HEAD")
+    start, dots, end = ends or (wanted.since or "", "..", "HEAD")
+    if dots == "...":
+        fork = resolve(repository, wanted.words, snapshots=Path()).base.commit
+        start = repository.tell("rev-parse", f"--short={_SHORT}", fork).strip()
     found = _tags(repository, start) if wanted.tags else _commits(repository, start, end)
     if not found:
         raise RevisionError("no tag lies in this history; name revisions, or a range A..B", slug="no-revisions")

@@ -69,14 +69,19 @@ def resolve_one(repository: Repository, name: str | None, *, snapshots: Path, ap
     return PinnedPair(pin, pin, notes)
 
 
-def _resolve_single(repository: Repository, specification: str, snapshots: Path, apart: Sequence[Path]) -> PinnedPair:
+def split_range(repository: Repository, word: str) -> tuple[str, str, str] | None:
+    """Return `A`, the dots and `B` of the range `A..B` or `A...B`, HEAD where an end is left out; None where one revision is meant."""
     # A revision can hold dots itself (`HEAD^{/fix..}`), so a range is only what is no revision as a whole.
-    whole = _parse(repository, specification) if ".." in specification and not specification.startswith("-") else None
-    for dots in ("...", ".."):
-        left, found, right = specification.partition(dots)
-        if found and whole is None:
-            base, head = _pin_commit(repository, left or "HEAD"), _pin_commit(repository, right or "HEAD")
-            return PinnedPair(_merge_base(repository, base, head) if dots == "..." else base, head)
+    if ".." not in word or word.startswith("-") or _parse(repository, word) is not None:
+        return None
+    start, dots, end = word.partition("..." if "..." in word else "..")
+    return start or "HEAD", dots, end or "HEAD"
+
+
+def _resolve_single(repository: Repository, specification: str, snapshots: Path, apart: Sequence[Path]) -> PinnedPair:
+    if ends := split_range(repository, specification):
+        base, head = _pin_commit(repository, ends[0]), _pin_commit(repository, ends[2])
+        return PinnedPair(_merge_base(repository, base, head) if ends[1] == "..." else base, head)
     base = _pin_commit(repository, specification)
     head, notes = pin_working_tree(repository, snapshots=snapshots, apart=apart)
     return PinnedPair(base, head, notes)
