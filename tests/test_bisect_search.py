@@ -75,7 +75,7 @@ def test_readings_of_one_commit_join_by_their_precision() -> None:
 
 def test_an_interval_is_shown_only_where_its_ends_read_differently() -> None:
     assert figures(Reading(math.log(7.18), 1e-6)) == "×7.18"
-    assert figures(Reading(math.log(1.31), 0.01)) == "×1.31 (1.28-1.34)"
+    assert figures(Reading(math.log(1.31), 0.01)) == "×1.31 [1.28, 1.34]"
 
 
 def test_work_that_neither_side_did_reads_as_unchanged() -> None:

@@ -106,5 +106,5 @@ def _ratios(findings: Findings, wanted: Wanted) -> str:
     for function in wanted.functions(findings) if wanted.function else findings.functions:
         metric = function.metrics.get(wanted.metric or "wall_ns")
         if metric is not None and metric.overall is not None:
-            lines.append(f"{function.info.name}: {metric.metric} {units.ratio(metric.overall.value)} ({interval(metric.overall)})")
+            lines.append(f"{function.info.name}: {metric.metric} {units.ratio(metric.overall.value)} {interval(metric.overall)}")
     return "\n".join(lines)

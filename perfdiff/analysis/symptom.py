@@ -165,15 +165,15 @@ def ratio_of(reading: Reading, runs: int) -> Ratio:
 
 
 def figures(reading: Reading) -> str:
-    """Return a reading in words: `×1.31 (1.28-1.35)`, without the interval where its ends read the same."""
+    """Return a reading in words: `×1.31 [1.28, 1.35]`, without the interval where its ends read the same."""
     ratio = ratio_of(reading, 0)
     is_point = units.significant(ratio.low) == units.significant(ratio.high)
-    return units.ratio(ratio.value) if is_point else f"{units.ratio(ratio.value)} ({interval(ratio)})"
+    return units.ratio(ratio.value) if is_point else f"{units.ratio(ratio.value)} {interval(ratio)}"
 
 
 def interval(ratio: Ratio) -> str:
-    """Return the ends of a ratio's interval."""
-    return f"{units.significant(ratio.low)}-{units.significant(ratio.high)}"
+    """Return a ratio's interval: `[1.28, 1.35]`."""
+    return f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
 
 
 def _ratios(function: FunctionFinding) -> Iterator[tuple[str, Figure, Ratio]]:
