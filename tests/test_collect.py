@@ -90,6 +90,7 @@ def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None
     ("text", "slug", "says"),
     [
         ("echo broken >&2; exit 3", "workload-failed", "exited 3"),
+        ("exit 255", "workload-failed", "exited 255"),
         ("kill -SEGV $$", "workload-crashed", "SIGSEGV"),
         ("sh -c 'kill -ABRT $$'; exit 134", "workload-crashed", "SIGABRT"),
         ("kill -40 $$", "workload-crashed", "signal 40"),
@@ -125,6 +126,9 @@ def test_a_workload_that_removes_its_folder_is_ended_when_its_time_is_over(comma
     with pytest.raises(WorkloadError) as caught:
         ProcessExecutor().execute(command('rmdir "$PWD"; sleep 10', timeout_s=0.5))
     assert caught.value.slug == "workload-timeout"
+    with pytest.raises(WorkloadError, match="is gone") as caught:
+        ProcessExecutor().execute(command("true"))
+    assert caught.value.slug == "workload-removed-tree"
 
 
 @pytest.mark.parametrize("left", ["sleep 60 & echo $! > pid", "setsid sh -c 'echo $$ > pid; exec sleep 60' & until [ -s pid ]; do :; done"])

@@ -72,6 +72,11 @@ class ProcessExecutor:
 
     def execute(self, command: Command) -> Execution:
         """Run `command` once. Its output is digested as it comes, never kept: a workload may print gigabytes."""
+        if not command.directory.is_dir():
+            raise WorkloadError(
+                f"{command.directory} is gone, where '{command.text}' is to run ({command.where}); let workloads keep their folder",
+                slug="workload-removed-tree",
+            )
         missing = _missing_bytes(command.directory)
         if missing:
             raise StoreError(
@@ -181,8 +186,8 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         )
     if succeeded:
         return
-    if status < 0 or status > 128:  # the shell reports a child's signal as 128 + number
-        number = -status if status < 0 else status - 128
+    number = -status if status < 0 else status - 128  # the shell reports a child's signal as 128 + number
+    if 0 < number < signal.NSIG:
         why = ", perhaps for want of memory" if number == signal.SIGKILL else ""
         raise WorkloadError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",

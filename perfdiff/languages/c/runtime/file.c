@@ -103,10 +103,11 @@ static struct pd_instant instant(void)
 void pd_clock_refresh(void)
 {
 	struct pd_header *header = pd_process.header;
-	uint32_t other = !header->newest;
+	uint32_t other;
 
 	if (atomic_flag_test_and_set(&refreshing))
 		return;
+	other = !header->newest;
 	header->latest[other] = instant();
 	pd_order();
 	header->newest = other;
