@@ -134,8 +134,7 @@ def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
 
 def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
     """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
-    upward = seen.effect >= MATERIAL_SHARE and seen.agreement > 0.5
-    return upward and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
+    return seen.effect >= MATERIAL_SHARE and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
 
 
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:

@@ -69,9 +69,9 @@ def enough_runs(seen: Contrast) -> bool:
 
 
 def agree(seen: Contrast) -> bool:
-    """Return whether the runs agree on the direction, by more than chance lets ranks agree."""
+    """Return whether the runs agree on the effect's direction, by more than chance lets ranks agree."""
     needed = min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
-    return max(seen.agreement, 1 - seen.agreement) >= needed
+    return (seen.agreement if seen.effect > 0 else 1 - seen.agreement) >= needed
 
 
 def _open(comparison: Comparison, overall: Contrast, config: CompareConfig) -> str:
