@@ -8,12 +8,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from perfdiff import configuration, tomlfile
+from perfdiff import configuration
 from perfdiff.analysis.findings import Acceptance
 from perfdiff.config import Config
+from perfdiff.configuration import tomlfile
+from perfdiff.configuration.settings import Setting
+from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError, UsageError
-from perfdiff.settings import Setting
-from perfdiff.tomlfile import Keys, TomlFile
 
 _TABLE = "accepted"
 _DECIMALS = 4

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from perfdiff import settings, tomlfile
 from perfdiff.config import CacheSize, Config
+from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
 FILE = "perfdiff-ticket.toml"

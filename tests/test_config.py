@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff import buildsystem, configuration, settings, tomlfile
+from perfdiff import configuration
 from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import Overrides
+from perfdiff.configuration import Overrides, buildsystem, settings, tomlfile
 from perfdiff.errors import ConfigError
 
 GOOD = """\

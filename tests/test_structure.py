@@ -15,17 +15,13 @@ MOST_LINES = 450
 
 # What each part may import besides itself. Measuring and analysing meet in `records`.
 _GROUND = {"config", "errors", "units", "progress", "processes"}
-_SETTINGS = {"settings", "tomlfile", "buildsystem", "configuration"}
 ALLOWED = {
     "errors": set(),
     "units": set(),
     "progress": set(),
     "processes": set(),
     "config": {"errors", "units"},
-    "settings": _GROUND,
-    "tomlfile": _GROUND,
-    "buildsystem": _GROUND,
-    "configuration": _GROUND | _SETTINGS,
+    "configuration": _GROUND,
     "records": _GROUND,
     "revisions": _GROUND | {"records"},
     "languages": _GROUND | {"records", "revisions"},
@@ -34,8 +30,8 @@ ALLOWED = {
     "models": _GROUND | {"records"},
     "analysis": _GROUND | {"records", "models"},
     "report": _GROUND | {"records", "models", "analysis"},
-    "accepted": _GROUND | _SETTINGS | {"analysis"},
-    "reproduction": _GROUND | _SETTINGS | {"records"},
+    "accepted": _GROUND | {"configuration", "analysis"},
+    "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "pipeline"},
     "searched": _GROUND | {"records", "models", "analysis"},

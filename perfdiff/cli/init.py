@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from perfdiff import buildsystem, configuration
+from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
+from perfdiff.configuration import buildsystem
 from perfdiff.errors import UsageError
 
 app = options.application()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perfdiff import settings
+from perfdiff.configuration import settings
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:

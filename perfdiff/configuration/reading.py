@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perfdiff import buildsystem, settings, tomlfile
 from perfdiff.config import PLACE, BuildConfig, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig, program
+from perfdiff.configuration import buildsystem, settings, tomlfile
+from perfdiff.configuration.settings import Setting
+from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
-from perfdiff.settings import Setting
-from perfdiff.tomlfile import Keys, TomlFile
 
 FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"

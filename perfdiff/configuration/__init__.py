@@ -1,0 +1,5 @@
+"""What the user configures: which values there are, how they are written, and what holds where several places say something."""
+
+from perfdiff.configuration.reading import FILE, PYPROJECT, Overrides, check_keys, checked_table, load, nearest, project
+
+__all__ = ["FILE", "PYPROJECT", "Overrides", "check_keys", "checked_table", "load", "nearest", "project"]
