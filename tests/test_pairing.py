@@ -12,7 +12,7 @@ from perfdiff import analysis
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.errors import UsageError
-from perfdiff.records.pairing import paired
+from perfdiff.records.pairing import COUNTS_APART, paired
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change
 
@@ -53,6 +53,14 @@ def test_base_of_the_first_is_compared_with_head_of_the_second_by_name_and_param
     ratio = findings.functions[0].metrics["self_ns"].ratio
     assert ratio is not None
     assert ratio.value == pytest.approx(1.5, rel=0.05)
+
+
+def test_counts_of_recordings_made_apart_are_left_out_and_the_reader_is_told() -> None:
+    first, second = recorded(cost(10.0), seed=1), recorded(cost(10.0), seed=2)
+    counted = replace(first, experiment=replace(first.experiment, counts=first.experiment.totals))
+    assert COUNTS_APART in paired(counted, second).experiment.notes
+    assert paired(counted, second).experiment.counts is None
+    assert COUNTS_APART not in paired(first, second).experiment.notes
 
 
 def test_sums_and_edges_follow_the_new_numbers() -> None:

@@ -27,6 +27,9 @@ from perfdiff.records.schema import (
     Totals,
 )
 
+# The caches that a count depends on may differ from one recording to the other.
+COUNTS_APART = Note("counts-apart", "what the software PMU counted is left out: counts are compared within one comparison only")
+
 Name = tuple[str, str]  # of a function, and of its file where several share the name
 
 
@@ -109,7 +112,7 @@ def _experiment(base: _Half, head: _Half, shared: Sequence[Name], points: Sequen
         runs=(*_runs(base, 0), *_runs(head, blocks)),
         totals=_totals(base, head),
         edges=_edges(base, head),
-        notes=(RECORDED_APART, *_machines(first, second), *dict.fromkeys((*first.notes, *second.notes))),
+        notes=(RECORDED_APART, *_machines(first, second), *_counts_left_out(first, second), *dict.fromkeys((*first.notes, *second.notes))),
     )
 
 
@@ -118,6 +121,11 @@ def _machines(base: Experiment, head: Experiment) -> Iterator[Note]:
         before, after = getattr(base.environment, what), getattr(head.environment, what)
         if before != after:
             yield Note("machines-differ", f"base was recorded with another {what} ({before}) than head ({after})")
+
+
+def _counts_left_out(base: Experiment, head: Experiment) -> Iterator[Note]:
+    if base.counts is not None or head.counts is not None:
+        yield COUNTS_APART
 
 
 def _info(number: int, base: _Half, head: _Half, name: Name) -> FunctionInfo:
