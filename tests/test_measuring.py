@@ -97,9 +97,10 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     samples.save(tmp_path / "saved", Recorded(found.experiment, found.samples, found.counts))
     saved = recorded.load(tmp_path / "saved")
     numbers = {info.name: info.id for info in saved.experiment.functions}
-    counts = saved.counts(numbers["add"], Side.HEAD)
+    calls, counts = saved.samples(numbers["add"], Side.HEAD), saved.counts(numbers["add"], Side.HEAD)
+    assert calls is not None
     assert counts is not None
-    assert "blocks" in counts.metrics
+    assert ("blocks" in calls.metrics, "blocks" in counts.metrics) == (False, True)
 
 
 def _pins(request: Request) -> PinnedPair:

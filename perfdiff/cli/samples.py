@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from perfdiff.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.records.recorded import Recorded
-    from perfdiff.records.schema import Side
+    from perfdiff.records.recorded import Recorded, Samples
+    from perfdiff.records.schema import Experiment, SampleTable, Side
 
 _LOGS = "idcm_*.bin"
 _EXPERIMENT = "experiment.json"
@@ -62,17 +62,22 @@ def check(folder: Path) -> None:
 def save(folder: Path, found: Recorded) -> None:
     """Save what was recorded to a folder that can be read on any machine; raise UsageError where it cannot be written."""
     from perfdiff.records import store
-    from perfdiff.records.schema import Side
 
     check(folder)
-    tables, counts = (
-        (table for info in found.experiment.functions for side in Side if (table := load(info.id, side)) is not None)
-        for load in (found.samples, found.counts)
-    )
     try:
-        store.save(folder.absolute(), found.experiment, tables, counts)
+        store.save(folder.absolute(), found.experiment, _tables(found.experiment, found.samples), _tables(found.experiment, found.counts))
     except StoreError as error:
         raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
+
+
+def _tables(experiment: Experiment, load: Samples) -> Iterator[SampleTable]:
+    from perfdiff.records.schema import Side
+
+    for info in experiment.functions:
+        for side in Side:
+            table = load(info.id, side)
+            if table is not None:
+                yield table
 
 
 def export(folder: Path, recorded: Recorded, side: Side) -> None:
