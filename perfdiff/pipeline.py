@@ -280,7 +280,7 @@ class Bench:
         counted = Counted(Assembly(measurement.counted_probes, {point.id: point for point in points}, counted=True))
         spots = HotSpots()
         if not points:
-            return counted
+            return replace(counted, notes=counting.left_out(self._points, points, budget_s) if measurement.counted else ())
         self.progress.stage("counting", len(points) * len(self.sides) * counting.MOST_ROUNDS)
         alone, started = True, time.monotonic()
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, schedule, survey, workloads
+from perfdiff.collect import assembly, counting, schedule, survey, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -69,6 +69,16 @@ def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> Non
     orders = {tuple((slot.point.id, slot.side) for slot in schedule.timed_block(points, i, seed=3)) for i in (1, 2, 4, 5)}
     assert len(orders) == 4
     assert {slot.phase for slot in schedule.timed_block(points, 0, seed=3)} == {Phase.PLAIN, Phase.TIMED}
+
+
+def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
+    points = workloads.points([WorkloadConfig("w", "./p {n}", {"n": (1, 2)})])
+    walls = {0: (1e7, 1.1e7, 4e9), 1: (4e9, 5e9, 6e9)}  # one run of the first waited for other work
+    runs = [Run(0, Phase.PLAIN, point, Side.BASE, 0, wall, wall, 1e6, None, None, "") for point, of in walls.items() for wall in of]
+    chosen = counting.affordable(points, runs, 30.0, 2)
+    assert chosen == points[:1]
+    assert "1 of 2 workload points (w n=2, …) were not counted" in counting.left_out(points, chosen, 30.0)[0].text
+    assert counting.affordable(points, runs, 0.1, 2) == ()
 
 
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:

@@ -31,11 +31,10 @@ def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str
 def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int) -> tuple[Point, ...]:
     """Return the points whose counted runs fit into the budget `LEAST_ROUNDS` times, cheapest first chosen, in their own order.
 
-    `runs` are plain ones; they tell how long a point takes.
+    Plain ones of `runs` tell how long a point takes: as a rule, for one of them may have waited for other work.
     """
-    took = {
-        point.id: max((run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id), default=0.0) for point in points
-    }
+    plain = {point.id: [run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
+    took = {point: float(np.median(walls)) if walls else 0.0 for point, walls in plain.items()}
     left = budget_s * 1e9
     chosen = set()
     for point in sorted(points, key=lambda point: took[point.id]):
