@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Made, Noise, World, same
+from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
@@ -142,6 +142,46 @@ def test_memory_placed_by_another_function_is_put_down_to_it() -> None:
     assert one(found, "prints").verdict is Verdict.UNCHANGED
     assert one(found, "reads").verdict is Verdict.REGRESSION
     assert "`fills`" in one(found, "reads").reason
+
+
+@pytest.mark.parametrize("same_work", [True, False])
+def test_who_waits_at_a_barrier_for_slower_threads_is_put_down_to_nobody_else(same_work: bool) -> None:
+    """`serve` got slower; `wait`, below `main`, takes as much longer, and `main` depends on what changed as well."""
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        more = 2.0 if side is HEAD and (name == "serve" or (name == "wait" and not same_work)) else 1.0
+        return {key: value * n * more for key, value in PLAIN.items()}
+
+    def slower(side: Side, inputs: Columns) -> float:
+        return NS * (3.0 if side is HEAD else 1.0)
+
+    affected = {"change": Change.AFFECTED, "culprits": ("struct office",)}
+    main = Made("main", same(NS / 10), **affected)
+    serve = Made("serve", slower, calls=lambda side, n: {"": n}, **affected)
+    wait = Made("wait", slower, calls=lambda side, n: {"main": n})
+    found = told(threads(main, serve, wait), counts, rounds=2)
+    assert (one(found, "serve").verdict, one(found, "serve").rank) == (Verdict.REGRESSION, 1)
+    assert one(found, "main").verdict is (Verdict.UNCHANGED if same_work else Verdict.REGRESSION)
+    assert ("`wait` below it" in one(found, "main").reason) is same_work
+
+
+def test_lines_that_locks_share_are_told_beside_the_waiting_for_locks() -> None:
+    """The fetches alone are a small part of the time, most of which threads spend waiting for the lock that they share."""
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {**{key: value * n for key, value in PLAIN.items()}, "hitm": 300.0 * n if side is HEAD and n > 1 else 0.0}
+
+    def waits(side: Side, inputs: Columns) -> float:
+        return NS * (4.0 if side is HEAD else 1.0)
+
+    world = threads(Made("queries", waits, Change.AFFECTED, calls=lambda side, n: {"": n}, culprits=("macro LOCK",)))
+    experiment = counted(world, counts, rounds=6)
+    totals = experiment.totals
+    of_head = np.isin(totals.run, [run.id for run in experiment.runs if run.side is HEAD])
+    locked = replace(totals, other={**totals.other, "lock_wait_ns": np.where(of_head, 0.7, 0.01) * totals.self_ns})
+    found = analyse(replace(experiment, totals=locked), world.samples, CompareConfig())
+    names = [cause.name for cause in one(found, "queries").causes]
+    assert {"lock-wait", "true-sharing"} <= set(names)
 
 
 def test_a_counter_that_some_run_lacks_says_nothing() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from perfdiff.analysis.anomaly import find_all
 from perfdiff.analysis.attribution import Attribution, attribute
 from perfdiff.analysis.calls import call_graph
+from perfdiff.analysis.case import Case
 from perfdiff.analysis.chain import chain
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.counts import count_all
@@ -28,7 +29,6 @@ from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost
 from perfdiff.analysis.trend import RUN, over_runs
 from perfdiff.analysis.verdict import (
     ALLOCATION,
-    Case,
     Decision,
     clearly_slower,
     grown_workload,

@@ -8,10 +8,10 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.attribution import Blame, Extra
+from perfdiff.analysis.case import Case
 from perfdiff.analysis.diagnosis import calls_per_call, calls_per_run, one_run, times, too_short
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.links import LinkKind, is_named_in
-from perfdiff.analysis.verdict import Case
 from perfdiff.records.schema import Change, FunctionInfo
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of

@@ -1,13 +1,16 @@
-"""Unchanged functions that wait for other cores or nodes because of a change elsewhere, and whose change that is."""
+"""Unchanged functions that wait, for other cores or nodes or for other threads, because of a change elsewhere, and whose change that is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from perfdiff.analysis.attribution import Blame
+from perfdiff.analysis.case import Case
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.links import behind_state
+from perfdiff.analysis.links import LinkKind, behind_state
 from perfdiff.analysis.memory import waits
-from perfdiff.analysis.verdict import Case, Decision
+from perfdiff.analysis.verdict import Decision
+from perfdiff.records.schema import Change
 
 
 def put_down(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, tuple[int, ...]]:
@@ -25,6 +28,38 @@ def put_down(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
         if suspects:
             found[case.info.id] = suspects
     return found
+
+
+def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
+    """Return new decisions on those to whom only others' waiting was put down.
+
+    Unchanged functions that take longer at the same work, by counts, wait: at a barrier, for threads whose own cost grew. Who calls them,
+    and merely depends on something that changed, is the nearest suspect and no culprit.
+    """
+    by_id = {case.info.id: case for case in cases}
+    slower = [function for function, found in decisions.items() if found.verdict is Verdict.REGRESSION]
+    behind = [function for function in slower if any(blame.kind is LinkKind.OWN for blame in _shown(by_id[function]))]
+    found = {}
+    for case in (by_id[function] for function in slower):
+        others = [each for each in behind if each != case.info.id]
+        waits_only = all(blame.kind is LinkKind.ANCESTOR and _works_the_same(by_id[blame.at]) for blame in _shown(case))
+        if case.info.change is Change.AFFECTED and others and waits_only and not decisions[case.info.id].heavier:
+            at, names = (", ".join(f"`{by_id[each].info.name}`" for each in each_of) for each_of in (_places(case), others))
+            reason = f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {names}"
+            found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
+    return found
+
+
+def _shown(case: Case) -> list[Blame]:
+    return [blame for blame in case.guilt.blames if blame.total_ns > 0] if case.guilt else []
+
+
+def _places(case: Case) -> list[int]:
+    return list(dict.fromkeys(blame.at for blame in _shown(case)))
+
+
+def _works_the_same(case: Case) -> bool:
+    return bool(case.counts) and not any(each.grew for each in case.counts.values())
 
 
 def held_up(cases: Sequence[Case], waiting: Mapping[int, tuple[int, ...]]) -> dict[int, Decision]:

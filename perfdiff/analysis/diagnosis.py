@@ -37,6 +37,7 @@ _GREW = {
     "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
+_LOCKS = frozenset(("lock-wait", "lock-hold"))
 # Classes by growth; the other two say how calls differ, not how they grow.
 _GROWTH = (
     CostClass.CONSTANT,
@@ -87,9 +88,11 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
-    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, this does.
-    others = [each.cause for each in telling] or [each.cause for each in waiting if not each.ns]
-    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *others] or _unexplained(patient)
+    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only waiting for
+    # locks, this does.
+    silent = [each for each in waiting if not each.ns] if all(each.cause.name in _LOCKS for each in telling) else []
+    told = [each.cause for each in (*silent, *telling)]
+    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
     return (*causes, *_also(patient, causes))
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.case import Case
 from perfdiff.analysis.comparison import MEAN
 from perfdiff.analysis.diagnosis import one_run, too_short
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.shift import leading_term
-from perfdiff.analysis.verdict import Case, Decision
+from perfdiff.analysis.verdict import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS

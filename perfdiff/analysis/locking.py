@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfdiff import units
+from perfdiff.analysis.case import Case
 from perfdiff.analysis.diagnosis import grew, per_call
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.judgement import Direction
 from perfdiff.analysis.links import reached
-from perfdiff.analysis.verdict import Case, Decision
+from perfdiff.analysis.verdict import Decision
 from perfdiff.records.schema import Note, metric_of
 
 _NAMED = 3  # functions that wait, in a sentence

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfdiff.analysis.contention import held_up, put_down
+from perfdiff.analysis.case import Case
+from perfdiff.analysis.contention import acquitted, held_up, put_down
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.links import reached
 from perfdiff.analysis.locking import with_locks
-from perfdiff.analysis.verdict import Case, Decision, decide, victims
+from perfdiff.analysis.verdict import Decision, decide, victims
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Ruling:
 def rule(cases: Sequence[Case]) -> Ruling:
     """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower."""
     decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
+    decisions |= acquitted(decisions, cases)
     waiting = put_down(decisions, cases)
     guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
     by_time = [each for each in guilty if not decisions[each].heavier]

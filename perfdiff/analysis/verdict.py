@@ -3,61 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.attribution import Attribution, Extra, Guilt, sums_noise
-from perfdiff.analysis.comparison import MATERIAL, Comparison
-from perfdiff.analysis.findings import CountFinding, EndToEnd, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.attribution import Attribution, Extra, sums_noise
+from perfdiff.analysis.case import Case
+from perfdiff.analysis.comparison import Comparison
+from perfdiff.analysis.doubt import doubted
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.inference import Contrast
-from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, Judgement, enough_runs
-from perfdiff.analysis.ledger import Ledger
+from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, enough_runs
 from perfdiff.analysis.links import LinkKind
-from perfdiff.analysis.memory import Place, contended, waits
-from perfdiff.analysis.study import Study
+from perfdiff.analysis.memory import waits
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Floats, FunctionInfo, metric_of
+from perfdiff.records.schema import Change, Floats, metric_of
 
-# Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
-# order of instructions are not the user's.
-DISTORTED = 1.0
 ALLOCATION = ("alloc_bytes", "alloc_count")
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """All that is known of one function when it is judged."""
-
-    study: Study
-    judgements: Mapping[str, Judgement]
-    attribution: Attribution
-    ledger: Ledger
-    config: CompareConfig
-    place: Place
-    ends: Mapping[int, EndToEnd]  # by point
-
-    @property
-    def info(self) -> FunctionInfo:
-        """Return the function."""
-        return self.study.info
-
-    @property
-    def counts(self) -> Mapping[str, CountFinding]:
-        """Return what was counted of it, by counter."""
-        return self.place.counts
-
-    @property
-    def contended(self) -> tuple[str, ...]:
-        """Return the counters that say that its calls wait for other cores or nodes."""
-        return contended(self.info.id, self.counts, self.ledger, self.config)
-
-    @property
-    def guilt(self) -> Guilt | None:
-        """Return what its change costs or saves, if anything."""
-        return self.attribution.guilt.get(self.info.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +37,9 @@ def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
-    if guilt is not None and case.attribution.adds(guilt, effect):
-        if _is_distorted(case, guilt):
-            return Decision(
-                Verdict.INCONCLUSIVE, "the probes cost more than the program itself, and whole runs without them are not slower"
-            )
+    adds = guilt is not None and case.attribution.adds(guilt, effect)
+    doubt = doubted(case, guilt) if guilt is not None and adds else ""
+    if guilt is not None and adds and not doubt:
         return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
     if heavier:
@@ -88,20 +50,7 @@ def decide(case: Case) -> Decision:
         return Decision(
             Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
         )
-    return _without_effect(case)
-
-
-def _is_distorted(case: Case, guilt: Guilt) -> bool:
-    """Return whether extra time was seen only where probes distort all times, while neither whole plain runs nor counts grew."""
-    blocks = case.counts.get("blocks")
-    if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
-        return False
-    material = guilt.ns >= MATERIAL * case.attribution.run_ns
-    ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
-    return bool(ends) and all(
-        end is not None and end.overhead is not None and end.overhead > DISTORTED and (end.ratio is None or end.ratio.low <= 1)
-        for end in ends
-    )
+    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
 
 
 def _without_effect(case: Case) -> Decision:

@@ -25,10 +25,13 @@ _USUAL_NS: Mapping[str, float] = {
     "switches": 5_000.0,
 }
 _USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
-# Another socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask
-# the system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
+# A load that waits for the first-level cache, or for a store before it; another socket's modified line, or its memory under load; a fresh
+# page is a fault and its clearing, some µs for 4 kB; an allocator may ask the system for memory, a fault the disk for a page; a wait has no
+# bound. Time is itself.
 DEAREST_NS: Mapping[str, float] = {
     "blocks": 5.0,
+    "loads": 5.0,
+    "stores": 5.0,
     "l1d_misses": 20.0,
     "l2_misses": 60.0,
     "llc_misses": 200.0,
