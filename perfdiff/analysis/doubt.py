@@ -31,7 +31,7 @@ def doubted(case: Case, guilt: Guilt) -> str:
     if ratio := _may_be_layout(case, guilt):
         return (
             f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
-            "and whole runs without probes are not slower"
+            "and whole runs without probes are not slower: add runs, or a workload that spends more of its time there"
         )
     return ""
 
