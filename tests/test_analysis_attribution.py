@@ -608,3 +608,14 @@ def test_a_function_that_only_head_has_shows_what_it_costs() -> None:
     assert (cost.base, cost.ratio) == (None, None)
     assert cost.head is not None
     assert cost.head.cost_class is CostClass.LINEAR
+
+
+@pytest.mark.parametrize(("left", "expected"), [(0.0, Verdict.REGRESSION), (-64_000.0, Verdict.UNCHANGED)])
+def test_allocations_that_moved_from_one_function_to_another_are_no_regression(left: float, expected: Verdict) -> None:
+    """`takes` allocates more; `main`, whose allocations include its callees', has as much more, or what another one allocated before."""
+    more = 64_000.0
+    takes = Made("takes", same(1e6), Change.CHANGED, calls=lambda side, n: {"main": 1}, alloc={BASE: 64_000.0, HEAD: 64_000.0 + more})
+    main = Made("main", same(1e5), alloc={BASE: 640_000.0, HEAD: 640_000.0 + more + left})
+    world = World((main, takes), runs=8)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert next(each.verdict for each in found.functions if each.info.name == "takes") is expected

@@ -201,10 +201,10 @@ def test_noise_above_the_smallest_effect_is_inconclusive_with_the_remedy() -> No
     assert all("base against base differs by up to" in found.sentence and "add runs" in found.sentence for found in open_ends)
 
 
-def slower_outside(rest_head: float) -> World:
+def slower_outside(rest_head: float, *, runs: int = 8, base_ns: float = 1e8) -> World:
     """Return a world whose plain runs take 1.6 times as long in head, by the clock, and no function longer."""
-    plain = {BASE: 1e6, HEAD: 1.6e6}
-    return World(program(), runs=8, noise=FIVE_PERCENT, kept=20, rest_ns=1e8, rest_head=rest_head, plain=lambda side: plain[side])
+    plain = {BASE: base_ns, HEAD: 1.6 * base_ns}
+    return World(program(), runs=runs, noise=FIVE_PERCENT, kept=20, rest_ns=1e8, rest_head=rest_head, plain=lambda side: plain[side])
 
 
 def test_slower_plain_runs_that_the_probed_runs_do_not_confirm_are_no_regression() -> None:
@@ -212,6 +212,21 @@ def test_slower_plain_runs_that_the_probed_runs_do_not_confirm_are_no_regression
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is not Verdict.REGRESSION
     assert found.end_to_end[0].ratio.low > 1.3
+
+
+def test_where_probes_take_more_than_the_program_plain_runs_prove_alone() -> None:
+    world = slower_outside(1.0, base_ns=1e7)
+    assert analyse(world.experiment(), world.samples, CompareConfig()).verdict is Verdict.REGRESSION
+
+
+def test_few_plain_runs_suffice_where_enough_probed_runs_confirm_them() -> None:
+    world = slower_outside(1.6, runs=5)
+    experiment = world.experiment()
+    few = tuple(run for run in experiment.runs if run.phase is not Phase.PLAIN or run.block % 2 == 0)
+    found = analyse(replace(experiment, runs=few), world.samples, CompareConfig())
+    assert found.verdict is Verdict.REGRESSION
+    assert found.end_to_end[0].ratio is not None
+    assert found.end_to_end[0].ratio.runs_base == 3
 
 
 def test_slower_whole_runs_without_a_slower_function_are_a_regression_not_attributed() -> None:

@@ -16,6 +16,7 @@ from perfdiff.analysis.chain import chain
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.counts import count_all
 from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
+from perfdiff.analysis.doubt import DISTORTED
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.headline import Spot, headline
 from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
@@ -309,20 +310,24 @@ def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[End
             overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
         )
         ends.append(end)
-        proven = seen is not None and enough_runs(seen) and clearly_slower(end.ratio, config, noise_floor([pair], seed=config.seed))
-        if proven and _worked_more(experiment, point, config):
+        # Where probes take more than the program itself, only runs without them tell what it costs.
+        phase = Phase.PLAIN if end.overhead is not None and end.overhead > DISTORTED else Phase.TIMED
+        clear = clearly_slower(end.ratio, config, noise_floor([pair], seed=config.seed))
+        if clear and _worked_more(experiment, phase, point, config):
             slower.append(end)
     return ends, slower
 
 
-def _worked_more(experiment: Experiment, point: Point, config: CompareConfig) -> bool:
-    """Return whether the probed runs of a point also took clearly more CPU time.
+def _worked_more(experiment: Experiment, phase: Phase, point: Point, config: CompareConfig) -> bool:
+    """Return whether enough runs of a point also took clearly more CPU time.
 
-    Plain runs are few, and their time by the clock is that of the machine's other work as well: alone they prove nothing.
+    Plain runs are few, and their time by the clock is that of the machine's other work as well: alone it proves nothing.
     """
-    pair = Pair(*(_group(_runs(experiment, Phase.TIMED, point, side), "cpu_ns") for side in Side))
+    pair = Pair(*(_group(_runs(experiment, phase, point, side), "cpu_ns") for side in Side))
     seen = contrast([pair])
-    return seen is not None and clearly_slower(as_ratio(seen, config.confidence), config, noise_floor([pair], seed=config.seed))
+    if seen is None or not enough_runs(seen):
+        return False
+    return clearly_slower(as_ratio(seen, config.confidence), config, noise_floor([pair], seed=config.seed))
 
 
 def _runs(experiment: Experiment, phase: Phase, point: Point, side: Side) -> list[Run]:

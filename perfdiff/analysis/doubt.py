@@ -24,7 +24,7 @@ _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 def doubted(case: Case, guilt: Guilt) -> str:
     """Say why the extra time of a function need not be its change's, "" where nothing speaks against it."""
-    if _whole_runs_are_slower(case, guilt):
+    if any(end.ratio is not None and end.ratio.low > 1 for end in case.ends.values()):
         return ""
     if _is_distorted(case, guilt):
         return "the probes cost more than the program itself, and whole runs without them are not slower"
@@ -34,12 +34,6 @@ def doubted(case: Case, guilt: Guilt) -> str:
             "and whole runs without probes are not slower: add runs, or a workload that spends more of its time there"
         )
     return ""
-
-
-def _whole_runs_are_slower(case: Case, guilt: Guilt) -> bool:
-    """Return whether plain runs took longer at some point where the extra time is material."""
-    found = [case.ends[point].ratio for point in _points(case, guilt) if point in case.ends]
-    return any(ratio is not None and ratio.low > 1 for ratio in found)
 
 
 def _points(case: Case, guilt: Guilt) -> list[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.attribution import Attribution, Extra, sums_noise
+from perfdiff.analysis.attribution import Attribution, Extra, Guilt, sums_noise
 from perfdiff.analysis.case import Case
 from perfdiff.analysis.comparison import Comparison
 from perfdiff.analysis.doubt import doubted
@@ -19,7 +19,7 @@ from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, enough_runs
 from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.memory import waits
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Floats, metric_of
+from perfdiff.records.schema import Change, Floats, Side, metric_of
 
 ALLOCATION = ("alloc_bytes", "alloc_count")
 
@@ -41,10 +41,10 @@ def decide(case: Case) -> Decision:
     doubt = doubted(case, guilt) if guilt is not None and adds else ""
     if guilt is not None and adds and not doubt:
         return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
-    heavier = tuple(metric for metric in ALLOCATION if suspect and _direction(case, metric) is Direction.UP)
+    heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
-    if guilt is not None and case.attribution.saves(guilt, effect):
+    if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if suspect and case.contended:
         return Decision(
@@ -53,16 +53,47 @@ def decide(case: Case) -> Decision:
     return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
 
 
+def _grows_the_run(case: Case, metric: str) -> bool:
+    """Return whether runs as a whole have at least half of what a function has more of a metric that its callers have as well.
+
+    Else it has moved: a function does now what another one did before.
+    """
+    ledger, web = case.ledger, case.attribution.web
+    roots = [function for function in ledger.ids if web.callers.get(function, frozenset()) <= {0}]
+    base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
+    own = [float(ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side]
+    return head < own[1] or head - base >= (own[1] - own[0]) / 2  # roots that have less than the function say nothing of it
+
+
+def _is_seen_to_save(case: Case) -> bool:
+    """Return whether a saving shows in the function's own calls, in what they take in all or in whole runs, and no whole runs deny it."""
+    if case.info.change in (Change.ADDED, Change.REMOVED):
+        return True
+    ends = [end.ratio for end in case.ends.values() if end.ratio is not None]
+    if any(ratio.low > 1 for ratio in ends):
+        return False
+    totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
+    own = any(_direction(case, metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
+    return own or any(ratio.high < 1 for ratio in (*totals, *ends))
+
+
 def _without_effect(case: Case) -> Decision:
     """Decide on a function whose change neither adds nor saves a cost that counts."""
     guilt = case.guilt
     if guilt is not None and guilt.moved and case.info.change.is_suspect:
-        return Decision(
-            Verdict.UNCHANGED, f"work moved between it and {_names(guilt.moved, case.attribution)}; together they cost the same"
-        )
+        names = _names(guilt.moved, case.attribution)
+        return Decision(Verdict.UNCHANGED, f"work moved between it and {names}; together they {_together(case, guilt)}")
     if missing := _missing(case):
         return Decision(Verdict.INCONCLUSIVE, missing)
     return Decision(Verdict.UNCHANGED, _why_unchanged(case))
+
+
+def _together(case: Case, guilt: Guilt) -> str:
+    """Say what functions cost together between which work moved."""
+    if not case.attribution.is_material(np.abs(guilt.ns), case.config.min_effect, guilt.gross):
+        return "cost the same"
+    less_or_more = "less" if guilt.total_ns < 0 else "more"
+    return f"take {units.duration(abs(guilt.total_ns))} {less_or_more} in one run of each workload point, within what runs vary by"
 
 
 def _direction(case: Case, metric: str) -> Direction:
