@@ -165,6 +165,25 @@ def test_who_waits_at_a_barrier_for_slower_threads_is_put_down_to_nobody_else(sa
     assert ("`wait` below it" in one(found, "main").reason) is same_work
 
 
+@pytest.mark.parametrize("works_more", [True, False])
+def test_who_does_the_same_work_is_not_blamed_for_the_time_of_a_changed_callee(works_more: bool) -> None:
+    """`scan` depends on what changed and seems to take longer; `fetch` below it changed, and does more or the same."""
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        more = 50.0 if side is HEAD and name == "fetch" and works_more else 1.0
+        return {key: value * n * more for key, value in PLAIN.items()}
+
+    def slower(side: Side, inputs: Columns) -> float:
+        return NS * (3.0 if side is HEAD else 1.0)
+
+    main = Made("main", same(NS / 10))
+    scan = Made("scan", slower, Change.AFFECTED, calls=lambda side, n: {"main": n}, culprits=("struct parser",))
+    fetch = Made("fetch", slower, Change.CHANGED, calls=lambda side, n: {"scan": n})
+    found = told(threads(main, scan, fetch), counts, rounds=2)
+    assert one(found, "fetch").verdict is Verdict.REGRESSION
+    assert one(found, "scan").verdict is (Verdict.UNCHANGED if works_more else Verdict.REGRESSION)
+
+
 def test_lines_that_locks_share_are_told_beside_the_waiting_for_locks() -> None:
     """The fetches alone are a small part of the time, most of which threads spend waiting for the lock that they share."""
 

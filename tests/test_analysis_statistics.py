@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Made, Noise, World, same
+from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Phase
+from perfdiff.records.schema import Change, Phase, Side
 
 BLOCKS = np.arange(100)
 FIVE_PERCENT = Noise(call=0.05, run=0.04, function=0.03)
@@ -212,6 +212,15 @@ def test_slower_plain_runs_that_the_probed_runs_do_not_confirm_are_no_regression
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is not Verdict.REGRESSION
     assert found.end_to_end[0].ratio.low > 1.3
+
+
+@pytest.mark.parametrize(("plain_head", "expected"), [(0.72, Verdict.IMPROVEMENT), (1.0, Verdict.UNCHANGED)])
+def test_a_saving_that_whole_runs_deny_is_none(plain_head: float, expected: Verdict) -> None:
+    def cost(side: Side, inputs: Columns) -> float:
+        return 7e6 if side is HEAD else 1e7
+
+    world = World((Made("f", cost, Change.CHANGED),), runs=10, rest_ns=1e5, plain=lambda side: 1e7 * (plain_head if side is HEAD else 1.0))
+    assert analyse(world.experiment(), world.samples, CompareConfig()).functions[0].verdict is expected
 
 
 def test_where_probes_take_more_than_the_program_plain_runs_prove_alone() -> None:

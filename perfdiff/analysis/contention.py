@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from perfdiff.analysis.attribution import Blame
 from perfdiff.analysis.case import Case
+from perfdiff.analysis.doubt import explained
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.links import LinkKind, behind_state
 from perfdiff.analysis.memory import waits
@@ -31,35 +32,48 @@ def put_down(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
 
 
 def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
-    """Return new decisions on those to whom only others' waiting was put down.
+    """Return new decisions on those who depend on something that changed and, by counts, do the same work as before, while others do not.
 
-    Unchanged functions that take longer at the same work, by counts, wait: at a barrier, for threads whose own cost grew. Who calls them,
-    and merely depends on something that changed, is the nearest suspect and no culprit.
+    Unchanged functions below them that take longer at the same work wait: at a barrier, for threads whose own cost grew. And what they
+    seem to take longer themselves can be the time of callees that are timed now and then only.
     """
     by_id = {case.info.id: case for case in cases}
-    slower = [function for function, found in decisions.items() if found.verdict is Verdict.REGRESSION]
-    behind = [function for function in slower if any(blame.kind is LinkKind.OWN for blame in _shown(by_id[function]))]
+    slower = [by_id[function] for function, found in decisions.items() if found.verdict is Verdict.REGRESSION and not found.heavier]
     found = {}
-    for case in (by_id[function] for function in slower):
-        others = [each for each in behind if each != case.info.id]
-        waits_only = all(blame.kind is LinkKind.ANCESTOR and _works_the_same(by_id[blame.at]) for blame in _shown(case))
-        if case.info.change is Change.AFFECTED and others and waits_only and not decisions[case.info.id].heavier:
-            at, names = (", ".join(f"`{by_id[each].info.name}`" for each in each_of) for each_of in (_places(case), others))
-            reason = f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {names}"
+    for case in slower:
+        shown = _shown(case)
+        if case.info.change is not Change.AFFECTED or case.guilt is None or not case.counts:
+            continue
+        others = [each for each in slower if each is not case and any(blame.kind is LinkKind.OWN for blame in _shown(each))]
+        if others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(by_id[blame.at]) for blame in shown):
+            at = _names(by_id[each] for each in dict.fromkeys(blame.at for blame in shown))
+            reason = (
+                f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {_names(others)}"
+            )
+            found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
+        workers = [each for each in others if each.info.change is not Change.AFFECTED and _works_more(each)]
+        if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained(case, case.guilt):
+            reason = (
+                f"by counts it does the same work; what it takes longer is the time of what it calls, slower because of {_names(workers)}"
+            )
             found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
     return found
+
+
+def _names(cases: Iterable[Case]) -> str:
+    return ", ".join(f"`{case.info.name}`" for case in cases)
 
 
 def _shown(case: Case) -> list[Blame]:
     return [blame for blame in case.guilt.blames if blame.total_ns > 0] if case.guilt else []
 
 
-def _places(case: Case) -> list[int]:
-    return list(dict.fromkeys(blame.at for blame in _shown(case)))
-
-
 def _works_the_same(case: Case) -> bool:
     return bool(case.counts) and not any(each.grew for each in case.counts.values())
+
+
+def _works_more(case: Case) -> bool:
+    return "blocks" in case.counts and case.counts["blocks"].grew
 
 
 def held_up(cases: Sequence[Case], waiting: Mapping[int, tuple[int, ...]]) -> dict[int, Decision]:

@@ -56,7 +56,7 @@ def _may_be_layout(case: Case, guilt: Guilt) -> float:
     shown = [blame for blame in guilt.blames if blame.total_ns > 0]
     if own is None or own.worst is None or "blocks" not in case.counts:
         return 0.0
-    if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or _explained(case, guilt):
+    if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
         return 0.0
     effect = own.worst.contrast.effect
     return math.exp(effect) if effect < math.log1p(LAYOUT_SHIFT) else 0.0
@@ -67,7 +67,7 @@ def _is_time(metric: str) -> bool:
     return metric in _TIMES or "CYC" in metric.upper()
 
 
-def _explained(case: Case, guilt: Guilt) -> bool:
+def explained(case: Case, guilt: Guilt) -> bool:
     """Return whether any count clearly grew that can explain a part of the extra time."""
     if any(each.direction is Direction.UP and not _is_time(name) for name, each in case.judgements.items()):
         return True

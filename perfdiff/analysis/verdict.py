@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.attribution import Attribution, Extra, Guilt, sums_noise
 from perfdiff.analysis.case import Case
-from perfdiff.analysis.comparison import Comparison
+from perfdiff.analysis.comparison import MATERIAL, Comparison
 from perfdiff.analysis.doubt import doubted
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.inference import Contrast
@@ -44,7 +44,7 @@ def decide(case: Case) -> Decision:
     heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
-    if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case):
+    if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if suspect and case.contended:
         return Decision(
@@ -54,7 +54,7 @@ def decide(case: Case) -> Decision:
 
 
 def _grows_the_run(case: Case, metric: str) -> bool:
-    """Return whether runs as a whole have at least half of what a function has more of a metric that its callers have as well.
+    """Return whether runs as a whole have materially more of a metric that callers share, at least half of what the function has more.
 
     Else it has moved: a function does now what another one did before.
     """
@@ -62,19 +62,22 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     roots = [function for function in ledger.ids if web.callers.get(function, frozenset()) <= {0}]
     base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
     own = [float(ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side]
-    return head < own[1] or head - base >= (own[1] - own[0]) / 2  # roots that have less than the function say nothing of it
+    if head < own[1]:  # then the callers are not all there
+        return True
+    return head - base >= max((own[1] - own[0]) / 2, MATERIAL * base)
 
 
-def _is_seen_to_save(case: Case) -> bool:
-    """Return whether a saving shows in the function's own calls, in what they take in all or in whole runs, and no whole runs deny it."""
+def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
+    """Return whether a saving shows in the function's calls, in all of them or in whole runs, which must not exclude half of it."""
     if case.info.change in (Change.ADDED, Change.REMOVED):
         return True
-    ends = [end.ratio for end in case.ends.values() if end.ratio is not None]
-    if any(ratio.low > 1 for ratio in ends):
+    ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
+    claimed = dict(zip(case.attribution.points, (-guilt.ns / case.attribution.run_ns).tolist(), strict=True))
+    if any(ratio.low > 1 - max(claimed.get(point, 0.0), 0.0) / 2 for point, ratio in ends.items()):
         return False
     totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
     own = any(_direction(case, metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
-    return own or any(ratio.high < 1 for ratio in (*totals, *ends))
+    return own or any(ratio.high < 1 for ratio in (*totals, *ends.values()))
 
 
 def _without_effect(case: Case) -> Decision:
