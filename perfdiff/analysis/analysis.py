@@ -28,13 +28,7 @@ from perfdiff.analysis.ruling import Ruling, rule
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
-from perfdiff.analysis.verdict import (
-    ALLOCATION,
-    Decision,
-    clearly_slower,
-    grown_workload,
-    whole,
-)
+from perfdiff.analysis.verdict import ALLOCATION, Decision, clearly_slower, grown_workload, whole
 from perfdiff.analysis.volume import volume_note
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation

@@ -36,17 +36,13 @@ def doubted(case: Case, guilt: Guilt) -> str:
     return ""
 
 
-def _points(case: Case, guilt: Guilt) -> list[int]:
-    material = guilt.ns >= MATERIAL * case.attribution.run_ns
-    return [point for point, counts in zip(case.attribution.points, material, strict=True) if counts]
-
-
 def _is_distorted(case: Case, guilt: Guilt) -> bool:
     """Return whether extra time was seen only where probes distort all times, while the work did not grow."""
     blocks = case.counts.get("blocks")
     if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
         return False
-    ends = [case.ends.get(point) for point in _points(case, guilt)]
+    material = guilt.ns >= MATERIAL * case.attribution.run_ns
+    ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
     return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > DISTORTED for end in ends)
 
 

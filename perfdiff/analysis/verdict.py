@@ -37,10 +37,11 @@ def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
-    adds = guilt is not None and case.attribution.adds(guilt, effect)
-    doubt = doubted(case, guilt) if guilt is not None and adds else ""
-    if guilt is not None and adds and not doubt:
-        return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
+    doubt = ""
+    if guilt is not None and case.attribution.adds(guilt, effect):
+        doubt = doubted(case, guilt)
+        if not doubt:
+            return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
     heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
@@ -58,8 +59,8 @@ def _grows_the_run(case: Case, metric: str) -> bool:
 
     Else it has moved: a function does now what another one did before.
     """
-    ledger, web = case.ledger, case.attribution.web
-    roots = [function for function in ledger.ids if web.callers.get(function, frozenset()) <= {0}]
+    ledger = case.ledger
+    roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]
     base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
     own = [float(ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side]
     if head < own[1]:  # then the callers are not all there
