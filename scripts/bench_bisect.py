@@ -1,7 +1,7 @@
 """How often a bisect names the right commit, how many it measures, and how honest its confidence is.
 
 Simulated searches give the error rates: commits whose builds' layout moves their cost, 10 % that do not build, noisy runs; beside each the
-same history under `git bisect run` with a threshold at half the effect. Real histories are built and run.
+same history under `git bisect run` with a threshold at half the effect. Real histories are built and run, by both.
 """
 
 from __future__ import annotations
@@ -9,6 +9,11 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import re
+import shlex
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -23,11 +28,14 @@ from perfdiff.bisecting import Question
 from perfdiff.errors import PerfdiffError
 from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
+from programs import git
 from simulated_search import BROKEN_SHARE, World, searched, thresholded
 
 EFFECTS = {"10 %": math.log(1.1), "30 %": math.log(1.3), "class": math.log(3)}
 NOISE = {"quiet": 0.01, "usual": 0.03, "noisy": 0.06}  # standard errors of a measurement's logarithm
 SIZES = (64, 256)
+TIMED = ("./words", "18000")  # the longest run of the histories' workload
+RUNS = 5  # of which `git bisect run` takes the median
 
 
 def main() -> None:
@@ -37,8 +45,11 @@ def main() -> None:
     parser.add_argument("--real", type=int, default=1, help="real histories per effect and size")
     parser.add_argument("--commits", type=int, nargs="*", default=[64], help="sizes of real histories")
     parser.add_argument("--effects", nargs="*", default=list(EFFECTS), choices=list(EFFECTS), help="effects of real histories")
+    parser.add_argument("--step", nargs=2, metavar=("FOLDER", "LIMIT"), help=argparse.SUPPRESS)
     parser.add_argument("--time", action="store_true", help="real histories without counted builds, so that time is followed")
     asked = parser.parse_args()
+    if asked.step:
+        sys.exit(step(Path(asked.step[0]), float(asked.step[1])))
     if asked.simulated:
         simulated(asked.simulated)
     for commits in asked.commits if asked.real else ():
@@ -115,8 +126,40 @@ def _bisected(plan: Plan, culprit: int, *, counts: bool) -> str:
         return (
             f"{'right' if ids[culprit] in named else 'WRONG'}, {len(named)} suspect(s), {'certain' if found.certain else 'open'}, "
             f"followed {found.symptom.figure}, measured {len(found.measured)}, skipped {len(found.passed)}, the same {len(found.alike)}, "
-            f"{spent_s:.0f} s; a second bisect built {rebuilt}"
+            f"{spent_s:.0f} s; a second bisect built {rebuilt}; `git bisect run` {_plainly(folder, ids[culprit])}"
         )
+
+
+def _plainly(folder: Path, culprit: str) -> str:
+    """Say whether `git bisect run` finds `culprit` where a commit is bad whose run takes longer than half-way from good to bad."""
+    limit = math.sqrt(math.prod(_run_s(folder, end) for end in ("good", "bad")))
+    git(folder, "bisect", "start", "bad", "good")
+    command = [sys.executable, str(Path(__file__).resolve()), "--step", str(folder), str(limit)]
+    said = git(folder, "bisect", "run", "sh", "-c", shlex.join(command))
+    first = re.search(r"^([0-9a-f]{40}) is the first bad commit$", said, re.MULTILINE)
+    named = [first[1]] if first else re.findall(r"^([0-9a-f]{40})$", said, re.MULTILINE)  # any of these: the others do not build
+    return f"{'right' if culprit in named else 'WRONG'}, {len(named)} suspect(s), measured {said.count('took ')}"
+
+
+def step(folder: Path, limit: float) -> int:
+    """Judge the commit that is checked out, as `git bisect run` wants it: 125 where it does not build, 1 where it takes more than `limit` s."""
+    taken = _run_s(folder)
+    print(f"took {taken} s")
+    return 125 if math.isnan(taken) else int(taken > limit)
+
+
+def _run_s(folder: Path, commit: str | None = None) -> float:
+    """Return the median time of a run in seconds, not a number where it does not build."""
+    if commit:
+        git(folder, "checkout", "-q", commit)
+    if subprocess.run(["make", "-s", "-B"], cwd=folder, capture_output=True, check=False).returncode:
+        return math.nan
+    taken = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        subprocess.run(TIMED, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
 
 
 if __name__ == "__main__":
