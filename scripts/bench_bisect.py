@@ -142,7 +142,7 @@ def _plainly(folder: Path, culprit: str) -> str:
 
 
 def step(folder: Path, limit: float) -> int:
-    """Judge the commit that is checked out, as `git bisect run` wants it: 125 where it does not build, 1 where it takes more than `limit` s."""
+    """Judge the commit that is checked out, as `git bisect run` wants it: 125 if it does not build, 1 if it takes more than `limit` s."""
     taken = _run_s(folder)
     print(f"took {taken} s")
     return 125 if math.isnan(taken) else int(taken > limit)

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import findings as made
 from laboratory import ABSENT, BROKEN, FAST, SLOW, Laboratory, commit, line, request
 from perfdiff import bisecting, cli
 from perfdiff.analysis.bisection import Bisection, Standing
+from perfdiff.analysis.ends import Wanted, follow
+from perfdiff.analysis.findings import Verdict
 from perfdiff.bisecting import Question
-from perfdiff.errors import MeasurementError, RevisionError, StoreError, UsageError
+from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
 from perfdiff.report import document, html, markdown, terminal
@@ -145,6 +148,20 @@ def test_ends_that_cannot_be_told_apart_are_no_usage_error(folder: Path, monkeyp
     with pytest.raises(MeasurementError, match="add runs") as told:
         bisected(folder)
     assert told.value.slug == "ends-inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("asked", "slug"),
+    [({"function": "table_grow"}, "ends-inconclusive"), ({"function": "table_hash"}, "ends-alike"), ({"metric": "blocks"}, "ends-alike")],
+    ids=["the function itself", "another function", "a metric nothing grew by"],
+)
+def test_ends_stay_open_only_where_what_is_asked_for_does(asked: dict[str, str], slug: str) -> None:
+    found = made.findings(Verdict.INCONCLUSIVE, made.others()[1:3])
+    function = asked.get("function")
+    wanted = Wanted("good", "bad", function, (lambda name, _file: name == function) if function else None, asked.get("metric"))
+    with pytest.raises(PerfdiffError) as told:
+        follow(found, wanted)
+    assert told.value.slug == slug
 
 
 def test_ends_in_the_wrong_order_of_history_are_told_before_anything_is_built(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

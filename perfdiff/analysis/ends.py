@@ -78,13 +78,14 @@ def _nothing_to_follow(findings: Findings, wanted: Wanted, seen: list[Symptom]) 
             f"{bad} is not slower than {good} but faster: {shown}; a bisect finds what got slower, so give an end that is",
             slug="ends-swapped",
         )
-    if findings.verdict is Verdict.INCONCLUSIVE:
-        return MeasurementError(
-            f"whether {bad} is slower than {good} stays open: {findings.sentence}; add runs (--runs) or larger inputs, then bisect again",
-            slug="ends-inconclusive",
-        )
     about = f" in `{wanted.function}`" if wanted.function else ""
     about += f" by {wanted.metric}" if wanted.metric else ""
+    if standing(findings, wanted) is Verdict.INCONCLUSIVE:
+        return MeasurementError(
+            f"whether {bad} is slower than {good}{about} stays open: {findings.sentence}; "
+            "add runs (--runs) or larger inputs, then bisect again",
+            slug="ends-inconclusive",
+        )
     return UsageError(
         f"{bad} is not slower than {good}{about}: {findings.sentence}; both ends are good, or both are bad, so there is nothing to find",
         slug="ends-alike",
