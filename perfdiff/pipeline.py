@@ -355,7 +355,7 @@ class Bench:
         """Run everything a few times with all functions probed, and once without any."""
         slots = schedule.survey_slots(self._points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
         self.progress.stage("surveying", len(slots))
-        assembly = Assembly(probes, {point.id: point for point in self._points})
+        assembly = Assembly(probes, {point.id: point for point in self._points}, squares=True)
         runs = []
         for run, recordings in replace(self._collector(targets), slow=self.progress.note).collect(slots, self.progress.advance):
             runs.append(run)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ def surveyed(calls: dict[int, float], self_ns: dict[int, tuple[float, float]], e
         calls={function: np.array([count, count]) for function, count in calls.items()},
         self_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
         wall_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
+        wall_ns2={function: np.square(self_ns.get(function, (0.0, 0.0))) / count for function, count in calls.items()},
         executions={},
         edges=frozenset(edges),
     )
@@ -241,6 +243,17 @@ def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
     assert 5 not in chosen
 
 
+@pytest.mark.parametrize(("longest_ns", "period"), [(5.0, 256), (5e6, 64), (1e9, 1)])
+def test_where_few_calls_hold_the_time_more_are_timed_whatever_that_costs(longest_ns: float, period: int) -> None:
+    pairs = {1: pair("compare", Change.CHANGED), 2: pair("scan", Change.CALLER)}
+    seen = surveyed(dict.fromkeys(pairs, 5e6), dict.fromkeys(pairs, (5e8, 5e8)))
+    uneven = replace(seen, wall_ns2={each: seen.wall_ns2[each] + longest_ns**2 for each in pairs})
+    chosen = {choice.id: choice.rate.period for choice in survey.choose(uneven, pairs, {}, overhead=0.02)}
+    assert chosen == {1: period} if period == 1 else {1: period, 2: period}, (
+        "who is no suspect is left out where it does not fit the budget"
+    )
+
+
 def test_calls_pass_only_in_functions_that_call_no_candidate() -> None:
     pairs = {1: pair("leaf", Change.CHANGED), 2: pair("walk", Change.CHANGED), 3: pair("other", Change.UNCHANGED)}
     seen = surveyed({1: 4e6, 2: 4e6, 3: 1.0}, {}, {(0, 2), (2, 1), (1, 3)})
@@ -259,7 +272,7 @@ def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
     pairs = {1: pair("f", Change.CHANGED)}
     seen = surveyed({1: 4e3}, {1: (5e8, 5e8)})
     executions = {(side, 1): np.array([1.0, 1e5]) for side in Side}
-    seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, executions, seen.edges)
+    seen = replace(seen, executions=executions)
     (choice,) = survey.choose(seen, pairs, {(side, 1): ("a", "b") for side in Side}, overhead=0.02)
     assert choice.branches == {Side.BASE: (0,), Side.HEAD: (0,)}
     assert choice.detail
@@ -269,7 +282,7 @@ def test_conditions_are_watched_on_both_sides_or_on_none() -> None:
     pairs = {1: pair("f", Change.CHANGED)}
     seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})
     often = {(Side.BASE, 1): np.array([1.0, 0.5, 1.0, 0.0]), (Side.HEAD, 1): np.array([0.5, 1.0, 0.0, 1e6])}
-    seen = Survey(seen.cells, seen.cpu_ns, seen.calls, seen.self_ns, seen.wall_ns, often, seen.edges)
+    seen = replace(seen, executions=often)
     texts = {(Side.BASE, 1): ("n > 0", "n > 0", "gone", "hot in head"), (Side.HEAD, 1): ("n > 0", "new", "n > 0", "hot in head")}
     (choice,) = survey.choose(seen, pairs, texts, overhead=0.02)
     assert choice.branches == {Side.BASE: (0, 1), Side.HEAD: (0, 2)}

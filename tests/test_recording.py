@@ -46,13 +46,16 @@ def totals(
     outer: tuple[int, int] | None = None,
     unfinished: int = 0,
     resources: Sequence[int] = (0, 0, 0, 0),
+    squares: Sequence[int] = (0, 0),
     flagged: int = 0,
     counters: Sequence[int] = (0, 0, 0),
 ) -> bytes:
     weight = timed if weight is None else weight
     outer_finished, outer_weight = outer or (finished, weight)
     counts = (calls, finished, outer_finished, timed, weight, outer_weight, unfinished)
-    return block(1, struct.pack("<II7Q2q8Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, flagged, *counters))
+    return block(
+        1, struct.pack("<II7Q2q10Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *squares, flagged, *counters)
+    )
 
 
 def edges(rows: Sequence[tuple[int, int, int, int]], *, places: int) -> bytes:
@@ -87,7 +90,7 @@ def extent(thread: int, *blocks: bytes, room: int = 64) -> bytes:
     return struct.pack("<IIQ", 0x58454450, thread, 16 + len(body)) + body
 
 
-def file(*extents: bytes, flags: int = ENDED | ALLOCATIONS | LOCKS, probes: int = 10, newest: int = 1, version: int = 2) -> bytes:
+def file(*extents: bytes, flags: int = ENDED | ALLOCATIONS | LOCKS, probes: int = 10, newest: int = 1, version: int = 3) -> bytes:
     body = b"".join(extents)
     pairs = (*START, *END, *END) if newest else (*START, *END, 0, 0)
     header = struct.pack("<8s8I", b"PDREC1\0\0", version, 0x01020304, HEADER_SIZE, flags, 77, 66, probes, newest)
@@ -101,7 +104,7 @@ def two_threads() -> bytes:
     """Return a recording in which probe 1 calls probe 2; thread 1 timed half of probe 2's calls."""
     first = extent(
         1,
-        totals(1, mode=Mode.SAMPLE, calls=1, finished=1, timed=1, wall=1000, self_time=200, resources=(50, 2, 30, 40)),
+        totals(1, mode=Mode.SAMPLE, calls=1, finished=1, timed=1, wall=1000, self_time=200, resources=(50, 2, 30, 40), squares=(12, 1)),
         totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, flagged=4, counters=(70, 8, ABSENT)),
         edges([(0, 1, 1, 1000), (1, 2, 8, 800)], places=4),
         samples(
@@ -135,6 +138,7 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert rows.calls.tolist() == [1, 10]
     assert rows.timed.tolist() == [1, 6]
     assert rows.wall_ns.tolist() == [500, 0.5 * (800 + 200)]
+    assert rows.wall_ns2.tolist() == [0.25 * (12 + 2.0**64), 0]
     assert rows.self_ns.tolist() == [100, 0.5 * (600 + 200)]
     assert rows.alloc_bytes.tolist() == [50, 0]
     assert rows.lock_wait_ns.tolist() == [15, 0]
@@ -238,7 +242,7 @@ def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
     [
         (b"", 0, "the file ends within the header", "recording-damaged"),
         (b"\x7fELF".ljust(5000, b"\0"), 0, "not a recording", "recording-damaged"),
-        (file(version=3), 8, "version 3", "recording-version"),
+        (file(version=4), 8, "version 4", "recording-version"),
         (file(bytes(32)), 4096, "not an extent", "recording-damaged"),
         (file(extent(1, block(9, b""))), 4112, "not a block", "recording-damaged"),
         (file(extent(1, struct.pack("<IIQ", 1, 0, 2**63))), 4112, "not a block", "recording-damaged"),
@@ -264,7 +268,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 
 def test_samples_that_stand_for_no_call_have_no_weight(tmp_path: Path) -> None:
     damaged = bytearray(two_threads())
-    struct.pack_into("<I", damaged, 4776, 0)
+    struct.pack_into("<I", damaged, 4808, 0)
     record = read(bytes(damaged), tmp_path)
     weights = np.concatenate([samples.weight for samples in record.samples.values()])
     assert np.isfinite(weights).all()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfdiff.collect.assembly import SQUARES
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
@@ -26,6 +27,7 @@ WATCHED = 32  # conditions of a function at most: more cells than its features h
 PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
+SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
 DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
 
 
@@ -79,7 +81,8 @@ class Choice:
 class Survey:
     """What the survey saw, as arrays over cells; a cell is one point on one side.
 
-    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `cpu_ns` (cells,) CPU time of the plain build;
+    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `wall_ns2`: sums of squared times of single calls, the least
+    of all rounds, as a call that was disturbed once is no long call; `cpu_ns` (cells,) CPU time of the plain build;
     `executions`: (side, function id) -> outcomes per call of each of its conditions; `edges`: pairs (caller, callee) that occurred.
     """
 
@@ -88,6 +91,7 @@ class Survey:
     calls: Mapping[int, Floats]
     self_ns: Mapping[int, Floats]
     wall_ns: Mapping[int, Floats]
+    wall_ns2: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
     edges: frozenset[tuple[int, int]]
 
@@ -109,20 +113,22 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
         else:
             rounds[place[run.point, run.side]].append(run.id)
     by_function: dict[int, dict[int, Floats]] = {}
-    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns])
+    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, totals.other[SQUARES]])
     for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
         by_function.setdefault(function, {})[run_id] = row
-    absent = np.zeros(3)
-    medians = {
-        function: np.array([np.median([seen.get(run_id, absent) for run_id in ids], axis=0) if ids else absent for ids in rounds])
+    absent = np.zeros(rows.shape[1])
+    over_rounds = {
+        function: [np.array([seen.get(run_id, absent) for run_id in ids]) if ids else absent[np.newaxis] for ids in rounds]
         for function, seen in by_function.items()
     }
+    medians = {function: np.array([np.median(each, axis=0) for each in cells]) for function, cells in over_rounds.items()}
     return Survey(
         cells=cells,
         cpu_ns=np.array([np.median(values) if values else np.nan for values in cpu]),
         calls={function: table[:, 0] for function, table in medians.items()},
         self_ns={function: table[:, 1] for function, table in medians.items()},
         wall_ns={function: table[:, 2] for function, table in medians.items()},
+        wall_ns2={function: np.array([each[:, 3].min() for each in cells]) for function, cells in over_rounds.items()},
         executions=executions,
         edges=frozenset(zip(edges.caller.tolist(), edges.callee.tolist(), strict=True)),
     )
@@ -133,14 +139,16 @@ def choose(
 ) -> tuple[Choice, ...]:
     """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
 
-    Suspects are measured whatever they cost, at worst at the slowest rate: leaving out the guilty one is worse than a slower run. Only
-    functions that call no other candidate may be passing: a callee must find its caller on the stack.
+    Suspects are measured whatever they cost, at worst at the slowest rate that tells their time: leaving out the guilty one is worse than a
+    slower run. Where few calls hold it, that is every call. Only functions that call no other candidate may be passing: a callee must find
+    its caller on the stack.
     `conditions[side, id]` are the texts of those that can be watched. With `events`, counters are read of short calls, too, where few
     enough of them are sampled: a call of some ns has no CPU time of its own, but it has instructions.
     """
     priorities = _priorities(survey, pairs)
     callers = {caller for caller, callee in survey.edges if callee in priorities}
-    rates = {function: COUNTED_RATES if function in callers else COUNTED_RATES + PASSING_RATES for function in priorities}
+    possible = {function: COUNTED_RATES if function in callers else COUNTED_RATES + PASSING_RATES for function in priorities}
+    rates = {function: [rate for rate in offered if _tells(survey, function, rate)] for function, offered in possible.items()}
     costs = {function: np.stack([_cost(survey, function, rate) for rate in rates[function]]) for function in priorities}
     spent = np.zeros(len(survey.cells))
     choices: list[tuple[int, Rate]] = []
@@ -168,6 +176,17 @@ def choose(
 def _cost(survey: Survey, function: int, rate: Rate) -> Floats:
     """Return what probing a function costs at each cell, as a share of the plain build's CPU time."""
     return survey.calls[function] * rate.ns / survey.cpu_ns
+
+
+def _tells(survey: Survey, function: int, rate: Rate) -> bool:
+    """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.
+
+    Where each of n calls is timed with probability 1/k and stands for k, the variance of the sum of their times t is (k - 1) Σ t²
+    (Horvitz and Thompson 1952). One call in 256 of many cheap ones is enough; one expensive call among them would be missed in most runs,
+    and its time taken for its caller's own.
+    """
+    error = np.sqrt((rate.period - 1) * survey.wall_ns2[function])
+    return bool(np.all(error <= SAMPLING_ERROR * survey.cpu_ns))
 
 
 def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define PD_RECORDING_MAGIC "PDREC1\0"
-#define PD_RECORDING_VERSION 2u
+#define PD_RECORDING_VERSION 3u
 #define PD_BYTE_ORDER 0x01020304u
 #define PD_EXTENT_MAGIC 0x58454450u /* "PDEX" */
 #define PD_TIME_FRACTION 8          /* times are ticks with this many binary places */
@@ -95,6 +95,7 @@ struct pd_totals {
 	int64_t wall;          /* of timed outer calls, times their weights */
 	int64_t self;          /* of timed calls, times their weights */
 	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
+	uint64_t squares[2];   /* of the wall times of timed calls in whole ticks, with PD_FLAG_SQUARES: the sum's low and high word */
 	uint64_t flagged;    /* calls whose counters were read */
 	uint64_t counters[]; /* of these; PD_ABSENT where one was absent in any of them */
 };
