@@ -28,7 +28,7 @@ from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.subjects import Subjects
-from perfdiff.collect.survey import Choice, Survey
+from perfdiff.collect.survey import Budget, Choice, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import BuildError, DiskFilledError, RecordingError, WorkloadError
@@ -177,7 +177,8 @@ class Bench:
         subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
-        choices = survey.choose(seen, probeable, subjects.conditions(), overhead=config.probes.overhead, events=bool(events.events))
+        budget = Budget(config.probes.overhead, self._reservoir, bool(events.events))
+        choices = survey.choose(seen, probeable, subjects.conditions(), budget)
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)
@@ -208,6 +209,7 @@ class Bench:
             notes=(
                 *dict.fromkeys(note for built in plain.values() for note in built.notes),
                 *caveats.changes_not_run(subjects, seen.ran),
+                *caveats.texts_not_read(subjects, choices),
                 *events.notes,
                 *uncounted,
             ),
@@ -220,7 +222,8 @@ class Bench:
         probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
         reach.require_probes(probes, subjects)
         built = workshop.probed(Phase.SURVEY, probes, plain)
-        modes = {id_: plan.Entry.survey(conditions=bool(pair.change.is_suspect)) for id_, pair in probeable.items()}
+        sampled = subjects.sampled_in_survey(probeable)
+        modes = {id_: plan.Entry.survey(sampled=id_ in sampled) for id_ in probeable}
         targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, built, modes, probes)
         seen = self._survey(targets, probes)
         reach.require_calls(seen, probes)
@@ -355,7 +358,7 @@ class Bench:
         """Run everything a few times with all functions probed, and once without any."""
         slots = schedule.survey_slots(self._points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
         self.progress.stage("surveying", len(slots))
-        assembly = Assembly(probes, {point.id: point for point in self._points}, squares=True)
+        assembly = Assembly(probes, {point.id: point for point in self._points}, surveying=True)
         runs = []
         for run, recordings in replace(self._collector(targets), slow=self.progress.note).collect(slots, self.progress.advance):
             runs.append(run)

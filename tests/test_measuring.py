@@ -122,3 +122,42 @@ def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(
         pipeline.compare(asked, Silent(), executor=Filling())
     assert not [each for each in (tmp_path / "cache").glob("experiments/*") if store.exists(each)]
     pipeline.compare(replace(asked, config=replace(asked.config, counters=replace(asked.config.counters, software=False))), Silent())
+
+
+WORDS = """
+#include <stdlib.h>
+#include <string.h>
+static volatile long sum;
+static const char *word(const char *at) { while (*at && *at != ' ') sum += ROUNDS * *at++; return *at ? at + 1 : at; }
+static void words(const char *text) { while (*text) text = word(text); }
+int main(int argc, char **argv) {
+    long n = atol(argv[1]);
+    char *text = malloc(n + 1);
+    for (long i = 0; i < n; i++) text[i] = i % 4 == 3 ? ' ' : 'a';
+    text[n] = 0;
+    words(text);
+    return argc - 2;
+}
+"""
+
+
+def test_texts_are_features_only_where_reading_them_takes_a_small_part_of_the_run(request_of: Callable[..., Request]) -> None:
+    asked = request_of()
+    for rounds in (1, 2):
+        (asked.repository / "add.c").write_text(WORDS.replace("ROUNDS", str(rounds)))
+        git(asked.repository, "add", "-A")
+        git(asked.repository, "commit", "-q", "-m", f"words, {rounds} rounds")
+        git(asked.repository, "tag", f"words{rounds}")
+    workload = replace(asked.config.workloads[0], parameters={"n": (100_000, 200_000)}, runs=2)
+    config = replace(asked.config, workloads=(workload,), counters=replace(asked.config.counters, software=False))
+    outcome = pipeline.compare(replace(asked, revisions=("words1", "words2"), config=config), Silent())
+    numbers = {each.info.name: each.info.id for each in outcome.findings.functions}
+    read = {
+        name: {feature.name for feature in table.features}
+        for name, number in numbers.items()
+        if (table := outcome.samples(number, Side.HEAD)) is not None
+    }
+    assert "strlen(text)" in read["words"]
+    assert "strlen(at)" not in read["word"]
+    (note,) = (note for note in outcome.findings.notes if note.slug == "texts-not-read")
+    assert note.text.startswith("texts and files of `word` are not read")

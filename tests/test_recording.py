@@ -47,6 +47,7 @@ def totals(
     unfinished: int = 0,
     resources: Sequence[int] = (0, 0, 0, 0),
     squares: Sequence[int] = (0, 0),
+    reads: Sequence[int] = (0, 0),
     flagged: int = 0,
     counters: Sequence[int] = (0, 0, 0),
 ) -> bytes:
@@ -54,7 +55,7 @@ def totals(
     outer_finished, outer_weight = outer or (finished, weight)
     counts = (calls, finished, outer_finished, timed, weight, outer_weight, unfinished)
     return block(
-        1, struct.pack("<II7Q2q10Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *squares, flagged, *counters)
+        1, struct.pack("<II7Q2q12Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *squares, *reads, flagged, *counters)
     )
 
 
@@ -104,7 +105,18 @@ def two_threads() -> bytes:
     """Return a recording in which probe 1 calls probe 2; thread 1 timed half of probe 2's calls."""
     first = extent(
         1,
-        totals(1, mode=Mode.SAMPLE, calls=1, finished=1, timed=1, wall=1000, self_time=200, resources=(50, 2, 30, 40), squares=(12, 1)),
+        totals(
+            1,
+            mode=Mode.SAMPLE,
+            calls=1,
+            finished=1,
+            timed=1,
+            wall=1000,
+            self_time=200,
+            resources=(50, 2, 30, 40),
+            squares=(12, 1),
+            reads=(1, 70),
+        ),
         totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, flagged=4, counters=(70, 8, ABSENT)),
         edges([(0, 1, 1, 1000), (1, 2, 8, 800)], places=4),
         samples(
@@ -139,6 +151,7 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert rows.timed.tolist() == [1, 6]
     assert rows.wall_ns.tolist() == [500, 0.5 * (800 + 200)]
     assert rows.wall_ns2.tolist() == [0.25 * (12 + 2.0**64), 0]
+    assert (rows.read.tolist(), rows.reading_ns.tolist()) == ([1, 0], [35, 0])
     assert rows.self_ns.tolist() == [100, 0.5 * (600 + 200)]
     assert rows.alloc_bytes.tolist() == [50, 0]
     assert rows.lock_wait_ns.tolist() == [15, 0]
@@ -268,7 +281,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 
 def test_samples_that_stand_for_no_call_have_no_weight(tmp_path: Path) -> None:
     damaged = bytearray(two_threads())
-    struct.pack_into("<I", damaged, 4808, 0)
+    struct.pack_into("<I", damaged, 4840, 0)
     record = read(bytes(damaged), tmp_path)
     weights = np.concatenate([samples.weight for samples in record.samples.values()])
     assert np.isfinite(weights).all()

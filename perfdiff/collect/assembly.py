@@ -29,21 +29,21 @@ Part = tuple[Run, Mapping[int, str], RecordedSamples]  # a run, the names of its
 _SUMMED = ("calls", "wall_ns", "self_ns")
 _ALLOCATED = ("alloc_bytes", "alloc_count")
 _LOCKED = ("lock_wait_ns", "lock_hold_ns")
-SQUARES = "wall_ns2"
+_SURVEYED = ("wall_ns2", "read", "reading_ns")
 
 
 @dataclass(slots=True)
 class Assembly:
     """Collects the recordings of many runs; the numbers of a run are sums over its processes and threads.
 
-    Of `counted` runs it takes what their calls counted, and no times: the software PMU stretches them. With `squares`, `totals` holds the
-    sum of squared wall times, too.
+    Of `counted` runs it takes what their calls counted, and no times: the software PMU stretches them. When `surveying`, `totals` holds
+    what the survey alone asks for, too.
     """
 
     probes: Mapping[Side, Mapping[int, Probe]]
     points: Mapping[int, Point]
     counted: bool = False
-    squares: bool = False
+    surveying: bool = False
     _totals: list[tuple[int, int, dict[str, float]]] = field(default_factory=list)
     _edges: list[tuple[int, int, int, float, float]] = field(default_factory=list)
     _calls: dict[tuple[int, Side], list[Part]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Assembly:
         if self.counted:
             absent = dict.fromkeys(("wall_ns", "self_ns"), np.full(len(totals), np.nan))
             return {"calls": totals.calls, **absent, **{name: getattr(totals, name) for name in _ALLOCATED}, **totals.counters}
-        names = (*_SUMMED, *_ALLOCATED, *_LOCKED, *([SQUARES] if self.squares else []))
+        names = (*_SUMMED, *_ALLOCATED, *_LOCKED, *(_SURVEYED if self.surveying else ()))
         return {name: getattr(totals, name) for name in names}
 
     def edges(self) -> Edges:

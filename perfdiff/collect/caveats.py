@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.survey import READING_SHARE, Choice
 from perfdiff.records.schema import Note, Point, Run, Side
 
 _SHOWN = 3  # names that a sentence lists before it only counts
@@ -18,6 +19,19 @@ def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...
     names = [definition.name for pair in changed.values() if (definition := pair.head or pair.base)]
     shown = _listed([f"`{name}`" for name in names])
     return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
+
+
+def texts_not_read(subjects: Subjects, choices: Sequence[Choice]) -> tuple[Note, ...]:
+    """Tell of which functions the lengths of texts are no features, because reading them would take too long."""
+    names = subjects.unread(choices)
+    if not names:
+        return ()
+    shown = _listed([f"`{name}`" for name in names])
+    text = (
+        f"texts and files of {shown} are not read, as that would take more than {100 * READING_SHARE:.0f} % of a run; "
+        "their sizes explain no cost"
+    )
+    return (Note("texts-not-read", text),)
 
 
 def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:

@@ -76,20 +76,26 @@ class Subjects:
         )
 
     def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
-        """Return probes that count and time; suspects and their callers also count the outcomes of their conditions."""
+        """Return probes that count and time, and read what may take long; suspects and their callers also count outcomes of conditions."""
         found: dict[int, Probe] = {}
         for id_, definition in self._definitions(side, ids):
             watched = self.pairs[id_].change.is_suspect or self.pairs[id_].change is Change.CALLER
-            found[id_] = Probe(id_, definition, (), tuple(range(len(definition.branches))) if watched else ())
+            found[id_] = Probe(id_, definition, _far(definition), tuple(range(len(definition.branches))) if watched else ())
         return found
 
+    def sampled_in_survey(self, ids: Iterable[int]) -> frozenset[int]:
+        """Return of the functions `ids` those of which the survey looks at single calls."""
+        return frozenset(id_ for id_ in ids if self.pairs[id_].change.is_suspect or any(map(_far, _sides(self.pairs[id_]))))
+
     def timed_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
-        """Return the chosen probes with all features of their functions and the chosen conditions."""
+        """Return the chosen probes with the features of their functions, as far as they are read, and the chosen conditions."""
         by_id = {choice.id: choice for choice in choices}
-        return {
-            id_: Probe(id_, definition, tuple(range(len(definition.features))), by_id[id_].branches[side])
-            for id_, definition in self._definitions(side, by_id)
-        }
+        found: dict[int, Probe] = {}
+        for id_, definition in self._definitions(side, by_id):
+            unread = () if by_id[id_].far else _far(definition)
+            features = tuple(index for index in range(len(definition.features)) if index not in unread)
+            found[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
+        return found
 
     def counted_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
         """Return the same probes without conditions: watching one would be counted as basic blocks of the function."""
@@ -102,6 +108,11 @@ class Subjects:
             for side in Side
             for id_, definition in self._definitions(side, self.pairs)
         }
+
+    def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
+        """Return the names of the functions of which texts and files are not read."""
+        pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
+        return tuple(_definition(pair).name for pair in pairs if any(map(_far, _sides(pair))))
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
         """Return what the report needs to know of the functions `ids`, the probed ones."""
@@ -164,6 +175,11 @@ def _definition(pair: Counterpart) -> FunctionDefinition:
     found = pair.head or pair.base
     assert found is not None, "a counterpart exists on one side at least"
     return found
+
+
+def _far(definition: FunctionDefinition) -> tuple[int, ...]:
+    """Return the places of the features that may take long to read."""
+    return tuple(index for index, feature in enumerate(definition.features) if feature.is_far)
 
 
 def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfdiff.collect.assembly import SQUARES
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
@@ -28,6 +27,7 @@ PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same scri
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
+READING_SHARE = 0.25  # of a run's CPU time that reading texts and files may take; no call's time holds it, but runs and caches do
 DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
 
 
@@ -63,13 +63,23 @@ PASSING_RATES = tuple(Rate(period, passing=True) for period in (16, 64, 256))
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What probes may do: add `overhead` to the CPU time of a run, keep `samples` calls of a function; `events` are counted, too."""
+
+    overhead: float
+    samples: int
+    events: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """How one function is measured; `detail`: CPU time, faults and switches as well."""
+    """How one function is measured; `detail`: CPU time, faults and switches as well; `far`: texts and files are read."""
 
     id: int
     priority: Priority
     rate: Rate
     detail: bool
+    far: bool
     branches: Mapping[Side, tuple[int, ...]]
 
     def entry(self, reservoir: int) -> plan.Entry:
@@ -81,9 +91,10 @@ class Choice:
 class Survey:
     """What the survey saw, as arrays over cells; a cell is one point on one side.
 
-    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `wall_ns2`: sums of squared times of single calls, the least
-    of all rounds, as a call that was disturbed once is no long call; `cpu_ns` (cells,) CPU time of the plain build;
-    `executions`: (side, function id) -> outcomes per call of each of its conditions; `edges`: pairs (caller, callee) that occurred.
+    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds, and so `reading_ns`, which reading the texts and files of a
+    call takes; `wall_ns2`: sums of squared times of single calls, the least of all rounds, as a call that was disturbed once is no long
+    call; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes per call of each of its conditions;
+    `edges`: pairs (caller, callee) that occurred.
     """
 
     cells: tuple[tuple[int, Side], ...]
@@ -92,6 +103,7 @@ class Survey:
     self_ns: Mapping[int, Floats]
     wall_ns: Mapping[int, Floats]
     wall_ns2: Mapping[int, Floats]
+    reading_ns: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
     edges: frozenset[tuple[int, int]]
 
@@ -113,7 +125,9 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
         else:
             rounds[place[run.point, run.side]].append(run.id)
     by_function: dict[int, dict[int, Floats]] = {}
-    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, totals.other[SQUARES]])
+    other = totals.other
+    reading_ns = other["reading_ns"] / np.maximum(other["read"], 1.0)
+    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, reading_ns, other["wall_ns2"]])
     for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
         by_function.setdefault(function, {})[run_id] = row
     absent = np.zeros(rows.shape[1])
@@ -128,21 +142,20 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
         calls={function: table[:, 0] for function, table in medians.items()},
         self_ns={function: table[:, 1] for function, table in medians.items()},
         wall_ns={function: table[:, 2] for function, table in medians.items()},
-        wall_ns2={function: np.array([each[:, 3].min() for each in cells]) for function, cells in over_rounds.items()},
+        reading_ns={function: table[:, 3] for function, table in medians.items()},
+        wall_ns2={function: np.array([each[:, 4].min() for each in cells]) for function, cells in over_rounds.items()},
         executions=executions,
         edges=frozenset(zip(edges.caller.tolist(), edges.callee.tolist(), strict=True)),
     )
 
 
-def choose(
-    survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, *, overhead: float, events: bool = False
-) -> tuple[Choice, ...]:
-    """Return the functions to measure, within `overhead` of the plain build's CPU time at every point where that is possible.
+def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> tuple[Choice, ...]:
+    """Return the functions to measure, within the overhead of the plain build's CPU time at every point where that is possible.
 
     Suspects are measured whatever they cost, at worst at the slowest rate that tells their time: leaving out the guilty one is worse than a
     slower run. Where few calls hold it, that is every call. Only functions that call no other candidate may be passing: a callee must find
     its caller on the stack.
-    `conditions[side, id]` are the texts of those that can be watched. With `events`, counters are read of short calls, too, where few
+    `conditions[side, id]` are the texts of those that can be watched. With events, counters are read of short calls, too, where few
     enough of them are sampled: a call of some ns has no CPU time of its own, but it has instructions.
     """
     priorities = _priorities(survey, pairs)
@@ -154,19 +167,21 @@ def choose(
     choices: list[tuple[int, Rate]] = []
     # The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
     for function in sorted(priorities, key=lambda each: (priorities[each], float(costs[each][0].max()), each)):
-        fits = np.all(spent + costs[function] <= overhead * (1 - BRANCH_SHARE), axis=1)
+        fits = np.all(spent + costs[function] <= budget.overhead * (1 - BRANCH_SHARE), axis=1)
         if fits.any():
             spent += costs[function][fits.argmax()]
             choices.append((function, rates[function][fits.argmax()]))
         elif priorities[function] is Priority.SUSPECT:
             choices.append((function, rates[function][-1]))
-    watched = _watched(survey, [function for function, _ in choices], conditions, overhead * BRANCH_SHARE)
+    legible = _legible(survey, choices, budget.samples)
+    watched = _watched(survey, [function for function, _ in choices], conditions, budget.overhead * BRANCH_SHARE)
     return tuple(
         Choice(
             id=function,
             priority=priorities[function],
             rate=rate,
-            detail=_mean_ns(survey, function) * (rate.period if events else 1) >= DETAIL_NS,
+            detail=_mean_ns(survey, function) * (rate.period if budget.events else 1) >= DETAIL_NS,
+            far=function in legible,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
         for function, rate in choices
@@ -187,6 +202,27 @@ def _tells(survey: Survey, function: int, rate: Rate) -> bool:
     """
     error = np.sqrt((rate.period - 1) * survey.wall_ns2[function])
     return bool(np.all(error <= SAMPLING_ERROR * survey.cpu_ns))
+
+
+def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:
+    """Return the functions whose texts and files can be read at every call that is kept, the quickest first."""
+    costs = {
+        function: survey.reading_ns[function] * _taken(survey.calls[function] / rate.period, samples) / survey.cpu_ns
+        for function, rate in choices
+    }
+    spent = np.zeros(len(survey.cells))
+    found: set[int] = set()
+    for function in sorted(costs, key=lambda each: (float(costs[each].max()), each)):
+        if np.all(spent + costs[function] <= READING_SHARE):
+            spent += costs[function]
+            found.add(function)
+    return found
+
+
+def _taken(calls: Floats, samples: int) -> Floats:
+    """Return how many of so many calls a reservoir of `samples` takes in, sooner or later, on average (Vitter 1985)."""
+    more = np.maximum(calls / samples, 1.0)
+    return np.where(calls <= samples, calls, samples * (1.0 + np.log(more)))
 
 
 def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:

@@ -51,6 +51,11 @@ class FeaturePlan:
     category: bool = False
     labels: Mapping[int, str] | None = None
 
+    @property
+    def is_far(self) -> bool:
+        """Return whether reading it may take long: as long as a text is, or until the kernel has answered."""
+        return self.load in (Load.TEXT, Load.FILE, Load.DEPTH)
+
 
 @dataclass(frozen=True, slots=True)
 class BranchPlan:

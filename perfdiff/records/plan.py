@@ -51,9 +51,9 @@ class Entry:
     squares: bool = False
 
     @classmethod
-    def survey(cls, *, conditions: bool) -> Entry:
-        """Count and time; with `conditions`, keep a few calls for the outcomes of their conditions."""
-        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES, squares=True) if conditions else cls(Mode.TIME, squares=True)
+    def survey(cls, *, sampled: bool) -> Entry:
+        """Count and time; if `sampled`, keep a few calls, for the outcomes of their conditions and what reading their cells takes."""
+        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES, squares=True) if sampled else cls(Mode.TIME, squares=True)
 
     @classmethod
     def timed(cls, *, period: int, passing: bool, detail: bool, reservoir: int) -> Entry:

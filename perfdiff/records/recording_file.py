@@ -111,6 +111,8 @@ def totals_layout(counters: int) -> np.dtype[np.void]:
             ("self", "<i8"),
             ("resources", "<u8", (4,)),
             ("squares", "<u8", (2,)),
+            ("read", "<u8"),
+            ("reading", "<u8"),
             ("flagged", "<u8"),
             ("counters", "<u8", (counters,)),
         ]

@@ -96,6 +96,8 @@ struct pd_totals {
 	int64_t self;          /* of timed calls, times their weights */
 	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
 	uint64_t squares[2];   /* of the wall times of timed calls in whole ticks, with PD_FLAG_SQUARES: the sum's low and high word */
+	uint64_t read;         /* calls whose cells were read */
+	uint64_t reading;      /* ticks that this took */
 	uint64_t flagged;    /* calls whose counters were read */
 	uint64_t counters[]; /* of these; PD_ABSENT where one was absent in any of them */
 };
