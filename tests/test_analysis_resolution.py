@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import HEAD, Columns, Made, World
+from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis
 from perfdiff.analysis.comparison import with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
@@ -60,3 +60,22 @@ def test_a_run_costs_its_cpu_time_and_what_every_run_waits() -> None:
     runs = [replace(run, cpu_ns=1e7, wall_ns=1.5e7 + 2e7 * (run.block % 4)) for run in experiment.runs]
     ledger = open_ledger(replace(experiment, runs=tuple(runs)))
     assert [ledger.cost_ns(point.id) for point in experiment.points] == pytest.approx([1.5e7] * len(experiment.points))
+
+
+def test_calls_that_move_between_recursive_functions_leave_no_doubt_of_what_became_slower() -> None:
+    """As in cJSON's comparison of objects: `below` is merged into `compare`, where each call then looks for its key from the start."""
+
+    def compared(side: Side, n: float) -> dict[str, float]:
+        return {"": 40, "below": 300 * n} if side is BASE else {"": 40, "compare": 1000 * n}
+
+    world = World(
+        (
+            Made("compare", lambda side, inputs: 5.0 if side is BASE else 50.0, Change.CHANGED, compared),
+            Made("below", lambda side, inputs: 10.0, Change.REMOVED, lambda side, n: {"compare": 100 * n} if side is BASE else {}),
+        ),
+        sizes=(100, 300, 1000),
+        runs=10,
+    )
+    found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
+    assert [(each.info.name, each.rank) for each in found.functions if each.rank] == [("compare", 1)]
+    assert found.verdict is Verdict.REGRESSION

@@ -35,7 +35,8 @@ class Extra(StrEnum):
 class Blame:
     """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved.
 
-    `blur` (points,) is what it may be off, as far as probes resolve times. `caller` makes the extra calls.
+    `blur` (points,) is what it may be off, as far as probes resolve times; that of extra calls is negative where they are fewer. `caller`
+    makes the extra calls.
     """
 
     at: int
@@ -65,7 +66,7 @@ class Guilt:
     ns: Floats
     gross: Floats
     blames: tuple[Blame, ...]
-    blur: Floats
+    blur: Floats | float
     moved: tuple[int, ...] = ()
     family: frozenset[int] = frozenset()
     noise: Floats | float = 0.0
@@ -242,9 +243,15 @@ def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...
     for suspect, found in gathered.items():
         gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
         found.sort(key=lambda blame: -blame.total_ns)
-        ns, blur = (np.sum([getattr(blame, of) for blame in found], axis=0) for of in ("ns", "blur"))
-        guilt[suspect] = Guilt(ns, gross, tuple(found), blur, family=_family(found, web))
+        ns = np.sum([blame.ns for blame in found], axis=0)
+        guilt[suspect] = Guilt(ns, gross, tuple(found), _blur(found), family=_family(found, web))
     return guilt
+
+
+def _blur(blames: Iterable[Blame]) -> Floats | float:
+    """Return what blames together may be off. Calls that one callee lost and another gained, below the same caller, are off by as much."""
+    calls, others = (sum(blame.blur for blame in blames if (blame.extra is Extra.CALLS) is of_calls) for of_calls in (True, False))
+    return np.abs(calls) + others
 
 
 def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:

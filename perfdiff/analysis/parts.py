@@ -31,7 +31,8 @@ class Parts:
     `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
     equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
     whatever shows below the callee included; caller f is the start of a thread. `cost_blur`, `inputs_blur` and `calls_blur` are what
-    each of the three may be off, as far as probes resolve times; 0 for cost on both sides, whose differences are tested one by one.
+    each of the three may be off, as far as probes resolve times; 0 for cost on both sides, whose differences are tested one by one. That
+    of calls has their sign: a step of the clock makes calls that are gone cheaper by as much as new ones dearer.
     """
 
     base: Floats
@@ -98,7 +99,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         by_calls,
         np.where(one_sided, RESOLUTION_NS * np.maximum(calls_base, calls_head), 0.0),
         inputs_blur,
-        np.abs(calls_blur),
+        calls_blur,
     )
 
 
