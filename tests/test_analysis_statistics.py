@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -244,6 +245,26 @@ def test_slower_whole_runs_without_a_slower_function_are_a_regression_not_attrib
     assert found.verdict is Verdict.REGRESSION
     assert "not attributed" in found.sentence
     assert found.end_to_end[0].ratio.value == pytest.approx(1.6, rel=0.1)
+
+
+def test_too_few_plain_runs_that_are_clearly_slower_leave_the_answer_open() -> None:
+    world = slower_outside(1.0, runs=5, base_ns=1e7)  # probes take more than the program: their runs confirm nothing
+    experiment = world.experiment()
+    few = tuple(run for run in experiment.runs if run.phase is not Phase.PLAIN or run.block % 2 == 0)
+    found = analyse(replace(experiment, runs=few), world.samples, CompareConfig())
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert re.search(r"whole runs at .* take ×1\.[56]\d* the CPU time, in only 3 of each side, .*: add runs", found.sentence)
+
+
+def test_plain_runs_that_other_work_delays_prove_by_their_cpu_time_what_probed_runs_confirm() -> None:
+    world = slower_outside(1.6)
+    experiment = world.experiment()
+    waits = np.random.default_rng(1).exponential(5.0, len(experiment.runs))
+    pairs = zip(experiment.runs, waits, strict=True)
+    delayed = [replace(run, wall_ns=run.wall_ns * (1 + wait)) if run.phase is Phase.PLAIN else run for run, wait in pairs]
+    found = analyse(replace(experiment, runs=tuple(delayed)), world.samples, CompareConfig())
+    assert all(end.ratio is not None and end.ratio.low < 1.15 for end in found.end_to_end)
+    assert found.verdict is Verdict.REGRESSION
 
 
 def test_plain_runs_give_the_overhead_of_probes() -> None:

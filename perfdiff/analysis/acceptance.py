@@ -11,6 +11,7 @@ from perfdiff.analysis.comparison import MATERIAL
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.trend import RUN
 from perfdiff.analysis.verdict import ALLOCATION, whole
+from perfdiff.analysis.wholeruns import WholeRuns
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note
 
@@ -98,7 +99,7 @@ def _whole(functions: Sequence[FunctionFinding]) -> tuple[Verdict, str]:
 
     Whole runs that are slower speak no more: an accepted function explains them.
     """
-    verdict, sentence = whole([finding for finding in functions if not finding.accepted], ())
+    verdict, sentence = whole([finding for finding in functions if not finding.accepted], WholeRuns())
     known = [finding for finding in functions if finding.accepted]
     says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
     if verdict is Verdict.UNCHANGED:

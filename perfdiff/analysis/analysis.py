@@ -16,11 +16,10 @@ from perfdiff.analysis.chain import chain
 from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.counts import count_all
 from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
-from perfdiff.analysis.doubt import DISTORTED
-from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.headline import Spot, headline
-from perfdiff.analysis.inference import Group, Pair, contrast, false_discovery, noise_floor
-from perfdiff.analysis.judgement import Direction, Judgement, enough_runs, judge
+from perfdiff.analysis.inference import false_discovery
+from perfdiff.analysis.judgement import Direction, Judgement, judge
 from perfdiff.analysis.ledger import open_counts, open_ledger
 from perfdiff.analysis.locking import lock_notes
 from perfdiff.analysis.memory import Place
@@ -28,13 +27,14 @@ from perfdiff.analysis.ruling import Ruling, rule
 from perfdiff.analysis.shift import Shift, describe
 from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
 from perfdiff.analysis.trend import RUN, over_runs
-from perfdiff.analysis.verdict import ALLOCATION, Decision, clearly_slower, grown_workload, whole
+from perfdiff.analysis.verdict import ALLOCATION, Decision, whole
 from perfdiff.analysis.volume import volume_note
+from perfdiff.analysis.wholeruns import overhead, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, metric_of
+from perfdiff.records.schema import Experiment, Note, Point, Side, metric_of
 
 MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
 
@@ -61,12 +61,11 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
-    ends, proven = _end_to_end(experiment, config)
-    by_point = {end.point.id: end for end in ends}
+    runs = whole_runs(experiment, config)
+    by_point = {end.point.id: end for end in runs.ends}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
-    slower = [end for end in proven if not grown_workload(end, attribution)]
-    verdict, sentence = whole(functions, slower)
+    verdict, sentence = whole(functions, runs.unexplained_by(attribution))
     return Findings(
         verdict=verdict,
         sentence=sentence,
@@ -75,11 +74,11 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         environment=experiment.environment,
         workloads=experiment.workloads,
         points=experiment.points,
-        end_to_end=tuple(ends),
+        end_to_end=runs.ends,
         functions=tuple(functions),
         skipped=experiment.skipped,
         notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
-        overhead=_overhead(experiment),
+        overhead=overhead(experiment),
         confidence=config.confidence,
         min_effect=config.min_effect,
         calls=call_graph(experiment, ledger),
@@ -285,68 +284,6 @@ def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:
         return None
     x = typical.inputs.get(finding.feature) if finding.feature else None
     return Spot(typical.cost, worst.name if worst.narrows else "", finding.feature, x)
-
-
-def _end_to_end(experiment: Experiment, config: CompareConfig) -> tuple[list[EndToEnd], list[EndToEnd]]:
-    """Return the times of whole plain runs per point, and the points where they alone prove a regression."""
-    ends, slower = [], []
-    points = [point for point in experiment.points if all(_runs(experiment, Phase.PLAIN, point, side) for side in Side)]
-    for point in points:
-        base, head = (_runs(experiment, Phase.PLAIN, point, side) for side in Side)
-        pair = Pair(_group(base, "wall_ns"), _group(head, "wall_ns"))
-        seen = contrast([pair])
-        timed = _runs(experiment, Phase.TIMED, point, Side.BASE)
-        end = EndToEnd(
-            point=point,
-            base_ns=float(np.median([run.wall_ns for run in base])),
-            head_ns=float(np.median([run.wall_ns for run in head])),
-            ratio=as_ratio(seen, config.confidence, len(points)) if seen else None,
-            overhead=_median_cpu(timed) / _median_cpu(base) - 1 if timed and _median_cpu(base) > 0 else None,
-        )
-        ends.append(end)
-        # Where probes take more than the program itself, only runs without them tell what it costs.
-        phase = Phase.PLAIN if end.overhead is not None and end.overhead > DISTORTED else Phase.TIMED
-        clear = clearly_slower(end.ratio, config, noise_floor([pair], seed=config.seed))
-        if clear and _worked_more(experiment, phase, point, config):
-            slower.append(end)
-    return ends, slower
-
-
-def _worked_more(experiment: Experiment, phase: Phase, point: Point, config: CompareConfig) -> bool:
-    """Return whether enough runs of a point also took clearly more CPU time.
-
-    Plain runs are few, and their time by the clock is that of the machine's other work as well: alone it proves nothing.
-    """
-    pair = Pair(*(_group(_runs(experiment, phase, point, side), "cpu_ns") for side in Side))
-    seen = contrast([pair])
-    if seen is None or not enough_runs(seen):
-        return False
-    return clearly_slower(as_ratio(seen, config.confidence), config, noise_floor([pair], seed=config.seed))
-
-
-def _runs(experiment: Experiment, phase: Phase, point: Point, side: Side) -> list[Run]:
-    return [run for run in experiment.runs if run.phase is phase and run.point == point.id and run.side is side]
-
-
-def _group(runs: Sequence[Run], cost: str) -> Group:
-    return Group(np.log([getattr(run, cost) for run in runs]), np.array([run.block for run in runs], dtype=np.int64))
-
-
-def _median_cpu(runs: Sequence[Run]) -> float:
-    return float(np.median([run.cpu_ns for run in runs]))
-
-
-def _overhead(experiment: Experiment) -> float | None:
-    """Return the probes' cost as a share of CPU time, over all points and both sides."""
-    timed: list[float] = []
-    plain: list[float] = []
-    for point in experiment.points:
-        for side in Side:
-            pair = [_runs(experiment, phase, point, side) for phase in (Phase.TIMED, Phase.PLAIN)]
-            if all(pair):
-                timed.append(_median_cpu(pair[0]))
-                plain.append(_median_cpu(pair[1]))
-    return sum(timed) / sum(plain) - 1 if sum(plain) > 0 else None
 
 
 def _notes(attribution: Attribution) -> list[Note]:

@@ -13,11 +13,12 @@ from perfdiff.analysis.attribution import Attribution, Extra, Guilt, sums_noise
 from perfdiff.analysis.case import Case
 from perfdiff.analysis.comparison import MATERIAL, Comparison
 from perfdiff.analysis.doubt import doubted
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Verdict
 from perfdiff.analysis.inference import Contrast
-from perfdiff.analysis.judgement import LAYOUT_SHIFT, Direction, enough_runs
+from perfdiff.analysis.judgement import Direction, enough_runs
 from perfdiff.analysis.links import LinkKind
 from perfdiff.analysis.memory import waits
+from perfdiff.analysis.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Floats, Side, metric_of
 
@@ -203,29 +204,44 @@ def _names(functions: Sequence[int], attribution: Attribution) -> str:
     return ", ".join(f"`{attribution.web.functions[each].name}`" for each in functions)
 
 
-def whole(functions: Sequence[FunctionFinding], slower: Sequence[EndToEnd]) -> tuple[Verdict, str]:
-    """Return the verdict on the whole comparison with its sentence; `slower` are points whose plain runs are clearly slower."""
+def whole(functions: Sequence[FunctionFinding], runs: WholeRuns) -> tuple[Verdict, str]:
+    """Return the verdict on the whole comparison with its sentence."""
     by: dict[Verdict, list[FunctionFinding]] = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
     guilty = by[Verdict.REGRESSION]
     if guilty:
         return Verdict.REGRESSION, f"Regression: {guilty[0].headline}{_others(len(guilty) - 1)}"
-    if slower and not any(each.info.change.is_suspect for each in functions):
-        return (
-            Verdict.INCONCLUSIVE,
-            f"Inconclusive: whole runs at {slower[0].point.label} take {_times(slower[0])}, and no function that ran has changed",
-        )
-    if slower:
-        worst = max(slower, key=lambda each: each.ratio.low if each.ratio else 0.0)
-        return (
-            Verdict.REGRESSION,
-            f"Regression: whole runs at {worst.point.label} take {_times(worst)}; no probed function explains it (not attributed)",
-        )
+    if shown := _shown_by(runs, functions):
+        return shown
     if by[Verdict.IMPROVEMENT]:
         return Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}"
     if by[Verdict.INCONCLUSIVE]:
         first = by[Verdict.INCONCLUSIVE][0]
         return Verdict.INCONCLUSIVE, f"Inconclusive: {first.headline}"
     return Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}"
+
+
+def _shown_by(runs: WholeRuns, functions: Sequence[FunctionFinding]) -> tuple[Verdict, str] | None:
+    """Return what whole runs tell where no function is slower, or None where they tell nothing."""
+    if runs.slower and not any(each.info.change.is_suspect for each in functions):
+        first = runs.slower[0]
+        return (
+            Verdict.INCONCLUSIVE,
+            f"Inconclusive: whole runs at {first.point.label} take {_times(first)}, and no function that ran has changed",
+        )
+    if runs.slower:
+        worst = max(runs.slower, key=lambda each: each.ratio.low if each.ratio else 0.0)
+        return (
+            Verdict.REGRESSION,
+            f"Regression: whole runs at {worst.point.label} take {_times(worst)}; no probed function explains it (not attributed)",
+        )
+    if runs.suspicious:
+        likely = max(runs.suspicious, key=lambda each: each.cpu.low)
+        return (
+            Verdict.INCONCLUSIVE,
+            f"Inconclusive: whole runs at {likely.end.point.label} take {units.ratio(likely.cpu.value)} the CPU time, "
+            f"in only {likely.cpu.runs_base} of each side, and no probed function explains it: add runs",
+        )
+    return None
 
 
 def _others(count: int) -> str:
@@ -244,14 +260,3 @@ def _looked_at(functions: Sequence[FunctionFinding]) -> str:
         return "no function that ran has changed"
     ran = "1 changed function" if suspects == 1 else f"{suspects} changed functions"
     return f"{ran} compared, none makes the program slower"
-
-
-def clearly_slower(ratio: Ratio | None, config: CompareConfig, floor: float) -> bool:
-    """Return whether whole runs are slower beyond what the layout of another binary does by itself."""
-    least = 1 + max(config.min_effect, LAYOUT_SHIFT)
-    return ratio is not None and ratio.low > least and math.log(ratio.value) > floor
-
-
-def grown_workload(end: EndToEnd, attribution: Attribution) -> bool:
-    """Return whether most of what whole runs take longer is work that the workload itself asks for."""
-    return bool(attribution.workload[attribution.points.index(end.point.id)] > (end.head_ns - end.base_ns) / 2)
