@@ -23,7 +23,7 @@ BUILD = BuildConfig("make -j2 cmark")
 ATTACK = WorkloadConfig(
     name="links",
     command="yes '![l' | head -n {n} | tr -d '\\n' | ./cmark -e autolink",
-    parameters={"n": (1000, 3000, 10000, 30000)},
+    parameters={"n": (500, 1500, 4500, 13500)},
     runs=5,
 )
 PARAGRAPHS = WorkloadConfig(
