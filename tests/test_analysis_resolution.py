@@ -79,3 +79,4 @@ def test_calls_that_move_between_recursive_functions_leave_no_doubt_of_what_beca
     found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
     assert [(each.info.name, each.rank) for each in found.functions if each.rank] == [("compare", 1)]
     assert found.verdict is Verdict.REGRESSION
+    assert found.functions[0].causes[0].name != "deeper-recursion"

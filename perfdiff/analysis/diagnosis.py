@@ -128,9 +128,12 @@ def _dependency(info: FunctionInfo) -> Iterator[Cause]:
 
 def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes."""
+    shown = [blame.total_ns for blame in guilt.blames if blame.extra is Extra.CALLS]
+    gained = sum(max(ns, 0.0) for ns in shown)
     for blame in guilt.blames:
         if blame.extra is Extra.CALLS and blame.total_ns > 0:
-            explained = min(guilt.total_ns, max(blame.total_ns, extra_calls_ns(blame.at, patient.ledger)))
+            remains = blame.total_ns * max(sum(shown), 0.0) / gained  # where others are called less often instead
+            explained = min(guilt.total_ns, max(remains, extra_calls_ns(blame.at, patient.ledger)))
             direct = blame.kind is LinkKind.CALLS
             yield Explanation(explained, _by_itself(patient, blame, lines) if direct else _by_others(patient, blame, lines))
 
