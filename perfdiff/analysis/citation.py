@@ -15,8 +15,9 @@ def because(info: FunctionInfo) -> str:
 
 
 def cited_lines(info: FunctionInfo) -> str:
-    """Return the changed lines of a function as they are cited in a sentence, or ""."""
-    changed = changed_lines(info)
+    """Return the changed lines of a function as they are cited in a sentence, or ""; mere brackets tell nothing beside others."""
+    lines = changed_lines(info)
+    changed = [(line, text) for line, text in lines if any(map(str.isalnum, text))] or lines
     if not changed or info.head is None or info.change is Change.ADDED:
         return ""
     shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in changed[:SHOWN_LINES])

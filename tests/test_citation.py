@@ -1,0 +1,27 @@
+"""What changed, as a sentence cites it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import findings as made
+from perfdiff.analysis.citation import cited_lines
+from perfdiff.records.schema import Source
+
+BASE = "int f(void)\n\treturn g();\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "cited"),
+    [
+        ("int f(void)\n{\n\tif (slow) {\n\t\tg();\n\t}\n\treturn g();\n}\n", "(a.c, line 9: `if (slow) {`; 10: `g();`)"),
+        ("int f(void)\n{\n\treturn g();\n}\n", "(a.c, line 8: `{`; 10: `}`)"),
+        (BASE, ""),
+    ],
+    ids=["brackets beside code", "brackets alone", "nothing"],
+)
+def test_changed_lines_are_cited_without_brackets_where_there_are_others(head: str, cited: str) -> None:
+    info = replace(made.regressed().info, base=Source("a.c", 7, BASE), head=Source("a.c", 7, head))
+    assert cited_lines(info).strip() == cited
