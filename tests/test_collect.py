@@ -270,6 +270,15 @@ def test_where_few_calls_hold_the_time_more_are_timed_whatever_that_costs(longes
     )
 
 
+def test_a_tiny_recursive_function_is_sampled_although_its_outermost_call_holds_the_time() -> None:
+    pairs = {1: pair("fibonacci", Change.CHANGED)}
+    periods = []
+    for calls in (1e6, 1e9):
+        seen = replace(surveyed({1: calls}, {1: (9e8, 9e8)}), wall_ns2={1: np.full(2, 2 * 9e8**2)})
+        periods += [choice.rate.period for choice in survey.choose(seen, pairs, {}, BUDGET)]
+    assert periods == [1, 256]
+
+
 def test_calls_pass_only_in_functions_that_call_no_candidate() -> None:
     pairs = {1: pair("leaf", Change.CHANGED), 2: pair("walk", Change.CHANGED), 3: pair("other", Change.UNCHANGED)}
     seen = surveyed({1: 4e6, 2: 4e6, 3: 1.0}, {}, {(0, 2), (2, 1), (1, 3)})

@@ -27,6 +27,7 @@ PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same scri
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
+BEARABLE = 4.0  # of a run's CPU time: where timing all calls of a function adds more (tiny recursive ones), they are sampled all the same
 READING_SHARE = 0.25  # of a run's CPU time that reading texts and files may take; no call's time holds it, but runs and caches do
 DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
 
@@ -161,7 +162,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     priorities = _priorities(survey, pairs)
     callers = {caller for caller, callee in survey.edges if callee in priorities}
     possible = {function: COUNTED_RATES if function in callers else COUNTED_RATES + PASSING_RATES for function in priorities}
-    rates = {function: [rate for rate in offered if _tells(survey, function, rate)] for function, offered in possible.items()}
+    rates = {function: _telling(survey, function, offered) for function, offered in possible.items()}
     costs = {function: np.stack([_cost(survey, function, rate) for rate in rates[function]]) for function in priorities}
     spent = np.zeros(len(survey.cells))
     choices: list[tuple[int, Rate]] = []
@@ -191,6 +192,12 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
 def _cost(survey: Survey, function: int, rate: Rate) -> Floats:
     """Return what probing a function costs at each cell, as a share of the plain build's CPU time."""
     return survey.calls[function] * rate.ns / survey.cpu_ns
+
+
+def _telling(survey: Survey, function: int, offered: Sequence[Rate]) -> Sequence[Rate]:
+    """Return the rates that tell the function's time; all, where each of these would make runs unbearably long."""
+    telling = [rate for rate in offered if _tells(survey, function, rate)]
+    return telling if np.all(_cost(survey, function, telling[-1]) <= BEARABLE) else offered
 
 
 def _tells(survey: Survey, function: int, rate: Rate) -> bool:
