@@ -38,7 +38,7 @@ class WholeRuns:
         """Return the same without points where most of what runs take longer is work that the workload itself asks for."""
 
         def remains(end: EndToEnd) -> bool:
-            return not attribution.workload[attribution.points.index(end.point.id)] > (end.head_ns - end.base_ns) / 2
+            return bool(attribution.workload[attribution.points.index(end.point.id)] <= (end.head_ns - end.base_ns) / 2)
 
         return replace(
             self,
@@ -122,8 +122,11 @@ def _runs(experiment: Experiment, phase: Phase, point: Point, side: Side) -> lis
 
 def _pair(experiment: Experiment, phase: Phase, point: Point, cost: str) -> Pair:
     sides = (_runs(experiment, phase, point, side) for side in Side)
-    groups = (Group(np.log([getattr(run, cost) for run in runs]), np.array([run.block for run in runs], dtype=np.int64)) for runs in sides)
-    return Pair(*groups)
+    return Pair(*(_group([max(getattr(run, cost), 1.0) for run in runs], [run.block for run in runs]) for runs in sides))
+
+
+def _group(costs: Sequence[float], blocks: Sequence[int]) -> Group:
+    return Group(np.log(costs), np.array(blocks, dtype=np.int64))
 
 
 def _median_cpu(runs: Sequence[Run]) -> float:
