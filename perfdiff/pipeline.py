@@ -366,7 +366,7 @@ class Bench:
         executions: dict[tuple[Side, int], Floats] = {
             (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in assembly.tables()
         }
-        return survey.summarise(runs, assembly.totals(), assembly.edges(), executions)
+        return survey.summarise(runs, assembly.totals(), assembly.edges(), assembly.lengths(), executions)
 
     def _collector(self, targets: Mapping[tuple[Phase, Side], Target]) -> Collector:
         return Collector(

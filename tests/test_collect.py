@@ -46,6 +46,14 @@ def pair(name: str, change: Change) -> Counterpart:
 BUDGET = Budget(overhead=0.02, samples=1000)
 
 
+def lengths(*classes: tuple[float, float]) -> np.ndarray:
+    """Return lengths as a survey has them on two cells: in each class so many calls that take so many ns each."""
+    found = np.zeros((2, 2, 32))
+    for place, (calls, ns) in enumerate(classes):
+        found[:, :, place] = calls, calls * ns
+    return found
+
+
 def surveyed(calls: dict[int, float], self_ns: dict[int, tuple[float, float]], edges: set[tuple[int, int]] = set()) -> Survey:  # noqa: B006
     return Survey(
         cells=((0, Side.BASE), (0, Side.HEAD)),
@@ -54,7 +62,7 @@ def surveyed(calls: dict[int, float], self_ns: dict[int, tuple[float, float]], e
         self_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
         wall_ns={function: np.array(self_ns.get(function, (0.0, 0.0))) for function in calls},
         reading_ns=dict.fromkeys(calls, np.zeros(2)),
-        wall_ns2={function: np.square(self_ns.get(function, (0.0, 0.0))) / count for function, count in calls.items()},
+        lengths={function: lengths((count, max(self_ns.get(function, (0.0, 0.0))) / count)) for function, count in calls.items()},
         executions={},
         edges=frozenset(edges),
     )
@@ -259,11 +267,19 @@ def test_texts_are_read_where_that_takes_a_small_part_of_the_run_the_quickest_fi
     assert read(100) == {1, 2, 3}
 
 
-@pytest.mark.parametrize(("longest_ns", "period"), [(5.0, 256), (5e6, 64), (1e9, 1)])
-def test_where_few_calls_hold_the_time_more_are_timed_whatever_that_costs(longest_ns: float, period: int) -> None:
+@pytest.mark.parametrize(
+    ("expensive", "period"),
+    [
+        ((0, 0.0), 256),  # none: all calls are alike
+        ((10, 1e6), 256),  # 1 % of the run, missed in most runs
+        ((200, 1e6), 64),  # a fifth of the run in fewer calls than one in 256 finds
+        ((1, 5e8), 1),  # half of the run in a single call
+    ],
+)
+def test_where_few_calls_hold_the_time_more_are_timed_whatever_that_costs(expensive: tuple[float, float], period: int) -> None:
     pairs = {1: pair("compare", Change.CHANGED), 2: pair("scan", Change.CALLER)}
     seen = surveyed(dict.fromkeys(pairs, 5e6), dict.fromkeys(pairs, (5e8, 5e8)))
-    uneven = replace(seen, wall_ns2={each: seen.wall_ns2[each] + longest_ns**2 for each in pairs})
+    uneven = replace(seen, lengths=dict.fromkeys(pairs, lengths((5e6, 100.0), expensive)))
     chosen = {choice.id: choice.rate.period for choice in survey.choose(uneven, pairs, {}, BUDGET)}
     assert chosen == {1: period} if period == 1 else {1: period, 2: period}, (
         "who is no suspect is left out where it does not fit the budget"
@@ -274,7 +290,7 @@ def test_a_tiny_recursive_function_is_sampled_although_its_outermost_call_holds_
     pairs = {1: pair("fibonacci", Change.CHANGED)}
     periods = []
     for calls in (1e6, 1e9):
-        seen = replace(surveyed({1: calls}, {1: (9e8, 9e8)}), wall_ns2={1: np.full(2, 2 * 9e8**2)})
+        seen = replace(surveyed({1: calls}, {1: (9e8, 9e8)}), lengths={1: lengths((calls, 1.0), (1, 9e8))})
         periods += [choice.rate.period for choice in survey.choose(seen, pairs, {}, BUDGET)]
     assert periods == [1, 256]
 

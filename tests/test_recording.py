@@ -46,7 +46,7 @@ def totals(
     outer: tuple[int, int] | None = None,
     unfinished: int = 0,
     resources: Sequence[int] = (0, 0, 0, 0),
-    squares: Sequence[int] = (0, 0),
+    lengths: Sequence[int] = (0,) * 32,
     reads: Sequence[int] = (0, 0),
     flagged: int = 0,
     counters: Sequence[int] = (0, 0, 0),
@@ -55,7 +55,10 @@ def totals(
     outer_finished, outer_weight = outer or (finished, weight)
     counts = (calls, finished, outer_finished, timed, weight, outer_weight, unfinished)
     return block(
-        1, struct.pack("<II7Q2q12Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *squares, *reads, flagged, *counters)
+        1,
+        struct.pack(
+            "<II7Q2q4Q32I6Q", probe, mode, *counts, wall * TICK, self_time * TICK, *resources, *lengths, *reads, flagged, *counters
+        ),
     )
 
 
@@ -114,7 +117,7 @@ def two_threads() -> bytes:
             wall=1000,
             self_time=200,
             resources=(50, 2, 30, 40),
-            squares=(12, 1),
+            lengths=(*range(31), 2**32 - 1),
             reads=(1, 70),
         ),
         totals(2, calls=8, finished=8, timed=4, weight=8, wall=800, self_time=600, flagged=4, counters=(70, 8, ABSENT)),
@@ -150,7 +153,7 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert rows.calls.tolist() == [1, 10]
     assert rows.timed.tolist() == [1, 6]
     assert rows.wall_ns.tolist() == [500, 0.5 * (800 + 200)]
-    assert rows.wall_ns2.tolist() == [0.25 * (12 + 2.0**64), 0]
+    assert rows.lengths.tolist() == [[*range(31), 2**32 - 1], [0] * 32]
     assert (rows.read.tolist(), rows.reading_ns.tolist()) == ([1, 0], [35, 0])
     assert rows.self_ns.tolist() == [100, 0.5 * (600 + 200)]
     assert rows.alloc_bytes.tolist() == [50, 0]
@@ -281,7 +284,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 
 def test_samples_that_stand_for_no_call_have_no_weight(tmp_path: Path) -> None:
     damaged = bytearray(two_threads())
-    struct.pack_into("<I", damaged, 4840, 0)
+    struct.pack_into("<I", damaged, 5064, 0)
     record = read(bytes(damaged), tmp_path)
     weights = np.concatenate([samples.weight for samples in record.samples.values()])
     assert np.isfinite(weights).all()

@@ -98,7 +98,7 @@ def build(library: Path, tmp_path: Path) -> Build:
 def row(record: Recording, number: int) -> dict[str, float]:
     """Return one probe's totals by name."""
     place = record.totals.probe.tolist().index(number)
-    names = [name for name in record.totals.__dataclass_fields__ if name not in ("probe", "counters")]
+    names = [name for name in record.totals.__dataclass_fields__ if name not in ("probe", "lengths", "counters")]
     measured = {name: getattr(record.totals, name) for name in names} | dict(record.totals.counters)
     return {name: float(values[place]) for name, values in measured.items()}
 
@@ -130,18 +130,21 @@ def test_calls_and_edges_are_exact(build: Build) -> None:
     assert [row(record, number)["unfinished"] for number in (1, 2, 3)] == [0, 0, 0]
 
 
-def test_squared_times_tell_how_few_calls_hold_the_time(build: Build) -> None:
+def test_calls_are_counted_by_their_length(build: Build) -> None:
     source = f"""{BUSY}
     __attribute__((noinline)) static void even(int i) {{PD_1 busy(40000 + 0 * i); }}
     __attribute__((noinline)) static void uneven(int i) {{PD_2 busy(i ? 100 : 8000000); }}
     int main(void) {{ for (int i = 0; i < 200; i++) {{ even(i); uneven(i); }} return 0; }}
     """
     program = build(source, probe(1), probe(2))
-    [record] = program.run({1: replace(TIME, squares=True), 2: replace(TIME, squares=True)})
-    few = {number: (found := row(record, number))["wall_ns"] ** 2 / found["wall_ns2"] for number in (1, 2)}
-    assert 100 < few[1] <= 200
-    assert 1 <= few[2] < 3
-    assert {row(once, 1)["wall_ns2"] for once in program.run({1: TIME, 2: TIME}) if once.pid != record.pid} == {0.0}
+    [first] = program.run({1: replace(TIME, lengths=True), 2: TIME})
+    even, uneven = first.totals.lengths
+    [record] = [each for each in program.run({1: TIME, 2: replace(TIME, lengths=True)}) if each.pid != first.pid]
+    at = np.floor(np.log2(np.array([40e3, 8e6]) / record.ns_per_tick)).astype(int)
+    assert even.sum() == 200
+    assert even[at[0] :].sum() == 200 > even[at[0] + 2 :].sum()
+    assert not uneven.any()
+    assert record.totals.lengths[1][at[1] :].sum() == 1
 
 
 def test_features_and_weights_of_every_sampled_call(build: Build) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from perfdiff.languages.protocol import FeaturePlan, Load, Probe
 from perfdiff.records.recording import MEASURED, RecordedSamples, RecordedTotals, Recording
+from perfdiff.records.recording_file import LENGTHS
 from perfdiff.records.schema import (
     Branch,
     Edges,
@@ -29,15 +30,15 @@ Part = tuple[Run, Mapping[int, str], RecordedSamples]  # a run, the names of its
 _SUMMED = ("calls", "wall_ns", "self_ns")
 _ALLOCATED = ("alloc_bytes", "alloc_count")
 _LOCKED = ("lock_wait_ns", "lock_hold_ns")
-_SURVEYED = ("wall_ns2", "read", "reading_ns")
+_READ = ("read", "reading_ns")
 
 
 @dataclass(slots=True)
 class Assembly:
     """Collects the recordings of many runs; the numbers of a run are sums over its processes and threads.
 
-    Of `counted` runs it takes what their calls counted, and no times: the software PMU stretches them. When `surveying`, `totals` holds
-    what the survey alone asks for, too.
+    Of `counted` runs it takes what their calls counted, and no times: the software PMU stretches them. When `surveying`, it also takes
+    what reading cells took, and how long calls were.
     """
 
     probes: Mapping[Side, Mapping[int, Probe]]
@@ -46,6 +47,7 @@ class Assembly:
     surveying: bool = False
     _totals: list[tuple[int, int, dict[str, float]]] = field(default_factory=list)
     _edges: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    _lengths: dict[tuple[int, int], Floats] = field(default_factory=dict)
     _calls: dict[tuple[int, Side], list[Part]] = field(default_factory=dict)
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
@@ -58,6 +60,8 @@ class Assembly:
                 sums = totals.setdefault(probe, {})
                 for name, values in columns.items():
                     sums[name] = sums.get(name, 0.0) + float(values[row])
+            if self.surveying:
+                self._add_lengths(run.id, recording)
             pairs = zip(recording.edges.caller.tolist(), recording.edges.callee.tolist(), strict=True)
             for pair, calls, wall_ns in zip(pairs, recording.edges.calls, recording.edges.wall_ns, strict=True):
                 edges[pair] = edges.get(pair, 0.0) + np.array([calls, wall_ns])
@@ -83,13 +87,22 @@ class Assembly:
         if self.counted:
             absent = dict.fromkeys(("wall_ns", "self_ns"), np.full(len(totals), np.nan))
             return {"calls": totals.calls, **absent, **{name: getattr(totals, name) for name in _ALLOCATED}, **totals.counters}
-        names = (*_SUMMED, *_ALLOCATED, *_LOCKED, *(_SURVEYED if self.surveying else ()))
+        names = (*_SUMMED, *_ALLOCATED, *_LOCKED, *(_READ if self.surveying else ()))
         return {name: getattr(totals, name) for name in names}
 
     def edges(self) -> Edges:
         """Return the calls between probed functions of all runs."""
         rows = np.array(self._edges, float).reshape(len(self._edges), 5)
         return Edges(*rows[:, :3].astype(np.int64).T, *rows[:, 3:].T)
+
+    def lengths(self) -> Mapping[tuple[int, int], Floats]:
+        """Return by run and function (2, 32): calls by classes of length, each twice as long as the one before, and their time in ns."""
+        return self._lengths
+
+    def _add_lengths(self, run: int, recording: Recording) -> None:
+        middle_ns = 1.5 * 2.0 ** np.arange(LENGTHS) * recording.ns_per_tick
+        for probe, calls in zip(recording.totals.probe.tolist(), recording.totals.lengths, strict=True):
+            self._lengths[run, probe] = self._lengths.get((run, probe), 0.0) + np.stack([calls, calls * middle_ns])
 
     def tables(self) -> Iterator[SampleTable]:
         """Yield the sample table of every function and side that has one."""

@@ -7,7 +7,7 @@ what the timed build records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -92,10 +92,10 @@ class Choice:
 class Survey:
     """What the survey saw, as arrays over cells; a cell is one point on one side.
 
-    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds, and so `reading_ns`, which reading the texts and files of a
-    call takes; `wall_ns2`: sums of squared times of single calls, the least of all rounds, as a call that was disturbed once is no long
-    call; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes per call of each of its conditions;
-    `edges`: pairs (caller, callee) that occurred.
+    `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `reading_ns`: what reading the texts and files of a call
+    takes, and `lengths` (cells, 2, classes): how many calls are of which length, and their time in ns, the least of all rounds, as what
+    was disturbed once is not long; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes
+    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred.
     """
 
     cells: tuple[tuple[int, Side], ...]
@@ -103,7 +103,7 @@ class Survey:
     calls: Mapping[int, Floats]
     self_ns: Mapping[int, Floats]
     wall_ns: Mapping[int, Floats]
-    wall_ns2: Mapping[int, Floats]
+    lengths: Mapping[int, Floats]
     reading_ns: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
     edges: frozenset[tuple[int, int]]
@@ -114,8 +114,14 @@ class Survey:
         return frozenset(self.calls)
 
 
-def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Mapping[tuple[Side, int], Floats]) -> Survey:
-    """Return the survey's numbers from its runs (phases plain and survey)."""
+def summarise(
+    runs: Sequence[Run],
+    totals: Totals,
+    edges: Edges,
+    lengths: Mapping[tuple[int, int], Floats],
+    executions: Mapping[tuple[Side, int], Floats],
+) -> Survey:
+    """Return the survey's numbers from its runs (phases plain and survey); `lengths` by run and function, as an assembly gives them."""
     cells = tuple(sorted({(run.point, run.side) for run in runs}))
     place = {cell: i for i, cell in enumerate(cells)}
     cpu: list[list[float]] = [[] for _ in cells]
@@ -125,29 +131,32 @@ def summarise(runs: Sequence[Run], totals: Totals, edges: Edges, executions: Map
             cpu[place[run.point, run.side]].append(run.cpu_ns)
         else:
             rounds[place[run.point, run.side]].append(run.id)
+    reading_ns = totals.other["reading_ns"] / np.maximum(totals.other["read"], 1.0)
     by_function: dict[int, dict[int, Floats]] = {}
-    other = totals.other
-    reading_ns = other["reading_ns"] / np.maximum(other["read"], 1.0)
-    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, reading_ns, other["wall_ns2"]])
+    long_calls: dict[int, dict[int, Floats]] = {}
+    rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, reading_ns])
     for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
         by_function.setdefault(function, {})[run_id] = row
-    absent = np.zeros(rows.shape[1])
-    over_rounds = {
-        function: [np.array([seen.get(run_id, absent) for run_id in ids]) if ids else absent[np.newaxis] for ids in rounds]
-        for function, seen in by_function.items()
-    }
-    medians = {function: np.array([np.median(each, axis=0) for each in cells]) for function, cells in over_rounds.items()}
+        long_calls.setdefault(function, {})[run_id] = lengths[run_id, function]
+    medians = {function: _over_rounds(seen, rounds, np.median) for function, seen in by_function.items()}
+    least = {function: _over_rounds(seen, rounds, np.min) for function, seen in by_function.items()}
     return Survey(
         cells=cells,
         cpu_ns=np.array([np.median(values) if values else np.nan for values in cpu]),
         calls={function: table[:, 0] for function, table in medians.items()},
         self_ns={function: table[:, 1] for function, table in medians.items()},
         wall_ns={function: table[:, 2] for function, table in medians.items()},
-        reading_ns={function: table[:, 3] for function, table in medians.items()},
-        wall_ns2={function: np.array([each[:, 4].min() for each in cells]) for function, cells in over_rounds.items()},
+        reading_ns={function: table[:, 3] for function, table in least.items()},
+        lengths={function: _over_rounds(seen, rounds, np.min) for function, seen in long_calls.items()},
         executions=executions,
         edges=frozenset(zip(edges.caller.tolist(), edges.callee.tolist(), strict=True)),
     )
+
+
+def _over_rounds(by_run: Mapping[int, Floats], rounds: Sequence[Sequence[int]], summary: Callable[..., Floats]) -> Floats:
+    """Return what is known of a function in each run, summed up by cell; where it was not called, all is 0."""
+    absent = np.zeros_like(next(iter(by_run.values())))
+    return np.array([summary([by_run.get(run_id, absent) for run_id in ids] or [absent], axis=0) for ids in rounds])
 
 
 def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> tuple[Choice, ...]:
@@ -203,12 +212,15 @@ def _telling(survey: Survey, function: int, offered: Sequence[Rate]) -> Sequence
 def _tells(survey: Survey, function: int, rate: Rate) -> bool:
     """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.
 
-    Where each of n calls is timed with probability 1/k and stands for k, the variance of the sum of their times t is (k - 1) Σ t²
-    (Horvitz and Thompson 1952). One call in 256 of many cheap ones is enough; one expensive call among them would be missed in most runs,
-    and its time taken for its caller's own.
+    Where each of n calls of length t is timed with probability 1/k and stands for k, the variance of the sum of their times is
+    (k - 1) n t² (Horvitz and Thompson 1952). Fewer than k are missed in most runs, and their time is taken for their caller's own. So
+    one in 256 is enough of many cheap calls, but not where expensive ones among them hold the time, as the outermost of a recursion do.
     """
-    error = np.sqrt((rate.period - 1) * survey.wall_ns2[function])
-    return bool(np.all(error <= SAMPLING_ERROR * survey.cpu_ns))
+    calls, ns = survey.lengths[function][:, 0], survey.lengths[function][:, 1]
+    is_missed = calls < rate.period - 1
+    variance = np.where(is_missed, 0.0, np.square(ns) * (rate.period - 1) / np.maximum(calls, 1.0)).sum(axis=1)
+    missed = np.where(is_missed, ns, 0.0).sum(axis=1)
+    return bool(np.all(np.hypot(np.sqrt(variance), missed) <= SAMPLING_ERROR * survey.cpu_ns))
 
 
 def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:

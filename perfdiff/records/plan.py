@@ -28,7 +28,7 @@ class Mode(IntEnum):
 _DETAIL = 1  # counters of sampled calls: CPU time, page faults, context switches, events
 _PASSING = 2  # calls between two timed ones pass without a look
 _OWN = 4  # counters of every call, without those of probed callees
-_SQUARES = 8  # the sum of squared wall times, too
+_LENGTHS = 8  # calls by their length, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Entry:
     """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
 
     With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `detail`
-    the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `squares`, squared wall
-    times are summed.
+    the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `lengths`, calls are
+    counted by their length.
     """
 
     mode: Mode
@@ -48,12 +48,12 @@ class Entry:
     branches: int = 0
     passing: bool = False
     own: bool = False
-    squares: bool = False
+    lengths: bool = False
 
     @classmethod
     def survey(cls, *, sampled: bool) -> Entry:
         """Count and time; if `sampled`, keep a few calls, for the outcomes of their conditions and what reading their cells takes."""
-        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES, squares=True) if sampled else cls(Mode.TIME, squares=True)
+        return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES, lengths=True) if sampled else cls(Mode.TIME, lengths=True)
 
     @classmethod
     def timed(cls, *, period: int, passing: bool, detail: bool, reservoir: int) -> Entry:
@@ -76,6 +76,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
-        flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _SQUARES * entry.squares
+        flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _LENGTHS * entry.lengths
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
     path.write_bytes(rows)

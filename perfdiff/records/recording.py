@@ -58,9 +58,9 @@ class RecordedTotals:
 
     `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN for a
     probe that is counted only. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp`
-    or the like (no time), or were open when the process ended (time until then). `wall_ns2` sums the squared wall times of timed calls,
-    inner ones too, where the plan asked for it, else 0. Reading the cells of `read` calls took `reading_ns`. `counters` are sums over
-    the `flagged` calls only, NaN where one was absent in any of them.
+    or the like (no time), or were open when the process ended (time until then). `lengths` (n, 32) are the timed calls
+    by the binary logarithm of their wall time in ticks, where the plan asked for it, else 0. Reading the cells
+    of `read` calls took `reading_ns`. `counters` are sums over the `flagged` calls only, NaN where one was absent in any of them.
     """
 
     probe: Ints
@@ -68,9 +68,9 @@ class RecordedTotals:
     timed: Floats
     unfinished: Floats
     wall_ns: Floats
-    wall_ns2: Floats
     read: Floats
     reading_ns: Floats
+    lengths: Floats
     self_ns: Floats
     alloc_bytes: Floats
     alloc_count: Floats
@@ -215,9 +215,9 @@ def _totals(header: Header, contents: Contents) -> RecordedTotals:
         timed=summed(rows["timed"]),
         unfinished=np.maximum(summed(rows["unfinished"]), calls - finished),
         wall_ns=np.maximum(summed(rows["wall"]), 0.0) * unit * outer,
-        wall_ns2=summed(rows["squares"]) @ np.array([1.0, 2.0**64]) * header.ns_per_tick**2,
         read=summed(rows["read"]),
         reading_ns=summed(rows["reading"]) * header.ns_per_tick,
+        lengths=summed(rows["lengths"]),
         self_ns=np.maximum(summed(rows["self"]), 0.0) * unit * inner,
         alloc_bytes=resources[0],
         alloc_count=resources[1],

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from perfdiff.records.type_names import readable
 
 VERSION = 3
+LENGTHS = 32  # classes of calls by length
 SAMPLE_WORDS = 9  # of a record, ahead of its counters, mask and cells
 TIME_UNITS = 256.0  # to a tick
 EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
@@ -110,7 +111,7 @@ def totals_layout(counters: int) -> np.dtype[np.void]:
             ("wall", "<i8"),
             ("self", "<i8"),
             ("resources", "<u8", (4,)),
-            ("squares", "<u8", (2,)),
+            ("lengths", "<u4", (LENGTHS,)),
             ("read", "<u8"),
             ("reading", "<u8"),
             ("flagged", "<u8"),

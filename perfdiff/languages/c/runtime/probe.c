@@ -366,13 +366,12 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	return cost;
 }
 
-static void add_square(struct pd_totals *totals, int64_t wall)
+static void count_length(struct pd_totals *totals, int64_t wall)
 {
-	unsigned __int128 ticks = wall > 0 ? (uint64_t)wall >> PD_TIME_FRACTION : 0;
-	unsigned __int128 sum = ((unsigned __int128)totals->squares[1] << 64 | totals->squares[0]) + ticks * ticks;
+	uint64_t ticks = wall > 0 ? (uint64_t)wall >> PD_TIME_FRACTION : 0;
+	unsigned length = ticks ? 63 - (unsigned)__builtin_clzll(ticks) : 0;
 
-	totals->squares[0] = (uint64_t)sum;
-	totals->squares[1] = (uint64_t)(sum >> 64);
+	totals->lengths[length < PD_LENGTHS ? length : PD_LENGTHS - 1]++;
 }
 
 static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
@@ -391,8 +390,8 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	totals->timed++;
 	totals->weight += entry->weight;
 	totals->self += (wall - entry->callee_time) * entry->weight;
-	if (pd_unlikely(entry->local->flags & PD_FLAG_SQUARES))
-		add_square(totals, wall);
+	if (pd_unlikely(entry->local->flags & PD_FLAG_LENGTHS))
+		count_length(totals, wall);
 	if (pd_likely(outer)) {
 		totals->outer_weight += entry->weight;
 		totals->wall += wall * entry->weight;

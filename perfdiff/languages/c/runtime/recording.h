@@ -9,6 +9,7 @@
 #define PD_BYTE_ORDER 0x01020304u
 #define PD_EXTENT_MAGIC 0x58454450u /* "PDEX" */
 #define PD_TIME_FRACTION 8          /* times are ticks with this many binary places */
+#define PD_LENGTHS 32               /* classes of calls by length; the last one has all that are longer */
 #define PD_COUNTERS 24              /* of a process, at most */
 #define PD_ABSENT UINT64_MAX        /* the value of a counter that could not be read */
 
@@ -95,7 +96,7 @@ struct pd_totals {
 	int64_t wall;          /* of timed outer calls, times their weights */
 	int64_t self;          /* of timed calls, times their weights */
 	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
-	uint64_t squares[2];   /* of the wall times of timed calls in whole ticks, with PD_FLAG_SQUARES: the sum's low and high word */
+	uint32_t lengths[PD_LENGTHS]; /* timed calls by the binary logarithm of their wall time in ticks, with PD_FLAG_LENGTHS */
 	uint64_t read;         /* calls whose cells were read */
 	uint64_t reading;      /* ticks that this took */
 	uint64_t flagged;    /* calls whose counters were read */

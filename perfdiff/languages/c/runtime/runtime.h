@@ -28,7 +28,7 @@ enum pd_flag {
 	PD_FLAG_COUNTERS = 1, /* of sampled calls, callees included */
 	PD_FLAG_PASSING = 2,
 	PD_FLAG_OWN = 4, /* counters of all calls, without those of probed callees */
-	PD_FLAG_SQUARES = 8, /* sum of squared wall times, which tells how few calls hold the time */
+	PD_FLAG_LENGTHS = 8, /* calls by length, which tell how few of them hold the time */
 };
 
 /* A probe's line of the plan file. */
