@@ -16,7 +16,7 @@ import numpy as np
 from perfdiff.analysis.comparison import Comparison
 from perfdiff.analysis.inference import Bools, clear_shift
 from perfdiff.analysis.ledger import Book, Ledger
-from perfdiff.models.clock import RESOLUTION_NS
+from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
@@ -31,8 +31,9 @@ class Parts:
     `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
     equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
     whatever shows below the callee included; caller f is the start of a thread. `cost_blur`, `inputs_blur` and `calls_blur` are what
-    each of the three may be off, as far as probes resolve times; 0 for cost on both sides, whose differences are tested one by one. That
-    of calls has their sign: a step of the clock makes calls that are gone cheaper by as much as new ones dearer.
+    each of the three may be off, as far as probes resolve times: costs on both sides are tested one by one, but for what probes of callees
+    leave in them, where the number of their calls differs. The blur of calls has their sign: a step of the clock makes calls that are gone
+    cheaper by as much as new ones dearer.
     """
 
     base: Floats
@@ -97,7 +98,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         cost,
         inputs,
         by_calls,
-        np.where(one_sided, RESOLUTION_NS * np.maximum(calls_base, calls_head), 0.0),
+        HIDDEN_NS * (np.where(one_sided, np.maximum(calls_base, calls_head), 0.0) + np.abs(_made(after) - _made(before))),
         inputs_blur,
         calls_blur,
     )
@@ -106,6 +107,14 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
 def _median(sums: Floats) -> Floats:
     medians: Floats = np.median(sums, axis=0)
     return medians
+
+
+def _made(book: Book) -> Floats:
+    """Return how many calls of probed functions each function makes in a run, (f,)."""
+    made = np.zeros((len(book.runs), book.calls.shape[1] + 1))
+    for (_, caller), calls in book.edges.items():
+        made[:, caller] += calls
+    return _median(made)[:-1]
 
 
 def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, added: Bools) -> tuple[Floats, Floats]:
