@@ -384,11 +384,28 @@ def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool)
     assert (call.links, call.compiles) == (links, compiles)
 
 
-@pytest.mark.parametrize(("counted", "aligned"), [("", True), ("counted", False)])
-def test_functions_that_are_timed_begin_at_equal_places(counted: str, aligned: bool) -> None:
+@pytest.mark.parametrize(
+    ("compiler", "counted", "aligned"),
+    [
+        ("gcc", "", ["-falign-functions=64", "-falign-loops=64", "-falign-jumps=32"]),
+        ("clang", "", ["-falign-functions=64", "-falign-loops=64"]),
+        ("gcc", "counted", []),
+    ],
+)
+def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_for(compiler: str, counted: str, aligned: list[str]) -> None:
     """Counts do not depend on where code lies, times do."""
-    added = Additions(Call("gcc", ["-O2", "-c", "a.c"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", counted))
-    assert ("-falign-functions=64" in added.probing) is aligned
+    added = Additions(Call(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", counted))
+    assert [word for word in added.probing if word.startswith("-falign")] == aligned
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_compilers_take_what_aligns_code_without_a_word(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int f(int n, const int *a) { int s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }\n")
+    (tmp_path / "header.h").write_text("")
+    added = Additions(Call(compiler, ["-c", "a.c"]), compiler, "", Build("folder", "tree", str(tmp_path / "header.h"), str(tmp_path), ""))
+    command = [compiler, *added.probing, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "a.c", "-o", "a.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_nothing_is_aligned_in_a_plain_build() -> None:
