@@ -88,6 +88,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     resolution = np.where(price > 0, RESOLUTION_NS, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inputs_blur = np.where(inputs != 0, np.abs(inputs) * RESOLUTION_NS / per_call, 0.0)
+    made = [_made(book) for book in (before, after)]
     by_calls, calls_blur = _by_calls(before, after, price, resolution, added)
     return Parts(
         base,
@@ -98,7 +99,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         cost,
         inputs,
         by_calls,
-        HIDDEN_NS * (np.where(one_sided, np.maximum(calls_base, calls_head), 0.0) + np.abs(_made(after) - _made(before))),
+        np.minimum(np.abs(cost), HIDDEN_NS * (np.where(one_sided, np.maximum(calls_base, calls_head), 0.0) + np.abs(made[1] - made[0]))),
         inputs_blur,
         calls_blur,
     )
