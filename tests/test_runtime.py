@@ -140,9 +140,9 @@ def test_calls_are_counted_by_their_length(build: Build) -> None:
     [first] = program.run({1: replace(TIME, lengths=True), 2: TIME})
     even, uneven = first.totals.lengths
     [record] = [each for each in program.run({1: TIME, 2: replace(TIME, lengths=True)}) if each.pid != first.pid]
-    at = np.floor(np.log2(np.array([40e3, 8e6]) / record.ns_per_tick)).astype(int)
+    at = np.floor(np.log2(np.array([40e3, 8e6]) / record.ns_per_tick)).astype(int) - 1  # the shortest ones may seem a little shorter
     assert even.sum() == 200
-    assert even[at[0] :].sum() == 200 > even[at[0] + 2 :].sum()
+    assert even[at[0] :].sum() == 200 > even[at[0] + 3 :].sum()
     assert not uneven.any()
     assert record.totals.lengths[1][at[1] :].sum() == 1
 
