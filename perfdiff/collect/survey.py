@@ -205,7 +205,7 @@ def _cost(survey: Survey, function: int, rate: Rate) -> Floats:
 
 def _telling(survey: Survey, function: int, offered: Sequence[Rate]) -> Sequence[Rate]:
     """Return the rates that tell the function's time; all, where each of these would make runs unbearably long."""
-    telling = [rate for rate in offered if _tells(survey, function, rate)]
+    telling = [rate for rate in offered if rate.period == 1 or _tells(survey, function, rate)]
     return telling if np.all(_cost(survey, function, telling[-1]) <= BEARABLE) else offered
 
 
