@@ -73,7 +73,8 @@ class Assembly:
 
     def totals(self) -> Totals:
         """Return the exact sums of all runs."""
-        names = dict.fromkeys((*_SUMMED, *(name for _, _, sums in self._totals for name in sums)))
+        always = (*_SUMMED, *(_READ if self.surveying else ()))
+        names = dict.fromkeys((*always, *(name for _, _, sums in self._totals for name in sums)))
         columns = {name: np.array([sums.get(name, np.nan) for _, _, sums in self._totals], float) for name in names}
         return Totals(
             np.array([run for run, _, _ in self._totals], np.int64),
