@@ -136,9 +136,8 @@ def _plainly(folder: Path, culprit: str) -> str:
     git(folder, "bisect", "start", "bad", "good")
     command = [sys.executable, str(Path(__file__).resolve()), "--step", str(folder), str(limit)]
     run = ["git", "bisect", "run", "sh", "-c", shlex.join(command)]
-    said = subprocess.run(
-        run, cwd=folder, capture_output=True, text=True, check=False
-    ).stdout  # exits with 2 where skipped commits are left
+    # It exits with 2 where skipped commits are left.
+    said = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False).stdout
     first = re.search(r"^([0-9a-f]{40}) is the first bad commit$", said, re.MULTILINE)
     named = [first[1]] if first else re.findall(r"^([0-9a-f]{40})$", said, re.MULTILINE)  # any of these: the others do not build
     return f"{'right' if culprit in named else 'WRONG'}, {len(named)} suspect(s), measured {said.count('took ')}"

@@ -293,7 +293,7 @@ class Additions:
         self.counting: list[str] = []
         self.links: list[str] = []
         self.uncounted: str | None = None
-        is_clang = names_clang(compiler, path)
+        is_clang = bool(self.probing or build.is_counted) and names_clang(compiler, path)
         if self.probing:
             aligned = _ALIGNED_CLANG if is_clang else _ALIGNED_GCC
             self.probing = [*(_LINES if build.is_counted else aligned), *self.probing]

@@ -58,9 +58,9 @@ class RecordedTotals:
 
     `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN for a
     probe that is counted only. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp`
-    or the like (no time), or were open when the process ended (time until then). `lengths` (n, 32) are the timed calls
-    by the binary logarithm of their wall time in ticks, where the plan asked for it, else 0. Reading the cells
-    of `read` calls took `reading_ns`. `counters` are sums over the `flagged` calls only, NaN where one was absent in any of them.
+    or the like (no time), or were open when the process ended (time until then). Reading the cells of `read` calls took
+    `reading_ns`. `lengths` (m, 32) are the timed calls by the binary logarithm of their wall time in ticks, where the plan asked for it,
+    else 0. `counters` are sums over the `flagged` calls only, NaN where one was absent in any of them.
     """
 
     probe: Ints
@@ -68,14 +68,14 @@ class RecordedTotals:
     timed: Floats
     unfinished: Floats
     wall_ns: Floats
-    read: Floats
-    reading_ns: Floats
-    lengths: Floats
     self_ns: Floats
     alloc_bytes: Floats
     alloc_count: Floats
     lock_wait_ns: Floats
     lock_hold_ns: Floats
+    read: Floats
+    reading_ns: Floats
+    lengths: Floats
     flagged: Floats
     counters: Mapping[str, Floats]
 
@@ -215,14 +215,14 @@ def _totals(header: Header, contents: Contents) -> RecordedTotals:
         timed=summed(rows["timed"]),
         unfinished=np.maximum(summed(rows["unfinished"]), calls - finished),
         wall_ns=np.maximum(summed(rows["wall"]), 0.0) * unit * outer,
-        read=summed(rows["read"]),
-        reading_ns=summed(rows["reading"]) * header.ns_per_tick,
-        lengths=summed(rows["lengths"]),
         self_ns=np.maximum(summed(rows["self"]), 0.0) * unit * inner,
         alloc_bytes=resources[0],
         alloc_count=resources[1],
         lock_wait_ns=resources[2],
         lock_hold_ns=resources[3],
+        read=summed(rows["read"]),
+        reading_ns=summed(rows["reading"]) * header.ns_per_tick,
+        lengths=summed(rows["lengths"]),
         flagged=flagged,
         counters={name: counters[i] for i, (name, _) in enumerate(header.counters)},
     )
