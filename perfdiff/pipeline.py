@@ -17,7 +17,7 @@ import numpy as np
 
 from perfdiff import __version__, analysis, storage
 from perfdiff.analysis.findings import Findings
-from perfdiff.analysis.settling import settled
+from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed

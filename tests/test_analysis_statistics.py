@@ -12,7 +12,7 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
+from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, Side
 

@@ -13,7 +13,7 @@ import pytest
 
 from histories import Plan, make
 from perfdiff import bisecting, configuration
-from perfdiff.analysis.symptom import Figure
+from perfdiff.analysis.search.symptom import Figure
 from perfdiff.bisecting import Question
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError

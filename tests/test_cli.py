@@ -20,7 +20,7 @@ import typer
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis import judgement
+from perfdiff.analysis.compare import judgement
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME

@@ -12,7 +12,7 @@ import pytest
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis.history import History, Recording, history
+from perfdiff.analysis.annotations.history import History, Recording, history
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError

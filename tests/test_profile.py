@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from perfdiff import cli, pipeline
-from perfdiff.analysis.history import Recording
-from perfdiff.analysis.profile import profile
-from perfdiff.analysis.profiles import Profiles, classes, profiles
+from perfdiff.analysis.annotations.history import Recording
+from perfdiff.analysis.annotations.profiles import Profiles, classes, profiles
+from perfdiff.analysis.sums.profile import profile
 from perfdiff.config import CompareConfig
 from perfdiff.pipeline import Request
 from perfdiff.progress import Progress

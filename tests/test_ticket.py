@@ -20,7 +20,7 @@ import findings as made
 import hostile_texts
 from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
-from perfdiff.analysis.minimal import cheapest
+from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
 from perfdiff.errors import UsageError
 from perfdiff.pipeline import Outcome, Request

@@ -8,28 +8,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.analysis.anomaly import find_all
-from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.calls import call_graph
-from perfdiff.analysis.case import Case
-from perfdiff.analysis.chain import chain
-from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
-from perfdiff.analysis.counts import count_all
-from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
+from perfdiff.analysis.blame.attribution import Attribution, attribute
+from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
+from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
+from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, same_cost, study_all
+from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.headline import Spot, headline
-from perfdiff.analysis.inference import false_discovery
-from perfdiff.analysis.judgement import Direction, Judgement, judge
-from perfdiff.analysis.ledger import open_counts, open_ledger
-from perfdiff.analysis.locking import lock_notes
-from perfdiff.analysis.memory import Place
-from perfdiff.analysis.ruling import Ruling, rule
-from perfdiff.analysis.shift import Shift, describe
-from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
-from perfdiff.analysis.trend import RUN, over_runs
-from perfdiff.analysis.verdict import ALLOCATION, Decision, whole
-from perfdiff.analysis.volume import volume_note
-from perfdiff.analysis.wholeruns import overhead, whole_runs
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.sums.calls import call_graph
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
+from perfdiff.analysis.sums.rates import per_call, too_short
+from perfdiff.analysis.telling.chain import chain
+from perfdiff.analysis.telling.diagnosis import Patient, diagnose
+from perfdiff.analysis.telling.headline import Spot, headline
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.ruling import Ruling, rule
+from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision, whole
+from perfdiff.analysis.verdicts.volume import volume_note
+from perfdiff.analysis.verdicts.wholeruns import overhead, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind

@@ -66,7 +66,7 @@ def write(folder: Path, outcome: Outcome, asked: Request, uncommitted: Changes |
 
 def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ticket:
     from perfdiff import reproduction
-    from perfdiff.analysis.minimal import cheapest
+    from perfdiff.analysis.telling.minimal import cheapest
     from perfdiff.build.variants import keyed
     from perfdiff.report.printable import with_texts
     from perfdiff.report.ticket import Ticket
