@@ -38,10 +38,11 @@ from perfdiff.errors import (
     WorkloadError,
 )
 from perfdiff.languages.c.pack import C
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository

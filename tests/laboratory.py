@@ -11,7 +11,8 @@ import findings as examples
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.errors import BuildError
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
+from perfdiff.request import Request
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Revision, Source
 from programs import git

@@ -17,7 +17,7 @@ from perfdiff.analysis.search.symptom import Figure
 from perfdiff.bisecting import Question
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
-from perfdiff.pipeline import Request
+from perfdiff.request import Request
 from perfdiff.progress import Silent
 from programs import git
 

@@ -25,7 +25,8 @@ from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
+from perfdiff.request import Request
 from perfdiff.progress import Progress
 
 ROOT = Path(__file__).parent.parent

@@ -16,7 +16,7 @@ from perfdiff.analysis.annotations.history import History, Recording, history
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError
-from perfdiff.pipeline import Request
+from perfdiff.request import Request
 from perfdiff.progress import Progress
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Phase, Point, Revision, Run, SampleTable, Side, Totals

@@ -14,7 +14,7 @@ from perfdiff.analysis.annotations.history import Recording
 from perfdiff.analysis.annotations.profiles import Profiles, classes, profiles
 from perfdiff.analysis.sums.profile import profile
 from perfdiff.config import CompareConfig
-from perfdiff.pipeline import Request
+from perfdiff.request import Request
 from perfdiff.progress import Progress
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Phase, Revision

@@ -33,11 +33,14 @@ ALLOWED = {
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
-    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "pipeline"},
+    "request": _GROUND | {"records", "revisions", "build", "collect"},
+    "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
+    "rounds": _GROUND | {"records", "collect", "analysis", "bench"},
+    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "searched": _GROUND | {"records", "models", "analysis"},
-    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
+    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
     "bisecting": _GROUND
-    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "pipeline", "searched"},
+    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes.
 ANALYSIS = {

@@ -17,6 +17,7 @@ from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.tallies import count_all
+from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
@@ -26,9 +27,10 @@ from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
-from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision, whole
+from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import overhead, whole_runs
 from perfdiff.config import CompareConfig
@@ -62,14 +64,15 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
-    runs = whole_runs(experiment, config)
+    runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
-    verdict, sentence = whole(functions, runs.unexplained_by(attribution))
+    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code)
+    concluded = conclude(functions, evidence, config)
     return Findings(
-        verdict=verdict,
-        sentence=sentence,
+        verdict=concluded.verdict,
+        sentence=concluded.sentence,
         base=experiment.base,
         head=experiment.head,
         environment=experiment.environment,
@@ -79,10 +82,13 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         functions=tuple(functions),
         skipped=experiment.skipped,
         notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
-        overhead=overhead(experiment),
+        overhead=overhead(experiment.runs),
         confidence=config.confidence,
         min_effect=config.min_effect,
         calls=call_graph(experiment, ledger),
+        rung=concluded.rung,
+        excluded=concluded.excluded,
+        stages=experiment.stages,
     )
 
 

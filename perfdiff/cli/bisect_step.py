@@ -22,8 +22,8 @@ from perfdiff.errors import MeasurementError, StoreError
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
     from perfdiff.analysis.search.ends import Wanted
-    from perfdiff.pipeline import Request
     from perfdiff.progress import Progress
+    from perfdiff.request import Request
 
 app = options.application()
 

@@ -22,8 +22,9 @@ from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome, Request
+    from perfdiff.pipeline import Outcome
     from perfdiff.report.blocks import Block
+    from perfdiff.request import Request
 
 app = options.application()
 
@@ -194,10 +195,10 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
         raise
     if config.build_guessed_from:
         progress.note(_guess(config))
-    from perfdiff import pipeline
+    from perfdiff.request import Request
 
     project = configuration.project(directory.absolute(), overrides.file)
-    return pipeline.Request(project, revisions, config, cache, dict(os.environ))
+    return Request(project, revisions, config, cache, dict(os.environ))
 
 
 def _guess(config: Config) -> str:

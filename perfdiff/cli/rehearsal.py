@@ -10,8 +10,8 @@ from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
     from perfdiff.outlook import Outlook
-    from perfdiff.pipeline import Request
     from perfdiff.report.blocks import Fact
+    from perfdiff.request import Request
 
 _MOST_NAMES = 8
 

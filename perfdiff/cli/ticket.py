@@ -12,9 +12,10 @@ from perfdiff import units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome, Request
+    from perfdiff.pipeline import Outcome
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
+    from perfdiff.request import Request
     from perfdiff.revisions.changes import Changes
 
 _LARGEST_PATCH = 1_000_000  # characters; trackers refuse attachments of some megabytes

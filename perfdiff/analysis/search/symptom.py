@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from perfdiff import units
 from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio
+from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Standing
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.records.schema import Source, metric_of
 
@@ -86,7 +86,7 @@ def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) 
 
 def whole_runs(findings: Findings) -> list[Symptom]:
     """Return the points at which whole runs, without probes, clearly take longer in the bad end, the clearest first."""
-    slower = [end for end in findings.end_to_end if end.ratio is not None and end.ratio.low > 1 + findings.min_effect]
+    slower = [end for end in findings.end_to_end if end.standing is Standing.SLOWER]
     found = []
     for end in sorted(slower, key=lambda end: -(end.ratio.low if end.ratio else 0.0)):
         reading = reading_of(end.ratio, findings.confidence)

@@ -10,8 +10,9 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
-from perfdiff.analysis.verdicts.verdict import ALLOCATION, whole
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.verdict import ALLOCATION
+from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note
 
@@ -99,7 +100,8 @@ def _whole(functions: Sequence[FunctionFinding]) -> tuple[Verdict, str]:
 
     Whole runs that are slower speak no more: an accepted function explains them.
     """
-    verdict, sentence = whole([finding for finding in functions if not finding.accepted], WholeRuns())
+    concluded = conclude([finding for finding in functions if not finding.accepted], Evidence(), CompareConfig())
+    verdict, sentence = concluded.verdict, concluded.sentence
     known = [finding for finding in functions if finding.accepted]
     says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
     if verdict is Verdict.UNCHANGED:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Findings, Standing, Verdict
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
 # From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
@@ -28,3 +30,8 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
             if any(annotation.n < CLASS_CALLS for annotation in learnt):
                 return False
     return findings.verdict is not Verdict.INCONCLUSIVE
+
+
+def answered(runs: WholeRuns, work: Work | None) -> bool:
+    """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
+    return runs.are_not_slower and not runs.of(Standing.FASTER) and work is not None and work.is_same

@@ -1,4 +1,4 @@
-"""The decision on each function and on the whole, and the sentences that say it."""
+"""The decision on each function by itself, and the reason for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
 from perfdiff.analysis.compare.judgement import Direction, enough_runs
 from perfdiff.analysis.counts.memory import waits
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Verdict
+from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Floats, Side, metric_of
 
@@ -202,61 +201,3 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
 
 def _names(functions: Sequence[int], attribution: Attribution) -> str:
     return ", ".join(f"`{attribution.web.functions[each].name}`" for each in functions)
-
-
-def whole(functions: Sequence[FunctionFinding], runs: WholeRuns) -> tuple[Verdict, str]:
-    """Return the verdict on the whole comparison with its sentence."""
-    by: dict[Verdict, list[FunctionFinding]] = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
-    guilty = by[Verdict.REGRESSION]
-    if guilty:
-        return Verdict.REGRESSION, f"Regression: {guilty[0].headline}{_others(len(guilty) - 1)}"
-    if shown := _shown_by(runs, functions):
-        return shown
-    if by[Verdict.IMPROVEMENT]:
-        return Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}"
-    if by[Verdict.INCONCLUSIVE]:
-        first = by[Verdict.INCONCLUSIVE][0]
-        return Verdict.INCONCLUSIVE, f"Inconclusive: {first.headline}"
-    return Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}"
-
-
-def _shown_by(runs: WholeRuns, functions: Sequence[FunctionFinding]) -> tuple[Verdict, str] | None:
-    """Return what whole runs tell where no function is slower, or None where they tell nothing."""
-    if runs.slower and not any(each.info.change.is_suspect for each in functions):
-        first = runs.slower[0]
-        return (
-            Verdict.INCONCLUSIVE,
-            f"Inconclusive: whole runs at {first.point.label} take {_times(first)}, and no function that ran has changed",
-        )
-    if runs.slower:
-        worst = max(runs.slower, key=lambda each: each.ratio.low if each.ratio else 0.0)
-        return (
-            Verdict.REGRESSION,
-            f"Regression: whole runs at {worst.point.label} take {_times(worst)}; no probed function explains it (not attributed)",
-        )
-    if runs.suspicious:
-        likely = max(runs.suspicious, key=lambda each: each.cpu.low)
-        return (
-            Verdict.INCONCLUSIVE,
-            f"Inconclusive: whole runs at {likely.end.point.label} take {units.ratio(likely.cpu.value)} the CPU time, "
-            f"in only {likely.cpu.runs_base} of each side, and no probed function explains it: add runs",
-        )
-    return None
-
-
-def _others(count: int) -> str:
-    if not count:
-        return ""
-    return "; 1 more function is slower" if count == 1 else f"; {count} more functions are slower"
-
-
-def _times(end: EndToEnd) -> str:
-    return f"{units.ratio(end.ratio.value)} as long" if end.ratio else "longer"
-
-
-def _looked_at(functions: Sequence[FunctionFinding]) -> str:
-    suspects = sum(each.info.change.is_suspect for each in functions)
-    if not suspects:
-        return "no function that ran has changed"
-    ran = "1 changed function" if suspects == 1 else f"{suspects} changed functions"
-    return f"{ran} compared, none makes the program slower"
