@@ -17,8 +17,8 @@ from perfdiff.analysis.search.symptom import Figure
 from perfdiff.bisecting import Question
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
-from perfdiff.request import Request
 from perfdiff.progress import Silent
+from perfdiff.request import Request
 from programs import git
 
 pytestmark = pytest.mark.integration

@@ -26,8 +26,8 @@ from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.pipeline import Outcome
-from perfdiff.request import Request
 from perfdiff.progress import Progress
+from perfdiff.request import Request
 
 ROOT = Path(__file__).parent.parent
 HELP_LIMIT_S = 0.4

@@ -24,12 +24,12 @@ from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
 from perfdiff.errors import UsageError
 from perfdiff.pipeline import Outcome
-from perfdiff.request import Request
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Note, Revision, Side, Skipped, Workload
 from perfdiff.report import drawing, ticket
 from perfdiff.report.document import build
 from perfdiff.report.ticket import Ticket
+from perfdiff.request import Request
 from programs import cases, git, repository
 from test_schemas import VALIDATORS
 

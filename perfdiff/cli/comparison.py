@@ -106,6 +106,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     seed: options.Seed = None,
+    thorough: options.Thorough = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     dry_run: Annotated[
@@ -122,6 +123,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if ticket_folder:
             ticket.check(ticket_folder)
         overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = replace(overrides, thorough=thorough)
         if dry_run:
             _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
             raise typer.Exit
@@ -137,6 +139,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts))
         deliver(outcome, chosen, output_file)
+        if verbose:
+            output.tell_stages(outcome.findings.stages)
         output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 

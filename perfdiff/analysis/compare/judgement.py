@@ -41,8 +41,8 @@ class Judgement:
 
 def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: bool, suspect: bool) -> Judgement:
     """Judge a comparison. `resolved`: the difference is above the clock's resolution; `suspect`: the function itself changed."""
-    worst, overall = comparison.worst, comparison.overall
-    if worst is None or overall is None:
+    worst = comparison.worst
+    if worst is None:
         return Judgement(Direction.NONE, "its inputs in head have no equals in base" if comparison.disjoint else "too few runs: add runs")
     if not enough_runs(worst.contrast):
         return Judgement(Direction.NONE, f"only {worst.contrast.runs_base} and {worst.contrast.runs_head} runs: add runs")
@@ -60,7 +60,7 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
         if agree(worst.contrast):
             return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
         return Judgement(Direction.NONE, "the runs disagree: add runs, or run on a quieter machine")
-    return Judgement(Direction.NONE, _open(comparison, overall, config))
+    return Judgement(Direction.NONE, _open(comparison, config))
 
 
 def enough_runs(seen: Contrast) -> bool:
@@ -74,17 +74,23 @@ def agree(seen: Contrast) -> bool:
     return (seen.agreement if seen.effect > 0 else 1 - seen.agreement) >= needed
 
 
-def _open(comparison: Comparison, overall: Contrast, config: CompareConfig) -> str:
-    """Say why an effect of interest cannot be excluded, or return "" where it can."""
+def _open(comparison: Comparison, config: CompareConfig) -> str:
+    """Say why an effect of interest cannot be excluded, or return "" where it can.
+
+    It must be excluded in each material stratum by itself, not in their pool, which hides what only the largest inputs show
+    (intersection-union test: Berger 1982).
+    """
     least = math.log1p(config.min_effect)
-    _, high = overall.interval(config.confidence)
-    if high <= least or not any(each.material for each in comparison.strata):
+    bounds = [(each.contrast.interval(config.confidence)[1], each) for each in comparison.strata if each.material]
+    highest, open_ = max(bounds, key=lambda bound: bound[0], default=(0.0, None))
+    if open_ is None or highest <= least:
         return ""
     if comparison.floor > least:
         return (
             f"base against base differs by up to {units.significant(100 * math.expm1(comparison.floor))} %, more than the smallest effect "
             f"of interest, {units.significant(100 * config.min_effect)} %: add runs, larger inputs, or a quieter machine"
         )
-    if overall.effect > least:
-        return f"{units.ratio(math.exp(overall.effect))} is not beyond chance: add runs"
-    return ""
+    where = f" ({open_.name})" if open_.name else ""
+    if open_.contrast.effect > least:
+        return f"{units.ratio(math.exp(open_.contrast.effect))}{where} is not beyond chance: add runs"
+    return f"up to {units.ratio(math.exp(highest))}{where} is not excluded: add runs"
