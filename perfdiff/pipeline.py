@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Choice, Survey
+from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import BuildError, DiskFilledError, RecordingError, WorkloadError
@@ -158,11 +160,13 @@ class Bench:
     executor: Executor
     progress: Progress
     sides: tuple[Side, ...] = tuple(Side)
+    upkeep: Upkeep = field(default_factory=Upkeep)
 
     def measure(self, folder: Path) -> None:
         """Carry out the comparison and leave the experiment in `folder`."""
         try:
-            self._run(self._prepare(), folder)
+            with closing(self.upkeep):
+                self._run(self._prepare(), folder)
         except DiskFilledError:
             self.cache.discard()
             raise
@@ -270,6 +274,7 @@ class Bench:
             *caveats.recordings_incomplete(incomplete, self._points),
             *referee.notes(runs),
             *counted.notes,
+            *caveats.trees_written(self.upkeep.written),
         )
         experiment = self._experiment(measurement, [*runs, *counted.runs], assembly, notes)
         if counted.runs:
@@ -376,6 +381,7 @@ class Bench:
             executor=self.executor,
             room=self.room,
             seed=self.request.config.compare.seed,
+            upkeep=self.upkeep,
         )
 
     @property

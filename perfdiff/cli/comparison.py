@@ -99,6 +99,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -120,7 +123,18 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
-        overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         if dry_run:
             _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
             raise typer.Exit
@@ -211,6 +225,9 @@ def overridden(  # noqa: PLR0913 (each is an option of the command line)
     build: str | None,
     workload: list[str] | None,
     param: list[str] | None,
+    setup: str | None,
+    prepare: str | None,
+    warmup: int | None,
     runs: int | None,
     seed: int | None,
 ) -> Overrides:
@@ -221,6 +238,9 @@ def overridden(  # noqa: PLR0913 (each is an option of the command line)
         command=command_text(context.obj or []),
         workloads=tuple(workload or ()),
         parameters=options.parameters(param),
+        setup=setup,
+        prepare=prepare,
+        warmup=warmup,
         runs=runs,
         seed=seed,
     )
