@@ -8,18 +8,19 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from perfdiff import configuration, pipeline
-from perfdiff.collect import caveats, workloads
+from perfdiff.collect import caveats, pristine, snapshot, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.pristine import PristineTree
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.snapshot import Status
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.watch import Watch
 from perfdiff.config import WorkloadConfig
@@ -56,6 +57,7 @@ def tree(tmp_path: Path) -> Path:
         "data/deep/more.txt": "more\n",
         "other/input.txt": "other\n",
         "log.txt": "first\n",
+        "closed/in.txt": "",
     }.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
@@ -67,7 +69,7 @@ def tree(tmp_path: Path) -> Path:
     (tree / "twin").hardlink_to(tree / "tool")
     for number, path in enumerate(sorted(tree.rglob("*"))):
         os.utime(path, ns=(10**18 + number, 10**18 + number), follow_symlinks=False)
-    (tree / "data" / "deep").chmod(0o555)
+    (tree / "closed").chmod(0o555)
     return tree
 
 
@@ -110,10 +112,23 @@ def knowing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
-@pytest.mark.usefixtures("knowing")
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return the trees that are scanned from now on."""
+    made: list[Path] = []
+
+    def counted(root: Path) -> Mapping[str, Status]:
+        made.append(root)
+        return snapshot.scan(root)
+
+    monkeypatch.setattr(pristine, "scan", counted)
+    return made
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "true",
         "echo more >> log.txt",
         "echo other > data/input.txt",
         "rm data/input.txt link",
@@ -132,16 +147,21 @@ def knowing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         "chmod 600 secret && echo x >> secret",
         "touch passing && rm passing",
         "mkfifo pipe",
-        "ln data/input.txt hard && echo x >> hard",
-        "python3 -c 'import os; os.truncate(\"log.txt\", 1)'",
+        "if [ -e $ROOM/again ]; then echo x >> data/deep/more.txt; else touch $ROOM/again; rm -rf data; fi",
+        'if [ -e $ROOM/again ]; then rm -rf $ROOM/gone; mv "$PWD" $ROOM/gone; mkdir "$PWD"; else touch $ROOM/again; fi',
+        "ln data/input.txt hard",
+        "ln data/input.txt hard && echo x >> hard  # untold",
+        "python3 -c 'import os; os.truncate(\"log.txt\", 1)'  # untold",
         'python3 -c \'import mmap; f = open("log.txt", "r+b"); mmap.mmap(f.fileno(), 0)[:] = b"F" * 6\'',
     ],
 )
-def test_each_run_finds_the_tree_as_it_was(bench: Bench, tree: Path, text: str) -> None:
+def test_each_run_finds_the_tree_as_it_was(bench: Bench, tree: Path, text: str, knowing: str, scans: list[Path]) -> None:
     before = state(tree)
     runs = bench.run(WorkloadConfig("w", f"find . -printf '%p %M %T@ %l\\n' | sort; cat log.txt data/input.txt; {text}"), (0, 0, 0))
     assert state(tree) == before
     assert len({run.output for run in runs}) == 1
+    is_told = knowing == "told by the kernel" and "# untold" not in text
+    assert len(scans) == (2 if is_told else 4), "at first, after the first run, and after the other two where events do not tell"
     bench.upkeep.close()
     assert state(tree) == before
     assert sorted(path.name for path in tree.parent.iterdir()) == ["source", "source.pristine"]
@@ -213,7 +233,7 @@ def test_what_a_workload_writes_to_is_told_once(bench: Bench) -> None:
 def test_a_workload_that_removes_its_folder_is_told_so_and_the_tree_is_put_back(bench: Bench, tree: Path) -> None:
     before = state(tree)
     with pytest.raises(WorkloadError, match="is gone, where") as caught:
-        bench.run(WorkloadConfig("w", 'rm -rf "$PWD"'))
+        bench.run(WorkloadConfig("w", 'chmod 755 closed; rm -rf "$PWD"'))
     assert caught.value.slug == "workload-removed-tree"
     assert state(tree) == before
 
@@ -401,6 +421,6 @@ def test_a_program_that_reads_what_it_wrote_does_the_same_in_every_run_also_afte
 
 def test_folders_that_deny_writing_are_put_back(bench: Bench, tree: Path) -> None:
     before = state(tree)
-    bench.run(WorkloadConfig("w", "chmod 755 data/deep; rm data/deep/more.txt; chmod 500 data/deep data"))
+    bench.run(WorkloadConfig("w", "chmod 755 closed; rm closed/in.txt; touch closed/new; chmod 500 closed data"))
     assert state(tree) == before
-    assert stat.S_IMODE((tree / "data" / "deep").stat().st_mode) == 0o555
+    assert stat.S_IMODE((tree / "closed").stat().st_mode) == 0o555

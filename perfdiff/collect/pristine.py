@@ -73,14 +73,14 @@ class PristineTree:
         names = self._watch.names() if self._watch else None
         self._is_told_all &= names is not None
         for path in names or ():
-            self._told |= {path, _parent(path)}
-        if everything or not self._is_told_all or self._is_folder_replaced():
+            self._told |= {path, _parent(path), *self._twins(path)}  # of a file with several names one is told
+        if everything or not self._is_told_all:
             changed = self._scanned()
             if self._is_told_all and any(path not in self._told and self.stands(_parent(path)) for path in changed):
                 self._is_told_truly = False
                 self._close_watch()
         else:
-            changed = {path for path in self._told if status(self.tree / path) != self._expected(path)}
+            changed = {path for path in ("", *self._told) if status(self.tree / path) != self._expected(path)}
         return tuple(sorted(path for path in changed if self._expected(path) or _is_folder(self._expected(_parent(path)))))
 
     def put_back(self, paths: Iterable[str]) -> None:
@@ -94,10 +94,6 @@ class PristineTree:
         below = tuple(f"{path}/".lstrip("/") for path in gone if _is_folder(self._expected(path)))
         if below:
             wanted |= {path for path in self._all_expected() if path.startswith(below)}
-        linked = {other for path in wanted for other in self._twins(path) if self._expected(other) != status(self.tree / other)}
-        for path in linked - wanted:
-            self._clear(path)
-        wanted |= linked
         for path in sorted(wanted):
             self._put(path)
         for folder in sorted({folder for path in wanted for folder in (path, _parent(path))}, reverse=True):
@@ -189,10 +185,6 @@ class PristineTree:
             else:
                 differing.add(path)
         return differing
-
-    def _is_folder_replaced(self) -> bool:
-        """Return whether the tree or a folder of which the kernel told is not the folder that it was: its watch is elsewhere."""
-        return any(_is_folder(self._expected(path)) and not self.stands(path) for path in {"", *self._told})
 
     def _forget(self) -> None:
         """Take what the kernel told so far for no change."""
