@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Choice, Survey
+from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Counterpart, Language, Program
@@ -73,6 +74,7 @@ class Bench:
     executor: Executor
     progress: Stopwatch
     sides: tuple[Side, ...] = tuple(Side)
+    upkeep: Upkeep = field(default_factory=Upkeep)
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
@@ -162,6 +164,7 @@ class Bench:
             executor=self.executor,
             room=self.room,
             seed=self.request.config.compare.seed,
+            upkeep=self.upkeep,
         )
 
     def _workshop(self) -> Workshop:

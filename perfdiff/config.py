@@ -37,6 +37,14 @@ class WorkloadConfig:
     runs: int = 10
     timeout_s: float = 300.0
     exit_codes: tuple[int, ...] = (0,)
+    setup: str | None = None  # before all runs of a point in a tree
+    prepare: str | None = None  # before each run, outside its time
+    warmup: int = 0  # runs of each side at each point that are made first and thrown away
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return all commands that the workload runs."""
+        return tuple(text for text in (self.command, self.setup, self.prepare) if text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ class Config:
         """
         source = Path(self.source) if self.source else None
         accepted = (source.parent if source else project) / self.compare.accepted
-        commands = [self.build.command, *(workload.command for workload in self.workloads)]
+        commands = [self.build.command, *(command for workload in self.workloads for command in workload.commands)]
         files = [accepted, *([source] if source and source.name != _SHARED else [])]
         return tuple(file for file in files if not any(file.name in command for command in commands))
 

@@ -7,6 +7,7 @@ models and comparison
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -96,13 +97,14 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
 def measure(bench: Bench, folder: Path) -> None:
     """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`."""
     try:
-        rounds = Rounds(bench, bench.site(bench.plain()))
-        if len(bench.sides) > 1:
-            rounds.compare_whole_runs()
-            rounds.count()
-        if bench.request.config.measure.thorough or not rounds.are_answered:
-            rounds.time_calls()
-        rounds.save(folder)
+        with closing(bench.upkeep):
+            rounds = Rounds(bench, bench.site(bench.plain()))
+            if len(bench.sides) > 1:
+                rounds.compare_whole_runs()
+                rounds.count()
+            if bench.request.config.measure.thorough or not rounds.are_answered:
+                rounds.time_calls()
+            rounds.save(folder)
     except DiskFilledError:
         bench.cache.discard()
         raise

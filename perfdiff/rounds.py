@@ -18,6 +18,7 @@ from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.bench import Bench, Site, Variant
 from perfdiff.collect import caveats, counting, schedule, workloads
 from perfdiff.collect.assembly import Assembly
+from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.config import LEAST_BUDGET_S
@@ -41,16 +42,19 @@ class Rounds:
     _spots: tuple[HotSpot, ...] = ()
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
+    _collector: Collector = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over."""
         config, points = self.bench.request.config, self.bench.points
-        collector = self.bench.collector(self.site.targets)
         self.bench.progress.stage("comparing whole runs", None)
         still_open, pairs, look, started = points, 0, next_look(0), time.monotonic()
         while still_open and pairs < MOST_PAIRS:
             for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed)):
-                self.runs += [run for run, _ in collector.collect(slots, self.bench.progress.advance)]
+                self.runs += [run for run, _ in self._collector.collect(slots, self.bench.progress.advance)]
             pairs += 1
             is_over = pairs >= FEWEST_PAIRS and time.monotonic() - started > self.budget_s
             if pairs == look or is_over:
@@ -76,10 +80,10 @@ class Rounds:
         self.bench.progress.stage("counting", len(points) * len(self.bench.sides) * counting.MOST_ROUNDS)
         alone, started = True, time.monotonic()
         try:
-            collector = self.bench.collector(variant.targets)
+            self._collector.targets = {**self._collector.targets, **variant.targets}
             for block in range(counting.MOST_ROUNDS):
                 slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
-                for run, recordings in collector.collect(slots, self.bench.progress.advance):
+                for run, recordings in self._collector.collect(slots, self.bench.progress.advance):
                     runs.append(run)
                     assembly.add(run, recordings)
                     spots.add(run, recordings)
@@ -108,7 +112,7 @@ class Rounds:
         variant = self.bench.timed(self.site)
         self._skipped = variant.skipped
         self._timed = Assembly(variant.probes, {point.id: point for point in points})
-        collector = self.bench.collector({**self.site.targets, **variant.targets})
+        self._collector.targets = {**self._collector.targets, **variant.targets}
         runs: list[Run] = []
         incomplete: list[Run] = []
         blocks = schedule.timed_blocks(points, {workload.name: workload.runs for workload in config.workloads}, config.compare.seed, sides)
@@ -117,9 +121,9 @@ class Rounds:
         look, started, own = FIRST_LOOK, time.monotonic(), self.runs
         for block, slots in enumerate(blocks, 1):
             for pair in schedule.pairs(slots):
-                made = list(collector.collect(pair, self.bench.progress.advance))
+                made = list(self._collector.collect(pair, self.bench.progress.advance))
                 if referee.repeats([run for run, _ in made]):
-                    made = list(collector.collect(pair, lambda _: None))
+                    made = list(self._collector.collect(pair, lambda _: None))
                 for run, recordings in made:
                     runs.append(run)
                     incomplete += [run] * (not all(recording.complete for recording in recordings))
@@ -154,7 +158,12 @@ class Rounds:
             runs=tuple(self.runs),
             totals=self._timed.totals(),
             edges=self._timed.edges(),
-            notes=(*site.notes, *caveats.outputs_differ(self.runs, bench.points), *self.notes),
+            notes=(
+                *site.notes,
+                *caveats.outputs_differ(self.runs, bench.points),
+                *self.notes,
+                *caveats.trees_written(bench.upkeep.written),
+            ),
             counts=self._counted.totals() if self._counted else None,
             spots=self._spots,
             stages=bench.progress.seconds,

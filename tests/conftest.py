@@ -24,6 +24,7 @@ UNTIMED = frozenset(
         "test_papi",
         "test_ticket",
         "test_toolchain",
+        "test_upkeep",
     }
 )
 

@@ -273,6 +273,35 @@ def test_variables_of_the_shell_are_no_places(checkout: Path) -> None:
     assert config.workloads[0].command == "./sort ${HOME} {n}"
 
 
+def test_what_is_done_before_runs_is_read_and_the_command_line_replaces_it_in_all_workloads(checkout: Path) -> None:
+    text = GOOD.replace("runs = 12", 'runs = 12\nsetup = "./make {n} {size} > input"\nprepare = "rm -f log"\nwarmup = 2').replace(
+        "n = [1000, 3000],", "n = [1000, 3000], size = [7],"
+    )
+    (sort, parse) = load(checkout, text).workloads
+    assert (sort.setup, sort.prepare, sort.warmup) == ("./make {n} {size} > input", "rm -f log", 2)
+    assert sort.parameters["size"] == (7,), "its place is in the setup alone"
+    assert (parse.setup, parse.prepare, parse.warmup) == (None, None, 0)
+    replaced = load(checkout, text, overrides=Overrides(setup="./make {n} {mode} {size}", workloads=("sort",), warmup=1)).workloads
+    assert [(each.setup, each.prepare, each.warmup) for each in replaced] == [("./make {n} {mode} {size}", "rm -f log", 1)]
+    given = Overrides(command="./a", prepare="./b {n}", parameters={"n": (1, 2)})
+    assert load(checkout, overrides=given).workloads == (WorkloadConfig("a", "./a", {"n": (1, 2)}, prepare="./b {n}"),)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (Overrides(prepare="./b {k}"), "command line: '{k}' in './b {k}' has no parameter"),
+        (Overrides(command="./a", setup="./b {k}"), "command line: '{k}' in './b {k}' has no parameter"),
+        (Overrides(prepare=" "), '--prepare is " "; it must be a shell command, such as'),
+        (Overrides(warmup=-1), "--warmup is -1; it must be a whole number of at least 0, such as 1"),
+    ],
+)
+def test_what_cannot_be_done_before_runs_is_an_error(checkout: Path, overrides: Overrides, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(checkout, GOOD, overrides=overrides)
+    assert says in str(raised.value)
+
+
 def test_named_workloads_and_given_parameters_replace_the_files(checkout: Path) -> None:
     config = load(checkout, GOOD, overrides=Overrides(workloads=("sort",), parameters={"n": (5, 6)}))
     assert [workload.name for workload in config.workloads] == ["sort"]

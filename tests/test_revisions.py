@@ -367,6 +367,35 @@ def test_overlay_replaces_what_stands_there(project: Path, tmp_path: Path) -> No
     assert "keep.c" in files
 
 
+def test_overlay_takes_ignored_files_but_no_products_of_an_earlier_build_and_no_backups(project: Path, tmp_path: Path) -> None:
+    commit(project, "ignoring", {".gitignore": "*.o\n*.bin\n*~\n*.swp\n/bench/run\n/bench/build/\n/bench/made/\n"})
+    wanted = {"bench/run.c": "run\n", "bench/large.bin": "data\n", "bench/made/input.txt": "input\n"}
+    products = {
+        "bench/run.o": "object\n",
+        "bench/run.c~": "backup\n",
+        "bench/.run.c.swp": "backup\n",
+        "bench/build/CMakeCache.txt": "here\n",
+    }
+    write(project, wanted | products | {"bench/build/table.txt": "of the build\n", "bench/run": ""})
+    (project / "bench/run").write_bytes(b"\x7fELF of the checkout")
+    (project / "bench/latest.bin").symlink_to("large.bin")
+    lay_out(pinned(project, "v1", "HEAD").base, tmp_path / "tree", overlay=["bench"])
+    found = {path.relative_to(tmp_path / "tree").as_posix() for path in (tmp_path / "tree/bench").rglob("*") if not path.is_dir()}
+    assert found == wanted.keys() | {"bench/latest.bin"}
+    assert (tmp_path / "tree/bench/latest.bin").readlink() == Path("large.bin")
+
+
+def test_overlay_digest_follows_ignored_files_that_are_copied(project: Path) -> None:
+    repository = find_repository(project)
+    write(project, {".gitignore": "*.bin\n*.o\n", "bench/a.c": "1\n", "bench/large.bin": "1\n", "bench/a.o": "1\n"})
+    digests = [overlay_digest(repository, ["bench"])]
+    write(project, {"bench/a.o": "2\n"})
+    digests.append(overlay_digest(repository, ["bench"]))
+    write(project, {"bench/large.bin": "2\n"})
+    digests.append(overlay_digest(repository, ["bench"]))
+    assert digests[0] == digests[1] != digests[2]
+
+
 def test_overlay_is_relative_to_the_projects_folder(project: Path, tmp_path: Path) -> None:
     commit(project, "sub-project", {"tools/main.c": ""})
     write(project, {"tools/bench/run.c": "run\n"})

@@ -103,7 +103,7 @@ class BuildCache:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / _FINISHED).exists():
                 with _removed_on_failure(folder), store_errors(self.root):
-                    _remove(folder)
+                    remove_folder(folder)
                     folder.mkdir()
                     make(folder)
                     (folder / _FINISHED).touch()
@@ -155,7 +155,7 @@ class BuildCache:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The marker goes first: a removal that is cut short leaves an unfinished folder, not a damaged one.
             (self._trees / key / _FINISHED).unlink(missing_ok=True)
-            _remove(self._trees / key)
+            remove_folder(self._trees / key)
         except BlockingIOError:
             return False
         finally:
@@ -168,18 +168,20 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _remove(folder)
+        remove_folder(folder)
         raise
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, with the parts that a build made read-only."""
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, if it is there, with the parts that were made read-only; raise OSError."""
     if not folder.exists():
         return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        folder.chmod(stat.S_IRWXU)
     for place, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(place, name)
-            if not path.is_symlink() and not os.access(path, os.W_OK | os.X_OK):
+            if not path.is_symlink() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
                 path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder)
 

@@ -76,6 +76,9 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Keep the calls there as binary logs of Freud.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -94,7 +97,18 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             chosen = _side(recorded, side)

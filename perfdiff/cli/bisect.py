@@ -60,6 +60,9 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     strict: options.Strict = False,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -76,7 +79,18 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         check_metric(metric)
         if not 0.5 <= confidence < 1:
             raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
             comparison.warn_of_few_runs(request, progress)

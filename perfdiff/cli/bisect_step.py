@@ -87,6 +87,9 @@ def bisect_step(  # noqa: PLR0913, PLR0917 (each is an option of the command lin
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -99,7 +102,18 @@ def bisect_step(  # noqa: PLR0913, PLR0917 (each is an option of the command lin
     """Compare HEAD with the good commit and exit with git's code."""
     with exits.exceptions_become_codes():
         check_metric(metric)
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             reference = good or _known_good(repository)
             asked = comparison.request((reference, "HEAD"), repository, options.cache_folder(cache), overrides, progress)

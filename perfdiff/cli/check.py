@@ -69,6 +69,9 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     save: options.Save = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -85,7 +88,18 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(written)
         if save:
             samples.check(save)
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:

@@ -100,6 +100,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -122,7 +125,18 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
-        overrides = overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         overrides = replace(overrides, thorough=thorough)
         if dry_run:
             _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
@@ -216,6 +230,9 @@ def overridden(  # noqa: PLR0913 (each is an option of the command line)
     build: str | None,
     workload: list[str] | None,
     param: list[str] | None,
+    setup: str | None,
+    prepare: str | None,
+    warmup: int | None,
     runs: int | None,
     seed: int | None,
 ) -> Overrides:
@@ -226,6 +243,9 @@ def overridden(  # noqa: PLR0913 (each is an option of the command line)
         command=command_text(context.obj or []),
         workloads=tuple(workload or ()),
         parameters=options.parameters(param),
+        setup=setup,
+        prepare=prepare,
+        warmup=warmup,
         runs=runs,
         seed=seed,
     )

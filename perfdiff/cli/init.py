@@ -31,6 +31,9 @@ name = "main"
 command = "{workload}"
 parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # runs = {runs}                 # of each side at each point, at most
+# setup = "./bench/generate {{n}} > input"   # once before the runs of a point; what it leaves in the tree stays for them
+# prepare = "sync"              # before each run, outside its time
+# warmup = {warmup}               # runs of each side at each point that are thrown away
 # timeout_s = {workload_timeout:g}
 # exit_codes = [0]
 
@@ -74,6 +77,7 @@ def template(system: buildsystem.BuildSystem | None) -> str:
         workload=TEMPLATE_COMMAND,
         build_timeout=build.timeout_s,
         runs=workload.runs,
+        warmup=workload.warmup,
         workload_timeout=workload.timeout_s,
         overhead=probes.overhead,
         min_effect=compare.min_effect,

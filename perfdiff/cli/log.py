@@ -62,6 +62,9 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -75,7 +78,18 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     with exits.exceptions_become_codes():
         metrics = chosen_metrics(metric or [])
         chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
             found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)

@@ -53,6 +53,16 @@ Workloads = Annotated[list[str] | None, typer.Option("--workload", metavar="NAME
 Parameters = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
 ]
+Setup = Annotated[
+    str | None,
+    typer.Option(
+        "--setup", metavar="COMMAND", help="Run this in the tree before all runs of a point; what it leaves there stays for them."
+    ),
+]
+Prepare = Annotated[
+    str | None, typer.Option("--prepare", metavar="COMMAND", help="Run this in the tree before each run, outside the time that is taken.")
+]
+Warmup = Annotated[int | None, typer.Option("--warmup", metavar="N", help="Runs of each side at each point to make first and throw away.")]
 Runs = Annotated[
     int | None, typer.Option("--runs", metavar="N", help="Runs of each side at each point at most; 4 or more for a verdict on time.")
 ]

@@ -47,6 +47,9 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     form: Annotated[Form | None, typer.Option("--format", help="Form of the profile.")] = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    warmup: options.Warmup = None,
     runs: options.Runs = None,
     build: options.Build = None,
     config: options.ConfigFile = None,
@@ -59,7 +62,18 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Record one revision or several and show their profile."""
     with exits.exceptions_become_codes():
         chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(context, file=config, build=build, workload=workload, param=param, runs=runs, seed=seed)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=warmup,
+            runs=runs,
+            seed=seed,
+        )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             folder = options.cache_folder(cache)
             if since or tags or _are_several(revisions or (), repository):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import READING_SHARE, Choice
@@ -58,6 +58,17 @@ def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple
     where = _listed([point.label for point in points if point.id in cut_short])
     text = f"in {len(runs)} runs ({where}) a process was killed or could not write on, so that its last calls are missing from the figures"
     return (Note("recording-incomplete", text),)
+
+
+def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
+    """Tell which workloads write into the tree they run in, by the paths that each wrote to."""
+    return tuple(
+        Note(
+            "workload-writes-tree",
+            f"workload {name} writes into its tree ({_listed(paths)}): what it changes there is undone before each run",
+        )
+        for name, paths in sorted(written.items())
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from perfdiff.collect import workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
-from perfdiff.collect.executor import Command, Execution, Executor
+from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
 from perfdiff.records import recording
@@ -19,19 +21,22 @@ from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Run, Side
 
 _BUILDS = {Phase.PLAIN: "", Phase.SURVEY: " with probes", Phase.TIMED: " with probes", Phase.COUNTED: " with counters"}
+_WARMED = (Phase.PLAIN, Phase.TIMED)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A built tree that workloads run in; `plan` steers its probes and is None for a plain build.
+    """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
-    `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run.
+    `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
+    all that is put back between runs, None where nothing is.
     """
 
     directory: Path
     plan: Path | None
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
+    tree: Path | None = None
 
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
@@ -51,26 +56,61 @@ class Collector:
     room: Path
     seed: int
     slow: Callable[[str], None] | None = None
+    upkeep: Upkeep = field(default_factory=Upkeep)
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
+    _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
 
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
         for slot in slots:
-            target = self.targets[slot.phase, slot.side]
             number, self._made = self._made, self._made + 1
-            folder = self.room / f"{number:06d}"
-            try:
-                folder.mkdir()
-                with self._watched(slot):
-                    execution = self.executor.execute(self._command(slot, target, folder, number))
-                recordings = [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
-            except OSError as error:
-                raise StoreError.about(folder, error) from error
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            for _ in range(self._warm_ups(slot)):
+                self._execute(slot, number)
+            execution, recordings = self._execute(slot, number)
             advance(f"{slot.point.label} on {slot.side}")
             yield _run(number, slot, execution), recordings
+
+    def _execute(self, slot: Slot, number: int) -> tuple[Execution, list[Recording]]:
+        target, folder = self.targets[slot.phase, slot.side], self.room / f"{number:06d}"
+        command = self._command(slot, target, folder, number)
+        try:
+            folder.mkdir()
+            with self._kept(slot, target, command), self._watched(slot):
+                execution = self.executor.execute(command)
+            return execution, [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+        except OSError as error:
+            raise StoreError.about(folder, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _warm_ups(self, slot: Slot) -> int:
+        """Return how many runs are made and thrown away before that of `slot`: none where times are not reported."""
+        place = slot.phase, slot.side, slot.point.id
+        if slot.phase not in _WARMED or place in self._warm:
+            return 0
+        self._warm.add(place)
+        return self.workloads[slot.point.workload].warmup
+
+    def _kept(self, slot: Slot, target: Target, command: Command) -> AbstractContextManager[None]:
+        """Return what keeps the tree of a run as it is: nothing where the target names none."""
+        if target.tree is None:
+            return nullcontext()
+        workload = self.workloads[slot.point.workload]
+        setup, prepare = (
+            replace(
+                command,
+                text=workloads.filled(text, slot.point.parameters),
+                environment=self.environment,
+                exit_codes=(0,),
+                where=f"{purpose} of {command.where}",
+                purpose=purpose,
+            )
+            if text
+            else None
+            for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
+        )
+        return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, setup, prepare), self.executor)
 
     @contextmanager
     def _watched(self, slot: Slot) -> Iterator[None]:

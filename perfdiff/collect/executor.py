@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -25,6 +26,14 @@ MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them 
 WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
 RESERVE_BYTES = 1e9  # a workload is stopped before it leaves less of the disk to everybody else …
 RESERVE_SHARE = 0.05  # … or less than this part of a small disk; filesystems keep as much for root
+
+
+class Purpose(StrEnum):
+    """What a command is run for."""
+
+    RUN = "run"
+    SETUP = "setup"
+    PREPARE = "prepare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class Command:
     exit_codes: tuple[int, ...]
     where: str  # for messages: "head, sort n=1000"
     fixed_layout: bool = False
+    purpose: Purpose = Purpose.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +83,7 @@ class ProcessExecutor:
     def execute(self, command: Command) -> Execution:
         """Run `command` once. Its output is digested as it comes, never kept: a workload may print gigabytes."""
         if not command.directory.is_dir():
-            raise WorkloadError(
-                f"{command.directory} is gone, where '{command.text}' is to run ({command.where}); let workloads keep their folder",
-                slug="workload-removed-tree",
-            )
+            raise tree_removed(command)
         missing = _missing_bytes(command.directory)
         if missing:
             raise StoreError(
@@ -104,6 +111,14 @@ class ProcessExecutor:
         load, steal = _foreign_load(machine, _machine_ticks(), wall_ns, cpu_ns)
         share = None if waited is None or now_waited is None else min(1.0, 1e3 * (now_waited - waited) / wall_ns)
         return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest(), share)
+
+
+def tree_removed(command: Command) -> WorkloadError:
+    """Return the error that the folder of a command is not there."""
+    return WorkloadError(
+        f"{command.directory} is gone, where '{command.text}' is to run ({command.where}); let workloads keep their folder",
+        slug="workload-removed-tree",
+    )
 
 
 def _text(command: Command) -> str:
@@ -192,6 +207,12 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
             slug="workload-crashed",
+            detail=tail,
+        )
+    if command.purpose is not Purpose.RUN:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), but what a workload names as its {command.purpose} must exit 0; {by_hand}",
+            slug="setup-failed" if command.purpose is Purpose.SETUP else "prepare-failed",
             detail=tail,
         )
     unfilled = status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]

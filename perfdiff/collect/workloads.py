@@ -27,11 +27,11 @@ def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
     for config in configs:
         for values in itertools.product(*config.parameters.values()):
             parameters = dict(zip(config.parameters, values, strict=True))
-            found.append(Point(len(found), config.name, parameters, _command(config.command, parameters)))
+            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters)))
     return tuple(found)
 
 
-def _command(template: str, parameters: dict[str, float | str]) -> str:
+def filled(template: str, parameters: Mapping[str, float | str]) -> str:
     """Put values in the places of a command, quoted for the shell; braces that name no parameter stay as they are."""
 
     def value(match: re.Match[str]) -> str:
@@ -42,5 +42,5 @@ def _command(template: str, parameters: dict[str, float | str]) -> str:
 
 def keyed(configs: Sequence[WorkloadConfig], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the environment that runs depend on, besides the program: what libraries read, and what commands name."""
-    named = {name for config in configs for name in _VARIABLE.findall(config.command)}
+    named = {name for config in configs for name in _VARIABLE.findall(" ".join(config.commands))}
     return {name: value for name, value in environment.items() if name in named | _READ or name.startswith(_READ_PREFIXES)}

@@ -81,7 +81,7 @@ class Workshop:
                     if (mode := modes.get(id_)) is not None
                 }
                 plan.write(path, entries)
-            found[phase, side] = Target(built[side].folder, path, steering or {}, fixed)
+            found[phase, side] = Target(built[side].folder, path, steering or {}, fixed, built[side].tree)
         return found
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:

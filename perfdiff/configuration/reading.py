@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ class Overrides:
     runs: int | None = None
     seed: int | None = None
     thorough: bool = False
+    setup: str | None = None
+    prepare: str | None = None
+    warmup: int | None = None
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -190,8 +193,21 @@ def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mappi
         workloads = tuple(_configured(source)) if source else ()
         if workloads:
             workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
+            workloads = tuple(replace(workload, **_chores(overrides)) for workload in workloads)
+            for workload in workloads:
+                _check_places(workload.commands, workload.parameters, _COMMAND_LINE, "list its values in 'parameters'")
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
+
+
+def _chores(overrides: Overrides) -> dict[str, Any]:
+    """Return what the command line says of preparing runs, by the keys of a workload."""
+    given = {
+        "setup": (overrides.setup, settings.SETUP),
+        "prepare": (overrides.prepare, settings.PREPARE),
+        "warmup": (overrides.warmup, settings.WARMUP),
+    }
+    return {key: _checked(value, setting, _COMMAND_LINE, f"--{key}") for key, (value, setting) in given.items() if value is not None}
 
 
 def _no_workload(source: TomlFile | None) -> str:
@@ -215,8 +231,9 @@ def _given(overrides: Overrides) -> WorkloadConfig:
         raise ConfigError(
             "--workload chooses from the file's workloads, a command behind `--` replaces them: give one", slug="config-workload"
         )
-    _check_places(command, overrides.parameters, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
-    return WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters)
+    workload = WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters, **_chores(overrides))
+    _check_places(workload.commands, workload.parameters, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
+    return workload
 
 
 def _program(command: str) -> str:
@@ -245,19 +262,20 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
                 f"{source.place((*keys, 'name'))}: '{values['name']}' is the name of a workload above", slug="config-workload"
             )
         names.add(values["name"])
-        _check_places(values["command"], values.get("parameters", {}), source.place((*keys, "command")), "list its values in 'parameters'")
-        yield WorkloadConfig(**values)
+        workload = WorkloadConfig(**values)
+        _check_places(workload.commands, workload.parameters, source.place((*keys, "command")), "list its values in 'parameters'")
+        yield workload
 
 
-def _check_places(command: str, parameters: Mapping[str, object], place: str, remedy: str) -> None:
-    places = set(PLACE.findall(command))
-    for name in sorted(places - set(parameters)):
+def _check_places(commands: Sequence[str], parameters: Mapping[str, object], place: str, remedy: str) -> None:
+    places = {name: command for command in commands for name in PLACE.findall(command)}
+    for name in sorted(places.keys() - set(parameters)):
         raise ConfigError(
-            f"{place}: '{{{name}}}' in '{command}' has no parameter; {remedy}{nearest(name, parameters)}", slug="config-parameter"
+            f"{place}: '{{{name}}}' in '{places[name]}' has no parameter; {remedy}{nearest(name, parameters)}", slug="config-parameter"
         )
-    for name in sorted(set(parameters) - places):
+    for name in sorted(set(parameters) - places.keys()):
         raise ConfigError(
-            f"{place}: parameter '{name}' has no place in '{command}'; write {{{name}}} where its value goes{nearest(name, places)}",
+            f"{place}: parameter '{name}' has no place in '{commands[0]}'; write {{{name}}} where its value goes{nearest(name, places)}",
             slug="config-parameter",
         )
 

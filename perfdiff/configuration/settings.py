@@ -116,6 +116,9 @@ RUNS = Setting(
     f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} for a verdict on time; fewer still compare counts)", _integer(2)
 )
 SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
+SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
+PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
+WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
@@ -159,5 +162,8 @@ WORKLOAD: Mapping[str, Setting] = {
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,
     "timeout_s": _SECONDS,
+    "setup": SETUP,
+    "prepare": PREPARE,
+    "warmup": WARMUP,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
 }

@@ -6,16 +6,27 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from perfdiff.errors import RevisionError
 from perfdiff.revisions.repository import Repository
 
+# Of what git ignores in a folder, these stay behind: objects of an earlier build would pass for up to date on both sides, what a build
+# system keeps names the folder that it was made in, and an open editor would have everything measured again.
+_PRODUCTS = frozenset((".o", ".obj", ".lo", ".a", ".la", ".so", ".d", ".gch", ".pch", ".gcno", ".gcda", ".pyc"))
+_MACHINE_CODE = (b"\x7fELF", b"!<arch>\n")  # programs and libraries, however they are named
+_BUILD_STATE = frozenset(("CMakeCache.txt", "build.ninja", "config.status", "meson-info.json"))
+_BACKUPS = ("*~", "#*#", ".#*", ".*.sw?")
+_FILES_KNOWN = 4096  # digests of overlay files that are kept while they are not written to
+
 
 def overlay_files(repository: Repository, overlay: Sequence[str]) -> tuple[Path, ...]:
     """Return the overlay's files relative to the checkout's root, sorted.
 
-    What git ignores is left out (objects of an earlier build would pass for up to date), unless a path holds nothing else.
+    Files that git ignores are among them, but for products of an earlier build and backups of editors; those, too, where a path names or
+    holds nothing else.
     """
     if not overlay:
         return ()
@@ -26,10 +37,31 @@ def overlay_files(repository: Repository, overlay: Sequence[str]) -> tuple[Path,
         place = _place(repository, path)
         if not (repository.top / place).exists():
             raise RevisionError(f"overlay path '{path}' does not exist in {repository.top / repository.folder}", slug="overlay-missing")
-        listing = repository.tell("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,literal){place.as_posix()}")
-        listed = {Path(name) for name in listing.split("\0") if name}
-        files |= {file for file in listed if _is_file(repository.top / file)} or _all_files(repository.top, place)
+        listed, ignored = (_listed(repository, place, *which) for which in (("--cached", "--others"), ("--others", "--ignored")))
+        files |= listed | _wanted(ignored, listed, repository.top) or _all_files(repository.top, place)
     return tuple(sorted(files))
+
+
+def _listed(repository: Repository, place: Path, *which: str) -> set[Path]:
+    listing = repository.tell("ls-files", "-z", *which, "--exclude-standard", "--", f":(top,literal){place.as_posix()}")
+    top = repository.top or Path()
+    return {Path(name) for name in listing.split("\0") if name and _is_file(top / name)}
+
+
+def _wanted(ignored: set[Path], listed: set[Path], top: Path) -> set[Path]:
+    """Return the ignored files that no build and no editor left; a folder of nothing else where a build system was at work is all its."""
+    sources = {folder for file in listed for folder in file.parents}
+    built = {file.parent for file in ignored if file.name in _BUILD_STATE} - sources
+    return {file for file in ignored if built.isdisjoint(file.parents) and not _is_product(file, top)}
+
+
+def _is_product(file: Path, top: Path) -> bool:
+    if file.suffix in _PRODUCTS or file.name in _BUILD_STATE or any(fnmatchcase(file.name, pattern) for pattern in _BACKUPS):
+        return True
+    if (top / file).is_symlink():
+        return False
+    with (top / file).open("rb") as content:
+        return content.read(max(map(len, _MACHINE_CODE))).startswith(_MACHINE_CODE)
 
 
 def overlay_digest(repository: Repository, overlay: Sequence[str]) -> str:
@@ -40,10 +72,19 @@ def overlay_digest(repository: Repository, overlay: Sequence[str]) -> str:
         if source.is_symlink():
             kind, content = b"link", os.fsencode(source.readlink())
         else:
-            kind, content = b"program" if os.access(source, os.X_OK) else b"file", source.read_bytes()
+            found = source.stat()
+            kind = b"program" if os.access(source, os.X_OK) else b"file"
+            content = _content_digest(source, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         for part in (os.fsencode(file), kind, content):
             digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=_FILES_KNOWN)
+def _content_digest(file: Path, *_status: int) -> bytes:
+    """Return the digest of a file's contents; it is asked for by each build, and inputs of workloads may be large."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, hashlib.sha256).digest()
 
 
 def replace_overlay(repository: Repository, overlay: Sequence[str], files: Sequence[Path], target: Path) -> None:

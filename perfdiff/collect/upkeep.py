@@ -1,0 +1,101 @@
+"""The trees that workloads run in, each as its build left it whenever a run begins."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os.path import relpath
+from pathlib import Path
+
+from perfdiff.collect.executor import Command, Executor, tree_removed
+from perfdiff.collect.pristine import PristineTree
+from perfdiff.errors import store_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Chores:
+    """What is done for a run outside its time: `setup` once before all runs of a point in a tree, `prepare` before each."""
+
+    workload: str
+    point: int
+    setup: Command | None = None
+    prepare: Command | None = None
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """Puts trees back between runs, runs what they need beforehand, and keeps in mind what they changed.
+
+    What a setup leaves stays for the runs of its point alone, as other points may leave other contents under the same names.
+    """
+
+    _trees: dict[Path, PristineTree] = field(default_factory=dict)
+    _scanned: set[tuple[Path, str]] = field(default_factory=set)
+    _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def written(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the paths that a workload wrote to in its tree, by its name, as seen in the first run that did so."""
+        return self._written
+
+    @contextmanager
+    def around(self, tree: Path, command: Command, chores: Chores, executor: Executor) -> Iterator[None]:
+        """Make the whole `tree` ready for a run of `command`, which is for the `with` block to make, and put it back after that.
+
+        Raises WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
+        """
+        with store_errors(tree):
+            found = self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
+        self._set_up(found, chores, executor)
+        is_gone = False
+        try:
+            prepared = self._prepare(found, chores, executor)
+            yield
+        finally:
+            with store_errors(tree):
+                is_gone = not command.directory.is_dir()
+                # The first run of a workload shows whether the kernel tells of all that it changes.
+                changed = found.changed(everything=(tree, chores.workload) not in self._scanned)
+                self._scanned.add((tree, chores.workload))
+                written = [path for path in changed if not found.stands(path)]
+                found.put_back(changed)
+        if is_gone:
+            raise tree_removed(command)
+        own = tuple(relpath(tree / path, command.directory) for path in written if path not in prepared and path.split("/")[0] != ".git")
+        if own:
+            self._written.setdefault(chores.workload, own)
+
+    def close(self) -> None:
+        """Leave all trees as their builds did; raise StoreError."""
+        with contextlib.ExitStack() as stack:
+            while self._trees:
+                tree, found = self._trees.popitem()
+                stack.enter_context(store_errors(tree))
+                stack.callback(found.close)
+
+    @staticmethod
+    def _set_up(tree: PristineTree, chores: Chores, executor: Executor) -> None:
+        with store_errors(tree.tree):
+            if chores.setup is None or tree.has_layer(chores.point):
+                tree.enter(chores.point if chores.setup else None)
+                return
+            tree.enter(None)
+        try:
+            executor.execute(chores.setup)
+        except BaseException:
+            with store_errors(tree.tree):
+                tree.put_back(tree.changed(everything=True))
+            raise
+        with store_errors(tree.tree):
+            tree.keep_layer(chores.point)
+
+    @staticmethod
+    def _prepare(tree: PristineTree, chores: Chores, executor: Executor) -> frozenset[str]:
+        """Return the paths that preparing changed."""
+        if chores.prepare is None:
+            return frozenset()
+        executor.execute(chores.prepare)
+        with store_errors(tree.tree):
+            return frozenset(tree.changed())
