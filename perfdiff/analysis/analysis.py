@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
-from perfdiff.analysis.sums.ledger import open_counts, open_ledger
+from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.rates import per_call, too_short
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
@@ -79,7 +79,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         workloads=experiment.workloads,
         points=experiment.points,
         end_to_end=runs.ends,
-        functions=tuple(functions),
+        functions=tuple(functions if ledger.points or counted is None else _with_calls(functions, counted)),
         skipped=experiment.skipped,
         notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
         overhead=overhead(experiment.runs),
@@ -90,6 +90,13 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         excluded=concluded.excluded,
         stages=experiment.stages,
     )
+
+
+def _with_calls(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
+    """Add the number of calls, as counted runs made them."""
+    for each in functions:
+        base, head = (counted.calls(each.info.id, side) for side in Side)
+        yield replace(each, calls_base=base, calls_head=head)
 
 
 def _q_values(studies: Sequence[Study]) -> dict[tuple[int, str], float]:

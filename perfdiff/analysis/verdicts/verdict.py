@@ -35,6 +35,8 @@ class Decision:
 
 def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
+    if not case.ledger.points:
+        return Decision(Verdict.UNCHANGED, "its calls were not timed: whole runs and exact counts leave no room for a slow-down")
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
     doubt = ""
