@@ -60,7 +60,10 @@ def read_archive(path: Path) -> Archive | None:
         if len(header) < _HEADER or not header.endswith(b"`\n") or header.startswith(b"#1/"):
             return None
         kept = magic != _THIN or header.startswith((*_INDEXES, _NAMES))  # a thin archive has no members' contents
-        end = place + _HEADER + (int(header[48:58]) if kept else 0)
+        size = header[48:58].strip()
+        if not size.isdigit():
+            return None
+        end = place + _HEADER + (int(size) if kept else 0)
         piece = content[place:end] + b"\n" * (end % 2)
         if header.startswith(_NAMES):
             names = piece

@@ -112,7 +112,12 @@ def _make(built: Built, asked: Variation, folder: Path) -> None:
     elif usable and count < asked.count:
         why = f"its tree holds {units.size(size_bytes(built.tree))}, and copies may take {units.size(_most_bytes(folder))}"
     if usable and count > 1:
-        trees, failed = _linked(built.tree, usable, [f"{asked.seed}:{number}" for number in range(1, count)], linker)
+        try:
+            trees, failed = _linked(
+                built.tree, usable, [f"{asked.seed}:{built.tree.parent.name}:{number}" for number in range(1, count)], linker
+            )
+        except OSError as error:  # a file that cannot be read, or a disk that others have filled meanwhile
+            failed, why = {}, f"its tree cannot be copied: {error}"
         refused |= failed
         why = why or (f"linking again takes longer than {limit_s:.0f} s" if linker.is_late else "")
     outcome = _Outcome(tuple(trees), _notes(built, 1 + len(trees), asked.count, refused, why), time.monotonic() - started)

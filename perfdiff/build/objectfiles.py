@@ -27,8 +27,14 @@ def is_object(content: bytes) -> bool:
 
 
 def keeps_its_place(content: bytes) -> bool:
-    """Return whether what an object does depends on its place among others: it has constructors, tables, or is still to be compiled."""
-    return any(_ORDERED.fullmatch(name) or name.startswith(_INTERMEDIATE) for name in _sections(content))
+    """Return whether what an object does depends on its place among others: it has constructors, tables, or is still to be compiled.
+
+    One that cannot be read keeps its place as well.
+    """
+    try:
+        return any(_ORDERED.fullmatch(name) or name.startswith(_INTERMEDIATE) for name in _sections(content))
+    except (struct.error, IndexError, ValueError):
+        return True
 
 
 def _order(content: bytes) -> str:

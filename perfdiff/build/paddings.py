@@ -13,7 +13,7 @@ _STEP = 16
 _PAGE = 4096
 # Between objects, some lines: what moves objects against each other. More would make the program larger than another build of it would be.
 _LINES = 256
-DIFFERENT = 8  # paddings between objects, drawn anew at each place; one assembler run makes all
+_DIFFERENT = 3  # paddings between objects, one of them drawn at each place; each costs a run of the assembler
 
 # Linkers put `main` and constructors, then what compilers believe to be hot, before all other code: each part gets room of its own.
 # `R`: linkers that drop what nothing refers to (--gc-sections) keep it.
@@ -52,7 +52,7 @@ def front(rng: random.Random) -> Padding:
 
 def between(rng: random.Random) -> tuple[Padding, ...]:
     """Draw what may stand between objects."""
-    return tuple(_drawn(rng, _LINES) for _ in range(DIFFERENT))
+    return tuple(_drawn(rng, _LINES) for _ in range(_DIFFERENT))
 
 
 def _drawn(rng: random.Random, most: int) -> Padding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,15 +27,27 @@ class Target:
     """A built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run.
+    `layouts` are folders with the same build in further layouts, from layout 1 on.
     """
 
     directory: Path
     plan: Path | None
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
+    layouts: tuple[Path, ...] = ()
+
+    def place(self, layout: int) -> Path:
+        """Return the folder of a layout; 0 is the build itself."""
+        return (self.directory, *self.layouts)[layout]
 
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
+
+# The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009, §3.2); where the kernel draws
+# addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
+PADDING = "PERFDIFF_PADDING"
+_MOST_PADDING, _PADDING_STEP = 4096, 16
+_PADDED = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
 
 
 @dataclass(slots=True)
@@ -102,13 +115,19 @@ class Collector:
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
             text=slot.point.command,
-            directory=target.directory,
-            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}),
+            directory=target.place(slot.layout),
+            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
             timeout_s=self._timeout_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
         )
+
+    def _padding(self, slot: Slot, number: int) -> dict[str, str]:
+        """Return a variable that says nothing, of a length of its own for each timed run."""
+        if slot.phase not in _PADDED:
+            return {}
+        return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
 def _run(number: int, slot: Slot, execution: Execution) -> Run:
@@ -125,4 +144,5 @@ def _run(number: int, slot: Slot, execution: Execution) -> Run:
         steal=execution.steal,
         output=execution.output,
         waited=execution.waited,
+        layout=slot.layout,
     )

@@ -14,12 +14,13 @@ PLAIN_EVERY = 2  # every second block also runs the builds without probes: end-t
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One run to be made."""
+    """One run to be made, in a `layout` of its side's plain build (see `Target`)."""
 
     phase: Phase
     point: Point
     side: Side
     block: int
+    layout: int = 0
 
 
 def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:

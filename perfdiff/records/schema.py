@@ -187,7 +187,8 @@ class Run:
     """One execution of one point on one side.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
-    process of the machine, its own ones included, waited for a CPU.
+    process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
+    being the build itself; base's and head's of one number have nothing to do with each other.
     """
 
     id: int
@@ -202,6 +203,7 @@ class Run:
     steal: float | None
     output: str  # digest of what it printed
     waited: float | None = None
+    layout: int = 0
 
 
 @dataclass(frozen=True, slots=True)
