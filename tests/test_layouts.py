@@ -17,10 +17,20 @@ from perfdiff.build import archives, layouts, objectfiles
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts, Variation
+from perfdiff.build.linker import Linker
 from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import set_up_masquerade
+from perfdiff.build.patterns import Pattern
+from perfdiff.collect import caveats
+from perfdiff.collect.workshop import Workshop, spread
+from perfdiff.config import BuildConfig
 from perfdiff.errors import StoreError
-from perfdiff.records.schema import Phase
+from perfdiff.languages.c.pack import C
+from perfdiff.progress import Silent
+from perfdiff.records.schema import Phase, Side
+from perfdiff.revisions.pins import resolve
+from perfdiff.revisions.repository import find_repository
+from programs import git
 
 pytestmark = pytest.mark.integration
 
@@ -389,3 +399,37 @@ def test_archives_whose_order_decides_something_stay(tmp_path: Path, sources: di
     path = tmp_path / "lib.a"
     subprocess.run(["ar", "rcs", path, *compiled(tmp_path, **sources)], check=True)
     assert not archives.may_be_shuffled(path, ENVIRONMENT)
+
+
+def test_a_tree_that_cannot_be_copied_has_one_layout(cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = make({**SOURCES, "Makefile": OBJECTS}, "make")
+
+    def refuse(pattern: Pattern, tree: Path, seed: str, linker: Linker) -> dict[Path, str]:
+        tree.mkdir()
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(layouts, "relink", refuse)
+    assert "its tree cannot be copied: not yours" in reason(built, cache)
+    assert [path for path in (cache.root / "trees").glob("*/00000*") if path.is_dir()] == []
+
+
+def test_sides_of_one_revision_are_built_once_and_laid_out_each_on_its_own(cache: BuildCache, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name, text in {**SOURCES, "Makefile": OBJECTS}.items():
+        (folder / name).write_text(text)
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "all")
+    pins = resolve(find_repository(folder), ["HEAD", "HEAD"], snapshots=cache.root / "snapshots")
+    by_side = {Side.BASE: pins.base, Side.HEAD: pins.head}
+    shop = Workshop(by_side, BuildConfig("make"), ENVIRONMENT, cache, cache.root, tmp_path, C(cache.root / "units"), Silent())
+    plain = shop.plain()
+    assert plain[Side.BASE].tree == plain[Side.HEAD].tree
+    found = shop.layouts(plain, COUNT, seed=1)
+    assert caveats.layouts_missing(found) == ()
+    assert {printed(made) for side in Side for made in found[side].folders} == {PRINTED}
+    drawn = [addresses(found[side].folders[number] / "prog")["main"] for side in Side for number in range(1, COUNT)]
+    assert len(set(drawn)) == len(drawn)
+    target = spread(shop.targets(Phase.PLAIN, plain, {}, {}), found)[Phase.PLAIN, Side.HEAD]
+    assert tuple(map(target.place, range(COUNT))) == found[Side.HEAD].folders

@@ -103,7 +103,7 @@ class BuildCache:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / _FINISHED).exists():
                 with _removed_on_failure(folder), store_errors(self.root):
-                    _remove(folder)
+                    remove_folder(folder)
                     folder.mkdir()
                     make(folder)
                     (folder / _FINISHED).touch()
@@ -155,7 +155,7 @@ class BuildCache:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The marker goes first: a removal that is cut short leaves an unfinished folder, not a damaged one.
             (self._trees / key / _FINISHED).unlink(missing_ok=True)
-            _remove(self._trees / key)
+            remove_folder(self._trees / key)
         except BlockingIOError:
             return False
         finally:
@@ -168,12 +168,12 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _remove(folder)
+        remove_folder(folder)
         raise
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, with the parts that a build made read-only."""
+def remove_folder(folder: Path) -> None:
+    """Remove a folder if it is there, with the parts that a build made read-only."""
     if not folder.exists():
         return
     for place, folders, _ in os.walk(folder):

@@ -18,7 +18,7 @@ from pathlib import Path
 from perfdiff import units
 from perfdiff.build import treecopies
 from perfdiff.build.builder import Built
-from perfdiff.build.cache import BuildCache, size_bytes
+from perfdiff.build.cache import BuildCache, remove_folder, size_bytes
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import Link, is_program, is_same
 from perfdiff.build.patterns import compiled, pattern
@@ -118,6 +118,8 @@ def _make(built: Built, asked: Variation, folder: Path) -> None:
             )
         except OSError as error:  # a file that cannot be read, or a disk that others have filled meanwhile
             failed, why = {}, f"its tree cannot be copied: {error}"
+            for left in filter(Path.is_dir, folder.iterdir()):
+                remove_folder(left)
         refused |= failed
         why = why or (f"linking again takes longer than {limit_s:.0f} s" if linker.is_late else "")
     outcome = _Outcome(tuple(trees), _notes(built, 1 + len(trees), asked.count, refused, why), time.monotonic() - started)
@@ -141,12 +143,15 @@ def _linked(tree: Path, links: Sequence[Link], seeds: Sequence[str], linker: Lin
             break
         made = folder / _name(number, tree)
         kept = relink(source, made, seed, linker)
+        if linker.is_late:
+            remove_folder(made)
+            break
         failed |= {Path(relocated(str(output), Root.of(source.tree), Root.of(tree))): why for output, why in kept.items()}
         if len(kept) == len(links):
-            shutil.rmtree(made)
+            remove_folder(made)
             break
         names.append(made.name)
-    shutil.rmtree(stage, ignore_errors=True)
+    remove_folder(stage)
     return names, failed
 
 
@@ -158,7 +163,9 @@ def _name(number: int, tree: Path) -> str:
 def _notes(built: Built, count: int, asked: int, refused: Mapping[Path, str], why: str) -> tuple[Note, ...]:
     """Say why there are fewer layouts than asked for, and which programs lie in all of them as in the plain build."""
     reasons = [*dict.fromkeys(refused.values())]
-    if count == 1 < asked:
+    if asked == 1:
+        return ()
+    if count == 1:
         reason = why or reasons[0]
         return (
             Note("one-layout", f"the build could be had in one layout only, so that what layout makes of times is not known: {reason}"),

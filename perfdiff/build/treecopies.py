@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import stat
@@ -34,7 +35,7 @@ def relocated(text: str, old: Root, new: Root) -> str:
 def mentions(tree: Path) -> tuple[Path, ...]:
     """Return which files of a tree hold its own path, and which symbolic links lead by it; all relative to the tree."""
     root = Root.of(tree).text.encode()
-    return tuple(path.relative_to(tree) for path in files(tree) if root in _content(path))
+    return tuple(path.relative_to(tree) for path in files(tree) if _holds(path, root))
 
 
 def files(tree: Path) -> Iterator[Path]:
@@ -87,5 +88,12 @@ def replace_file(path: Path, other: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def _content(path: Path) -> bytes:
-    return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+def _holds(path: Path, text: bytes) -> bool:
+    """Return whether a file, or the target of a symbolic link, holds a text; without reading test data of any size into memory."""
+    if path.is_symlink():
+        return text in os.fsencode(path.readlink())
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < len(text):  # nothing cannot be mapped
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(text) >= 0
