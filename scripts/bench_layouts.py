@@ -12,6 +12,7 @@ import argparse
 import itertools
 import os
 import random
+import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,12 +112,20 @@ class Bench:
         return point
 
 
-def bench(name: str, count: int, room: Path, seed: int) -> Bench:
-    """Build a program's base and make its layouts."""
+def copied(folder: Path, count: int, room: Path) -> Layouts:
+    """Return as many folders with the same programs: what is between them is no layout, but what files or chance make of them."""
+    copies = [Path(shutil.copytree(folder, room / f"copy{number}" / folder.name, symlinks=True)) for number in range(1, count)]
+    return Layouts((folder, *copies), (), 0.0)
+
+
+def bench(name: str, count: int, room: Path, seed: int, *, control: bool) -> Bench:
+    """Build a program's base and make its layouts, or mere copies as a control."""
     asked = inputs.request(name, room, "base", "head")
     pins = resolve(find_repository(asked.repository), asked.revisions, snapshots=asked.cache / "snapshots")
     with BuildCache(asked.cache) as cache:
         built = build(BuildRequest(pins.base, Side.BASE, Phase.PLAIN, asked.config.build, asked.environment), cache)
+        if control:
+            return Bench(asked, copied(built.folder, count, room / "copies" / name), room, seed)
         return Bench(asked, layouts(built, cache, Variation(count, str(seed), dict(os.environ))), room, seed)
 
 
@@ -129,6 +138,7 @@ def main() -> None:
     parser.add_argument("--layouts", type=int, default=LAYOUTS, help=f"of each program (default: {LAYOUTS})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of runs (default: {ROUNDS})")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--control", action="store_true", help="copy the build instead of linking it again: nothing is to be between them")
     options = parser.parse_args()
     columns = (
         "program",
@@ -141,9 +151,10 @@ def main() -> None:
         "p",
         *(f"> {100 * step:g} %" for step in STEPS),
     )
-    with tempfile.TemporaryDirectory() as room, figures.printed("Layouts of one revision, CPU time of whole runs", *columns) as table:
+    title = f"{'Copies' if options.control else 'Layouts'} of one revision, CPU time of whole runs"
+    with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
         for name in options.case:
-            made = bench(name, options.layouts, Path(room), options.seed)
+            made = bench(name, options.layouts, Path(room), options.seed, control=options.control)
             point, count = made.point(), len(made.found.folders)
             cpu_ns = np.empty((options.rounds, count))
             for run in made.runs(point, options.rounds, count):

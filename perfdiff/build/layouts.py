@@ -1,8 +1,8 @@
 """A plain build in several layouts: the same objects, linked in other orders and with room between them.
 
-Where code and data happen to lie makes some percent of a program's time, once and for all for a build (Mytkowicz et al. 2009, §3 and 4;
-Curtsinger and Berger 2013, §2). A comparison whose runs are spread over several layouts covers the next build, too (Kalibera and Jones
-2013, §5: the build is a level of its own).
+Where code and data happen to lie makes some percent of a program's time, once and for all for a build (Mytkowicz et al. 2009; Curtsinger
+and Berger 2013). A comparison whose runs are spread over several layouts covers the next build, too (Kalibera and Jones 2013: the build is
+a level of its own, above the run).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from perfdiff.records.schema import Note
 FORMAT = "perfdiff.layouts/1"  # of what is kept, and of what is done to a tree; another one makes kept layouts anew
 MOST_BYTES = 2e9  # of all copies of a tree; as much as ten builds of a project of 200 MB, which take some seconds to copy
 DISK_SHARE = 0.25  # of the free space that copies may take
-LEAST_S = 10.0  # that making layouts may take; where the build itself took longer, as long as that
+LEAST_S = 30.0  # that making layouts may take, usually a second; where the build itself took longer, as long as that
 _OUTCOME = "layouts.json"
 _SHOWN = 3  # names that a note lists before it only counts
 _OTHERS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that build systems made for themselves

@@ -43,7 +43,7 @@ class Target:
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
 
-# The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009, §3.2); where the kernel draws
+# The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009); where the kernel draws
 # addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
 PADDING = "PERFDIFF_PADDING"
 _MOST_PADDING, _PADDING_STEP = 4096, 16
