@@ -17,7 +17,7 @@ from perfdiff.collect.executor import Executor
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Choice, Survey
 from perfdiff.collect.upkeep import Upkeep
-from perfdiff.collect.workshop import Probes, Workshop, dropped
+from perfdiff.collect.workshop import Probes, Workshop, dropped, spread
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Stopwatch
@@ -34,13 +34,17 @@ Targets = Mapping[tuple[Phase, Side], Target]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had."""
+    """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had.
+
+    `layouts` is how many there are of the plain builds of either side.
+    """
 
     subjects: Subjects
     choices: tuple[Choice, ...]
     events: counters.Choice
     plain: Mapping[Side, Built]
     targets: Targets
+    layouts: int
     toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
@@ -89,6 +93,7 @@ class Bench:
         subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
+        found = workshop.layouts(plain, config.measure.layouts, config.compare.seed) if len(self.sides) > 1 else {}
         budget = Budget(config.probes.overhead, self.reservoir, bool(events.events))
         choices = survey.choose(seen, probeable, subjects.conditions(), budget)
         return Site(
@@ -96,7 +101,8 @@ class Bench:
             choices=choices,
             events=events,
             plain=plain,
-            targets=targets,
+            targets=spread(targets, found),
+            layouts=min((len(each.folders) for each in found.values()), default=1),
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=(
                 *(problem for program in programs.values() for problem in program.problems),
@@ -109,6 +115,7 @@ class Bench:
                 *caveats.changes_not_run(subjects, seen.ran),
                 *caveats.texts_not_read(subjects, choices),
                 *events.notes,
+                *caveats.layouts_missing(found),
             ),
         )
 

@@ -53,7 +53,7 @@ class Rounds:
         self.bench.progress.stage("comparing whole runs", None)
         still_open, pairs, look, started = points, 0, next_look(0), time.monotonic()
         while still_open and pairs < MOST_PAIRS:
-            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed)):
+            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed, self.site.layouts)):
                 self.runs += [run for run, _ in self._collector.collect(slots, self.bench.progress.advance)]
             pairs += 1
             is_over = pairs >= FEWEST_PAIRS and time.monotonic() - started > self.budget_s

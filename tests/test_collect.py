@@ -14,16 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, counting, schedule, survey, workloads
-from perfdiff.collect.collector import Collector, Target
+from perfdiff.build.layouts import Layouts
+from perfdiff.collect import assembly, caveats, counting, schedule, survey, workloads, workshop
+from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.schedule import Slot
 from perfdiff.collect.survey import Budget, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Phase, Point, Run, Side
+from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
 
 
 @pytest.fixture
@@ -205,10 +207,54 @@ def test_probed_runs_are_steered_and_plain_runs_are_not(tmp_path: Path) -> None:
     runs = [run for run, recordings in collector.collect(slots, lambda text: None) if recordings == []]
     assert [run.id for run in runs] == [0, 1, 2, 3]
     for run, made in zip(runs, executor.commands, strict=True):
-        steered = {name for name in made.environment if name.startswith("PERFDIFF_")}
+        steered = {name for name in made.environment if name.startswith("PERFDIFF_")} - {PADDING}
         assert steered == (set() if run.phase is Phase.PLAIN else {"PERFDIFF_OUT", "PERFDIFF_PLAN", "PERFDIFF_SEED"})
         assert made.environment["HOME"] == "/h"
     assert list(room.iterdir()) == []
+
+
+def test_environments_of_timed_runs_alone_have_sizes_of_their_own(tmp_path: Path) -> None:
+    def sizes(phase: Phase, seed: int) -> list[int | None]:
+        executor = CountingExecutor()
+        collector = Collector({(phase, Side.BASE): Target(tmp_path, None)}, {"w": WorkloadConfig("w", "x")}, {}, executor, tmp_path, seed)
+        slots = [Slot(phase, Point(0, "w", {}, "x"), Side.BASE, block) for block in range(40)]
+        assert len(list(collector.collect(slots, lambda text: None))) == len(slots)
+        return [len(made.environment[PADDING]) if PADDING in made.environment else None for made in executor.commands]
+
+    assert sizes(Phase.COUNTED, 1) == sizes(Phase.SURVEY, 1) == [None] * 40
+    for phase in (Phase.PLAIN, Phase.TIMED):
+        drawn = [size for size in sizes(phase, 1) if size is not None]
+        assert len(drawn) == 40
+        assert {size % 16 for size in drawn} == {0}
+        assert len(set(drawn)) > 20
+        assert 0 <= min(drawn) < 1024
+        assert 3072 < max(drawn) < 4096
+        assert sizes(phase, 1) == drawn != sizes(phase, 2)
+
+
+def test_a_run_is_made_in_the_layout_that_its_slot_names(tmp_path: Path) -> None:
+    executor = CountingExecutor()
+    target = Target(tmp_path, None, layouts=(tmp_path / "one", tmp_path / "two"))
+    collector = Collector({(Phase.PLAIN, Side.BASE): target}, {"w": WorkloadConfig("w", "x")}, {}, executor, tmp_path, 1)
+    slots = [Slot(Phase.PLAIN, Point(0, "w", {}, "x"), Side.BASE, 0, *layout) for layout in ((), (2,), (1,))]
+    runs = [run for run, _ in collector.collect(slots, lambda text: None)]
+    assert [run.layout for run in runs] == [0, 2, 1]
+    assert [command.directory for command in executor.commands] == [tmp_path, tmp_path / "two", tmp_path / "one"]
+
+
+def test_plain_builds_alone_are_spread_over_layouts(tmp_path: Path) -> None:
+    targets = {(phase, side): Target(tmp_path / side, None) for phase in (Phase.PLAIN, Phase.TIMED) for side in Side}
+    found = {Side.HEAD: Layouts((tmp_path / "head", tmp_path / "other"), (), 0.0)}
+    made = workshop.spread(targets, found)
+    assert made[Phase.PLAIN, Side.HEAD].place(1) == tmp_path / "other"
+    assert made[Phase.PLAIN, Side.HEAD].place(0) == targets[Phase.PLAIN, Side.HEAD].directory
+    assert {key: target for key, target in made.items() if target != targets[key]}.keys() == {(Phase.PLAIN, Side.HEAD)}
+
+
+def test_missing_layouts_are_told_once_where_both_sides_lack_them() -> None:
+    both, own = Note("one-layout", "for this reason"), Note("layout-kept", "for that reason")
+    found = {Side.BASE: Layouts((), (both, own), 0.0), Side.HEAD: Layouts((), (both,), 0.0)}
+    assert caveats.layouts_missing(found) == (both, Note("layout-kept", "base: for that reason"))
 
 
 @pytest.mark.parametrize(("is_long", "told"), [(True, 1), (False, 0)])

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from perfdiff.build.commands import CompileLog, read_compile_log
+from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import Masquerade, ProbeFlags, set_up_masquerade
 from perfdiff.build.wrapper import Additions, Build, Call, guilty_probes, split
 
@@ -196,6 +198,47 @@ def test_what_compiles_nothing_of_the_project_is_not_recorded(plain: Workplace, 
     subprocess.run(["gcc", "-c", "a.c"], cwd=plain.tree, check=True)
     assert plain.run(line).returncode == 0
     assert plain.records == []
+
+
+def test_links_of_a_plain_build_are_recorded_in_their_order_and_of_each_output_the_last(plain: Workplace) -> None:
+    plain.write({"main.c": MAIN, "twice.c": TWICE, "words": "main.o\n-L. -ltwice '-Wl,-rpath,a b'", "sub/x": ""})
+    lines = (
+        "gcc -c main.c",
+        "gcc -shared -fPIC twice.c -o libtwice.so",
+        "gcc main.o twice.c -o sub/prog",
+        "cd sub && LD_RUN_PATH=here gcc -g ../main.o -L.. -ltwice && cd ..",
+        "gcc @words -o sub/prog",
+        "gcc main.o -o failed",
+        "gcc main.o twice.c -o /dev/null",
+        "gcc -r main.o -o part.o",
+    )
+    for line in lines:
+        assert (plain.run(line).returncode == 0) == ("failed" not in line)
+    found = read_links(plain.masquerade.links)
+    assert [link.output.relative_to(plain.tree).as_posix() for link in found] == ["libtwice.so", "sub/a.out", "sub/prog"]
+    library, named, program = found
+    assert program.arguments == ("main.o", "-L.", "-ltwice", "-Wl,-rpath,a b", "-o", "sub/prog")
+    assert (program.name, program.compiler, program.directory) == ("gcc", shutil.which("gcc"), plain.tree)
+    assert named.directory == plain.tree / "sub"
+    assert dict(named.environment) == {"LD_RUN_PATH": "here"}
+    assert [library.path(place).name for place in library.sources] == ["twice.c"]
+    assert [program.path(place).name for place in program.inputs] == ["main.o"]
+    for link in found:
+        content = link.output.read_bytes()
+        assert (link.size, link.digest) == (len(content), zlib.crc32(content))
+        assert link.obstacle() is None
+
+
+def test_links_of_configuration_checks_are_not_recorded(plain: Workplace) -> None:
+    plain.write({"conftest.c": MAIN, "twice.c": TWICE})
+    assert plain.run("gcc conftest.c twice.c -o conftest").returncode == 0
+    assert read_links(plain.masquerade.links) == ()
+
+
+def test_links_of_probed_builds_are_not_recorded(probed: Workplace) -> None:
+    probed.write({"main.c": MAIN, "twice.c": TWICE})
+    assert probed.run("gcc main.c twice.c -o prog").returncode == 0
+    assert read_links(probed.masquerade.links) == ()
 
 
 def test_output_and_status_are_the_compilers(plain: Workplace) -> None:

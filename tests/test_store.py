@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +49,7 @@ def experiment() -> Experiment:
             ),
         ),
         skipped=(Skipped("g", "a.c", "constexpr"),),
-        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0"),),
+        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0", layout=3),),
         totals=Totals(np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0]), np.array([1.0]), {"alloc_bytes": np.array([8.0])}),
         edges=Edges(np.array([0]), np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0])),
         notes=(Note("slug", "text"),),
@@ -101,6 +103,17 @@ def test_a_damaged_file_is_named_and_not_loaded(tmp_path: Path, experiment: Expe
     (tmp_path / "x" / "experiment.json").write_text('{"schema": "perfdiff.experiment/1", "experiment": {"base": 3}}')
     with pytest.raises(RecordingError, match="damaged"):
         store.load(tmp_path / "x")
+
+
+def test_runs_that_were_recorded_without_a_layout_were_made_in_the_build_itself(tmp_path: Path, experiment: Experiment) -> None:
+    store.save(tmp_path / "x", experiment, [])
+    path, digests = tmp_path / "x" / "experiment.json", tmp_path / "x" / "digests.json"
+    document = json.loads(path.read_text())
+    assert document["experiment"]["runs"][0].pop("layout") == 3
+    path.write_text(json.dumps(document))
+    content = json.loads(digests.read_text()) | {path.name: hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}
+    digests.write_text(json.dumps(content))
+    assert [run.layout for run in store.load(tmp_path / "x").runs] == [0]
 
 
 def test_another_format_version_is_refused(tmp_path: Path, experiment: Experiment) -> None:

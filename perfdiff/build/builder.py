@@ -15,6 +15,7 @@ from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
+from perfdiff.build.links import Link, read_links
 from perfdiff.build.masquerade import ProbeFlags, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.config import BuildConfig
@@ -41,6 +42,7 @@ class Built:
     notes: tuple[Note, ...]
     duration_s: float
     uncounted: tuple[Uncounted, ...] = ()
+    links: tuple[Link, ...] = ()  # of a plain build
 
 
 def build(request: BuildRequest, cache: BuildCache) -> Built:
@@ -75,7 +77,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
     tree = (entry / _SOURCE).resolve()
     try:
         outcome = json.loads((entry / _OUTCOME).read_text())
-        log = read_compile_log(entry / _BUILD / "calls", tree)
+        log, links = read_compile_log(entry / _BUILD / "calls", tree), read_links(entry / _BUILD / "links")
         notes = tuple(Note(**note) for note in outcome["notes"])
         duration_s = float(outcome["duration_s"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -91,6 +93,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
         notes=notes,
         duration_s=duration_s,
         uncounted=log.uncounted,
+        links=links,
     )
 
 

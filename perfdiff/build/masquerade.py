@@ -38,12 +38,18 @@ class Masquerade:
         """Return the folder of the records, one JSON file a compile."""
         return self.folder / "calls"
 
+    @property
+    def links(self) -> Path:
+        """Return the folder of what is known of links, one JSON file each; empty but in a plain build."""
+        return self.folder / "links"
+
 
 def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], probes: ProbeFlags | None = None) -> Masquerade:
     """Write a stand-in for every compiler on PATH to `folder`/bin and return the environment to build `tree` with."""
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
-    (folder / "calls").mkdir()
+    for records in ("calls", "links"):
+        (folder / records).mkdir()
     compiled = folder / "wrapper.pyc"
     compiled.write_bytes(_compiled_wrapper())
     for name in compilers.on_path(environment):

@@ -1,8 +1,8 @@
-"""The compiler masquerade: stands in for `cc`, `g++`, … on PATH, runs the real one, and records what was compiled.
+"""The compiler masquerade: stands in for `cc`, `g++`, … on PATH, runs the real one, and records what was compiled and linked.
 
 Runs on its own by `python -I -S wrapper NAME FOLDER TREE HEADER RUNTIME COUNTED ARGUMENTS…`, once per compiler call, so it imports
 nothing that is slow to start. HEADER and RUNTIME are empty in a plain build; COUNTED is empty but in a counted one. Writes one JSON file a
-compile to FOLDER/calls; FOLDER/bin is the masquerade itself.
+compile to FOLDER/calls, and in a plain build one a link to FOLDER/links; FOLDER/bin is the masquerade itself.
 """
 
 # Importing pathlib would take longer than all the rest.
@@ -15,7 +15,7 @@ import sys
 import time
 
 # fmt: off
-_WITH_VALUE = frozenset((
+WITH_VALUE = frozenset((
     "-o", "-x", "-I", "-D", "-U", "-L", "-l", "-F", "-B", "-T", "-u", "-z", "-e", "-A", "-G", "-MF", "-MT", "-MQ", "-include",
     "-imacros", "-isystem", "-idirafter", "-iquote", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-isysroot", "-iframework",
     "-framework", "-imultilib", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", "-Xarch_host", "-mllvm", "-aux-info", "--param",
@@ -32,6 +32,8 @@ _CHECK_PLACES = ("/CMakeFiles/CMakeTmp", "/CMakeFiles/CMakeScratch", "/meson-pri
 _CHECK_NAMES = ("conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "sanitycheckc", "testCCompiler", "testCXXCompiler")
 _ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
+_LINKING_VARIABLES = ("LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX")  # what decides a link beside its arguments
+_PIECE = 1 << 20  # bytes read at once
 _ATTEMPTS = 12  # clang stops at 20 errors, so one attempt can name 20 probes; a unit with more than 220 bad ones loses all its probes
 
 # Where a loop lies within a line of the instruction cache makes 10 to 80 % of its time: functions, loops and what is reached by jumps alone
@@ -99,7 +101,7 @@ class Call:
                 self.output = next(words, None)
             elif word == "-l":
                 self.others.append(next(words, ""))
-            elif word in _WITH_VALUE:
+            elif word in WITH_VALUE:
                 next(words, None)
             else:
                 self._read_option(word)
@@ -358,10 +360,10 @@ def _attributes(text: bytes) -> list[bytes]:
 
 
 def record(folder: str, content: dict[str, object]) -> None:
-    """Write one JSON file under a name of its own; complete or not at all."""
+    """Write one JSON file under a name of its own, which sorts by time; complete or not at all."""
     import json
 
-    name = os.path.join(folder, "calls", f"{time.time_ns():020d}-{os.getpid()}")
+    name = os.path.join(folder, f"{time.time_ns():020d}-{os.getpid()}")
     with open(name + ".part", "w", encoding="utf-8") as file:
         json.dump(content, file)
     os.rename(name + ".part", name + ".json")
@@ -386,13 +388,32 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     else:
         words = [*added.counting, *added.probing, *arguments, *added.links] if added else arguments
         status = wait(start([compiler, *words], path))
+    if status == 0 and call.links and not build.header:
+        record_link(call, name, compiler, directory, build)
     plain = uncounted_files(call, uncounted) if build.is_counted else {}
     if any(is_inside(file, build.tree) for file in [*(file for file, _ in call.sources if call.compiles), *plain]):
         sources = [{"file": os.path.join(directory, file), "language": language} for file, language in call.sources]
         content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "sources": sources}
         named = {os.path.join(directory, file): says for file, says in plain.items()}
-        record(build.folder, {**content, "output": call.output, "status": status, "dropped": dropped, "uncounted": named})
+        outcome = {"output": call.output, "status": status, "dropped": dropped, "uncounted": named}
+        record(os.path.join(build.folder, "calls"), {**content, **outcome})
     return status
+
+
+def record_link(call: Call, name: str, compiler: str, directory: str, build: Build) -> None:
+    """Write down how a program or shared library in the tree was linked, and what came out: its size and CRC-32."""
+    output = os.path.join(directory, call.output or "a.out")
+    if not (is_inside(output, build.tree) and os.path.isfile(output)):
+        return
+    import zlib
+
+    size, digest, ended = 0, 0, time.time_ns()
+    with open(output, "rb") as file:
+        while piece := file.read(_PIECE):
+            size, digest = size + len(piece), zlib.crc32(piece, digest)
+    variables = {variable: os.environ[variable] for variable in _LINKING_VARIABLES if variable in os.environ}
+    content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "environment": variables}
+    record(os.path.join(build.folder, "links"), {**content, "output": output, "size": size, "digest": digest, "ended_ns": ended})
 
 
 def uncounted_files(call: Call, reason: str | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +30,8 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is.
+    all that is put back between runs, None where nothing is. `layouts` are the same folder of the same build in further layouts, from
+    layout 1 on.
     """
 
     directory: Path
@@ -37,9 +39,28 @@ class Target:
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
     tree: Path | None = None
+    layouts: tuple[Path, ...] = ()
+
+    def place(self, layout: int) -> Path:
+        """Return the folder of a layout; 0 is the build itself."""
+        return (self.directory, *self.layouts)[layout]
+
+    def root(self, layout: int) -> Path | None:
+        """Return all of a layout's tree that is put back between runs."""
+        if self.tree is None:
+            return None
+        depth = len(self.directory.relative_to(self.tree).parts)
+        place = self.place(layout)
+        return place.parents[depth - 1] if depth else place
 
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
+
+# The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009); where the kernel draws
+# addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
+PADDING = "PERFDIFF_PADDING"
+_MOST_PADDING, _PADDING_STEP = 4096, 16
+_PADDED = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
 
 
 @dataclass(slots=True)
@@ -94,7 +115,7 @@ class Collector:
 
     def _kept(self, slot: Slot, target: Target, command: Command) -> AbstractContextManager[None]:
         """Return what keeps the tree of a run as it is: nothing where the target names none."""
-        if target.tree is None:
+        if (tree := target.root(slot.layout)) is None:
             return nullcontext()
         workload = self.workloads[slot.point.workload]
         setup, prepare = (
@@ -110,7 +131,7 @@ class Collector:
             else None
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
-        return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, setup, prepare), self.executor)
+        return self.upkeep.around(tree, command, Chores(workload.name, slot.point.id, setup, prepare), self.executor)
 
     @contextmanager
     def _watched(self, slot: Slot) -> Iterator[None]:
@@ -142,13 +163,19 @@ class Collector:
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
             text=slot.point.command,
-            directory=target.directory,
-            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}),
+            directory=target.place(slot.layout),
+            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
             timeout_s=self._timeout_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
         )
+
+    def _padding(self, slot: Slot, number: int) -> dict[str, str]:
+        """Return a variable that says nothing, of a length of its own for each timed run."""
+        if slot.phase not in _PADDED:
+            return {}
+        return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
 def _run(number: int, slot: Slot, execution: Execution) -> Run:

@@ -14,7 +14,7 @@ PLAIN_EVERY = 2  # where one revision is recorded: blocks from one with a run of
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One run to be made."""
+    """One run to be made, in a `layout` of its side's plain build (see `Target`)."""
 
     phase: Phase
     point: Point

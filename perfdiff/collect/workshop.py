@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
+from perfdiff.build.layouts import Layouts, Variation, layouts
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
@@ -39,6 +40,15 @@ class Workshop:
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
         return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
+
+    def layouts(self, plain: Mapping[Side, Built], count: int, seed: int) -> dict[Side, Layouts]:
+        """Make `count` layouts of the plain builds, those builds among them, or fewer with notes; each side's are drawn on its own."""
+        self.progress.stage("linking in other layouts", len(self.pins))
+        found = {}
+        for side in self.pins:
+            found[side] = layouts(plain[side], self.cache, Variation(count, f"{seed}:{side}", self.environment))
+            self.progress.advance(side)
+        return found
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
         """Build all sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
@@ -92,6 +102,14 @@ class Workshop:
             built[side] = build(request, self.cache)
             self.progress.advance(side)
         return built
+
+
+def spread(targets: Mapping[tuple[Phase, Side], Target], found: Mapping[Side, Layouts]) -> dict[tuple[Phase, Side], Target]:
+    """Return the targets with those of plain builds to be had in all layouts that were made."""
+    return {
+        (phase, side): replace(target, layouts=found[side].folders[1:]) if phase is Phase.PLAIN and side in found else target
+        for (phase, side), target in targets.items()
+    }
 
 
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:

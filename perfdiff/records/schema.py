@@ -187,8 +187,8 @@ class Run:
     """One execution of one point on one side.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
-    process of the machine, its own ones included, waited for a CPU. `layout` tells builds of one side apart that differ in the places of
-    code and data alone; 0 is the project's own.
+    process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
+    being the build itself; base's and head's of one number have nothing to do with each other.
     """
 
     id: int

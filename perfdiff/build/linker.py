@@ -1,0 +1,47 @@
+"""Running compilers once more: in the environment of a build, until a deadline, with what they say in a log."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff import processes
+
+_SPECIAL = frozenset("\\'\" \t\n\r\f\v")
+
+
+@dataclass(frozen=True, slots=True)
+class Linker:
+    """Runs commands with this environment, none of them beyond `deadline` (of the monotonic clock); `log` takes what they print."""
+
+    environment: Mapping[str, str]
+    deadline: float
+    log: Path
+
+    def run(self, program: str, arguments: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> bool:
+        """Run a compiler, or what reads response files as it does; return whether it ended well and in time."""
+        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, self.log.open("ab") as log:
+            response = Path(temporary) / "arguments"  # the shell's command line has a most length
+            response.write_text("\n".join(map(_quoted, arguments)), encoding="utf-8", errors="surrogateescape")
+            environment = {**self.environment, "TMPDIR": temporary, **(more or {})}
+            command = shlex.join([program, f"@{response}"])
+            with processes.running(command, directory, environment, stdout=log.fileno(), stderr=log.fileno()) as process:
+                try:
+                    return process.wait(max(0.0, self.deadline - time.monotonic())) == 0
+                except subprocess.TimeoutExpired:
+                    return False
+
+    @property
+    def is_late(self) -> bool:
+        """Return whether the deadline is over."""
+        return time.monotonic() >= self.deadline
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a response file holds it: a backslash before each character that would part it, two quotes for nothing."""
+    return "".join(f"\\{character}" if character in _SPECIAL else character for character in word) or '""'

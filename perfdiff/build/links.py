@@ -1,0 +1,152 @@
+"""Links of a plain build, as the masquerade recorded them: what can be done again, and why the rest cannot."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfdiff.build.treecopies import Root, relocated
+from perfdiff.build.wrapper import WITH_VALUE, Call
+
+_ELF = b"\x7fELF"
+_LINKING_ONLY = frozenset(("-o", "--output", "-l", "-Xlinker"))  # followed by their values
+_COMPILING_ONLY = frozenset(("-x", "-MF", "-MT", "-MQ"))  # likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link that ended well. `size` and `digest` (CRC-32) are those of what came out, at `ended_ns` since the epoch.
+
+    `environment` are the variables that decide where libraries are found.
+    """
+
+    compiler: str
+    name: str  # by which the compiler was called: `g++` links other libraries than `gcc`
+    directory: Path
+    arguments: tuple[str, ...]
+    output: Path
+    size: int
+    digest: int
+    ended_ns: int
+    environment: Mapping[str, str]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Return the places of the files among the arguments that are linked or compiled, in their order."""
+        call = Call(self.name, list(self.arguments))
+        return self._places({path for path, _ in call.sources} | {path for path in call.others if not path.startswith("-")})
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Return the places of the arguments that are compiled in the same call."""
+        call = Call(self.name, list(self.arguments))
+        return self._places({path for path, _ in call.sources} | set(call.assembler))
+
+    def _places(self, files: Set[str]) -> tuple[int, ...]:
+        before = ("", *self.arguments)
+        return tuple(place for place, word in enumerate(self.arguments) if word in files and before[place] not in WITH_VALUE)
+
+    def path(self, place: int) -> Path:
+        """Return the file that an argument names."""
+        return self.directory / self.arguments[place]
+
+    def moved(self, old: Root, new: Root) -> Link:
+        """Return the link as it is in a copy of the tree."""
+        return replace(
+            self,
+            directory=Path(relocated(str(self.directory), old, new)),
+            arguments=tuple(relocated(word, old, new) for word in self.arguments),
+            output=Path(relocated(str(self.output), old, new)),
+            environment={name: relocated(value, old, new) for name, value in self.environment.items()},
+        )
+
+    def obstacle(self) -> str | None:
+        """Return why this link cannot be done again as it was, or None."""
+        name = self.output.name
+        if not (self.inputs and self.directory.is_dir()):
+            return f"{name} was linked from no files, or in a folder that is gone"
+        if not self.output.is_file():
+            return f"{name} is not where it was linked"
+        if not is_same(self.output, self.size, self.digest):
+            return f"{name} was changed after it was linked (stripped, or given another rpath)"
+        with self.output.open("rb") as file:
+            if file.read(len(_ELF)) != _ELF:
+                return f"{name} is no ELF file"
+        return next((f"{name} cannot be linked again: {why}" for why in map(self._input_obstacle, self.inputs) if why), None)
+
+    def _input_obstacle(self, place: int) -> str | None:
+        path = self.path(place)
+        if not path.is_file():
+            return f"{path.name} is gone"
+        if path.stat().st_mtime_ns > self.ended_ns:
+            return f"{path.name} was written again afterwards"
+        return None
+
+
+def read_links(folder: Path) -> tuple[Link, ...]:
+    """Return the recorded links in the order in which they ended, of each output the last one; none in builds that recorded none.
+
+    Raise OSError, ValueError or KeyError where a record is damaged.
+    """
+    found: dict[Path, Link] = {}
+    for file in sorted(folder.glob("*.json")):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        output = Path(content["output"])
+        found.pop(output, None)
+        found[output] = Link(
+            compiler=content["compiler"],
+            name=content["name"],
+            directory=Path(content["directory"]),
+            arguments=tuple(content["arguments"]),
+            output=output,
+            size=content["size"],
+            digest=content["digest"],
+            ended_ns=content["ended_ns"],
+            environment=content["environment"],
+        )
+    return tuple(found.values())
+
+
+def is_same(path: Path, size: int, digest: int) -> bool:
+    """Return whether a file has this size and CRC-32."""
+    return path.stat().st_size == size and zlib.crc32(path.read_bytes()) == digest
+
+
+def is_program(path: Path) -> bool:
+    """Return whether a file is an ELF program or shared library."""
+    with path.open("rb") as file:
+        start = file.read(18)
+    little = start[5:6] != b"\2"
+    return start.startswith(_ELF) and int.from_bytes(start[16:18], "little" if little else "big") in (2, 3)  # ET_EXEC, ET_DYN
+
+
+def apart(link: Link, objects: Mapping[int, str]) -> Link:
+    """Return the link with the sources that it compiles itself, by their places, replaced by objects that were made of them.
+
+    `-x c` goes: it would make text of objects.
+    """
+    words = [objects.get(place, word) for place, word in enumerate(link.arguments)]
+    kept = [word for word in _without(words, _COMPILING_ONLY) if not word.startswith(("-x", "-MD", "-MMD", "-MP"))]
+    return replace(link, arguments=tuple(kept))
+
+
+def compile_words(link: Link, place: int, output: Path) -> list[str]:
+    """Return the arguments that compile one of the sources of a link to an object and do no more."""
+    others = {link.arguments[other] for other in link.inputs} - {link.arguments[place]}
+    words = [word for word in _without(link.arguments, _LINKING_ONLY) if word not in others and not word.startswith(("-l", "-Wl,"))]
+    return [*words, "-c", "-Wno-unused-command-line-argument", "-o", str(output)]  # clang's word for what only links need
+
+
+def _without(words: Sequence[str], dropped: Set[str]) -> list[str]:
+    """Return the words without those that are to be dropped, each with its value behind it."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in dropped:
+            next(rest, None)
+        else:
+            kept.append(word)
+    return kept

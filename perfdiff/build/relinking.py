@@ -1,0 +1,105 @@
+"""Links done again in a copy of their tree: objects in another order, with room between them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from perfdiff.build import archives, paddings, treecopies
+from perfdiff.build.linker import Linker
+from perfdiff.build.links import Link, is_program
+from perfdiff.build.patterns import OBJECTS, LinkPattern, Pattern
+from perfdiff.build.treecopies import Root, relocated
+
+
+def relink(pattern: Pattern, tree: Path, seed: str, linker: Linker) -> dict[Path, str]:
+    """Make `tree` a copy of a pattern's tree whose programs and shared libraries lie in memory as `seed` draws it.
+
+    Returns what could not be linked so, by the pattern's outputs, with reasons: it is as in the pattern. Raise OSError.
+    """
+    treecopies.copy_tree(pattern.tree, tree, pattern.mentioned)
+    old, new = Root.of(pattern.tree), Root.of(tree)
+    room = tree / OBJECTS
+    room.mkdir(exist_ok=True)
+    job = _Job(room, linker, random.Random(seed))
+    for archive in pattern.archives:
+        job.shuffle(Path(relocated(str(archive), old, new)))
+    failed: dict[Path, str] = {}
+    for each in pattern.links:
+        link = each.link.moved(old, new)
+        if not job.link(replace(each, link=link)):
+            failed[each.link.output] = f"{link.output.name} does not link with its objects in another order, nor with room between them"
+            continue
+        for copy in pattern.copies[each.link.output]:
+            treecopies.replace_file(Path(relocated(str(copy), old, new)), link.output)
+    shutil.rmtree(room)
+    return failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One layout at work; `room` is a folder of its tree for what it needs meanwhile, `paddings` made by compiler and machine options."""
+
+    room: Path
+    linker: Linker
+    rng: random.Random
+    paddings: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+
+    def shuffle(self, path: Path) -> None:
+        """Put an archive's members into another order; where `ranlib` does not take it, it stays as it is."""
+        archive = archives.read_archive(path)
+        if archive is None:
+            return
+        draft = path.with_name(f"{path.name}.perfdiff")  # beside it: a thin archive names files from where it lies
+        draft.write_bytes(archive.shuffled(self.rng))
+        if self.linker.run("ranlib", [str(draft)], path.parent):
+            treecopies.replace_file(path, draft)
+        draft.unlink()
+
+    def link(self, pattern: LinkPattern) -> bool:
+        """Link in another order with room between objects, else in the old order; return whether either could be done.
+
+        What comes out has the mode and times of what was there: `make` would build anew what depends on a newer file.
+        """
+        link, before = pattern.link, self.room / "before"
+        padding = self._padding(link)
+        if not padding:
+            return False
+        told = link.output.stat()
+        link.output.rename(before)
+        for ordered in (False, True):
+            words = self._words(pattern, padding, ordered=ordered)
+            if self.linker.run(link.compiler, words, link.directory, link.environment) and _came_out(link.output):
+                link.output.chmod(stat.S_IMODE(told.st_mode))
+                os.utime(link.output, ns=(told.st_atime_ns, told.st_mtime_ns))
+                before.unlink()
+                return True
+        before.replace(link.output)
+        return False
+
+    def _padding(self, link: Link) -> list[str]:
+        """Return the objects that are room for this link, none where they cannot be assembled."""
+        machine = paddings.machine_options(link.arguments)
+        if (link.compiler, *machine) not in self.paddings:
+            folder = self.room / f"padding{len(self.paddings)}"
+            folder.mkdir()
+            sources = paddings.write(folder, [paddings.front(self.rng), *paddings.between(self.rng)])
+            made = self.linker.run(link.compiler, [*machine, "-c", *sources], folder)
+            self.paddings[link.compiler, *machine] = [str(folder / source)[:-1] + "o" for source in sources] if made else []
+        return self.paddings[link.compiler, *machine]
+
+    def _words(self, pattern: LinkPattern, padding: Sequence[str], *, ordered: bool) -> list[str]:
+        words = list(pattern.link.arguments)
+        for group in () if ordered else pattern.exchangeable:
+            for place, other in zip(group, self.rng.sample(group, len(group)), strict=True):
+                words[place] = pattern.link.arguments[other]
+        return paddings.among(words, pattern.objects or pattern.link.inputs[:1], padding, self.rng)
+
+
+def _came_out(output: Path) -> bool:
+    return output.is_file() and is_program(output)
