@@ -75,7 +75,8 @@ class FunctionDefinition:
     are all names it goes by (a body included several times under renaming macros, template instances). `body` is the byte offset
     just behind the body's `{`, `start` and `end` the extent. `tokens` digests the body and signature without comments and white
     space. `uses` are keys of `Declaration`s it depends on, transitively; `calls` are keys of functions; `reads` and `writes` names of
-    fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None.
+    fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None. `linkage` are the names of the
+    symbols that it may become in an object (several for constructors), none of a template and of what stands in one.
     """
 
     key: str
@@ -96,6 +97,7 @@ class FunctionDefinition:
     features: tuple[FeaturePlan, ...]
     branches: tuple[BranchPlan, ...]
     obstacle: str | None
+    linkage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

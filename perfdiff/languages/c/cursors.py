@@ -10,12 +10,25 @@ import ctypes
 import os
 from ctypes import CFUNCTYPE, POINTER, byref, c_int, c_uint, c_void_p
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from clang import cindex
 from clang.cindex import CursorKind, SourceLocation, SourceRange, Type
 
 Cursor = Any  # clang.cindex.Cursor; the bindings are not typed
+
+
+class _String(ctypes.Structure):
+    """CXString, as the bindings have it, but that it is not disposed of with its Python object: its set does that."""
+
+    _fields_: ClassVar = [("data", c_void_p), ("flags", c_uint)]
+
+
+class _StringSet(ctypes.Structure):
+    """CXStringSet: names that belong together."""
+
+    _fields_: ClassVar = [("strings", POINTER(_String)), ("count", c_uint)]
+
 
 _VISITOR = CFUNCTYPE(c_int, cindex.Cursor, cindex.Cursor, c_void_p)
 _CONTINUE, _RECURSE = 1, 2
@@ -43,6 +56,9 @@ _PROTOTYPES: tuple[tuple[str, list[Any], Any], ...] = (
     ("clang_CXXMethod_isStatic", [cindex.Cursor], c_uint),
     ("clang_getCursorBinaryOperatorKind", [cindex.Cursor], c_int),
     ("clang_getCursorUnaryOperatorKind", [cindex.Cursor], c_int),
+    ("clang_Cursor_getCXXManglings", [cindex.Cursor], POINTER(_StringSet)),
+    ("clang_disposeStringSet", [POINTER(_StringSet)], None),
+    ("clang_getCString", [_String], ctypes.c_char_p),
 )
 
 
@@ -193,3 +209,14 @@ def template_of(cursor: Cursor) -> Cursor:
     while not is_null(template := native.clang_getSpecializedCursorTemplate(cursor)):
         cursor = template
     return cursor
+
+
+def variants(cursor: Cursor) -> tuple[str, ...]:
+    """Return the linkage names of a constructor's or destructor's variants."""
+    names = native.clang_Cursor_getCXXManglings(cursor)
+    if not names:
+        return ()
+    try:
+        return tuple(native.clang_getCString(names.contents.strings[index]).decode() for index in range(names.contents.count))
+    finally:
+        native.clang_disposeStringSet(names)

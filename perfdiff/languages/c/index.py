@@ -207,6 +207,7 @@ class _Merge:
             first,
             key=self._keys[place],
             names=tuple(dict.fromkeys(name for one in instances for name in one.names)),
+            linkage=tuple(dict.fromkeys(name for one in instances for name in one.linkage)),
             text=self._source(first.file)[first.start : first.end].decode("utf-8", "replace"),
             uses=uses,
             calls=frozenset(self._resolved(calls, first.file)),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from clang.cindex import CursorKind, TypeKind
 
-from perfdiff.languages.c.cursors import FUNCTION, INTERNAL_LINKAGE, RECORD, Cursor, Places, bound, is_null, native, template_of
+from perfdiff.languages.c.cursors import FUNCTION, INTERNAL_LINKAGE, RECORD, Cursor, Places, bound, is_null, native, template_of, variants
 
 _VARIABLE = CursorKind.VAR_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -23,6 +23,8 @@ ALIASES = frozenset(kind.value for kind in (CursorKind.TYPEDEF_DECL, CursorKind.
 _OVERLOADS = CursorKind.OVERLOADED_DECL_REF.value
 _NAMESPACE = CursorKind.NAMESPACE.value
 _TEMPLATE_KINDS = frozenset((CursorKind.CLASS_TEMPLATE.value, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION.value))
+_FUNCTION_TEMPLATE = CursorKind.FUNCTION_TEMPLATE.value
+_IN_VARIANTS = frozenset((CursorKind.CONSTRUCTOR.value, CursorKind.DESTRUCTOR.value))  # for whole objects, for parts of others, to delete
 _SCOPES = RECORD | {_NAMESPACE, _ENUM}
 _ARRAYS = frozenset((TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY, TypeKind.DEPENDENTSIZEDARRAY))
 _POINTERS = frozenset((TypeKind.POINTER, TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE))
@@ -75,6 +77,18 @@ def qualified_name(cursor: Cursor, unit: Any) -> str:
             parts.append(name)
         parent = native.clang_getCursorSemanticParent(parent)
     return "::".join(reversed(parts))
+
+
+def linkage_names(cursor: Cursor, unit: Any) -> tuple[str, ...]:
+    """Return the names of the symbols that a function may become; none of templates, of what stands in them, and of lambdas."""
+    scope = cursor
+    while scope._kind_id in _SCOPES | FUNCTION:
+        if scope._kind_id in _TEMPLATE_KINDS or scope._kind_id == _FUNCTION_TEMPLATE:
+            return ()
+        scope = native.clang_getCursorSemanticParent(scope)
+    if cursor._kind_id not in FUNCTION:
+        return ()
+    return variants(cursor) if cursor._kind_id in _IN_VARIANTS else (bound(cursor, unit).mangled_name,)
 
 
 def _is_part_of_names(scope: Cursor, name: str) -> bool:

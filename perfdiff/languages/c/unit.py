@@ -16,7 +16,7 @@ from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, RECORD, STOP, Cursor,
 from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
-from perfdiff.languages.c.references import References, qualified_name, stable_spelling
+from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.protocol import FunctionDefinition
 
 _MACRO_DEFINITION = CursorKind.MACRO_DEFINITION.value
@@ -242,6 +242,7 @@ class _UnitWalk:
             features=plan_features(bound(cursor, self._parsed), depth=self._depth) if reason is None else (),
             branches=plan_branches(bound(cursor, self._parsed), source) if reason is None else (),
             obstacle=reason,
+            linkage=linkage_names(cursor, self._parsed),
         )
         yield from nested
 

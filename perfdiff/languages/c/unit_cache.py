@@ -127,7 +127,7 @@ def _function(plain: list[Any]) -> FunctionDefinition:
     values = dict(zip((field.name for field in fields(FunctionDefinition)), plain, strict=True))
     for name in ("uses", "calls", "reads", "writes"):
         values[name] = frozenset(values[name])
-    values["names"] = tuple(values["names"])
+    values["names"], values["linkage"] = tuple(values["names"]), tuple(values["linkage"])
     values["features"] = tuple(map(_feature, values["features"]))
     values["branches"] = tuple(BranchPlan(*branch) for branch in values["branches"])
     return FunctionDefinition(**values)

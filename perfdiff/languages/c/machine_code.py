@@ -1,0 +1,267 @@
+"""Whether base and head are the same machine code: as programs, and function by function.
+
+Two builds are compared by what the processor is given, not by their sources: code and data symbol by symbol, references by name
+(`object_code.py`). An identical program needs no run; a function whose code is the same, and so is all data that it leads to, cannot
+itself be slower for what was changed in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from perfdiff.languages.c import linked
+from perfdiff.languages.c.built_files import differing, look_through
+from perfdiff.languages.c.code_graph import CodeGraph, Node, differences, leading_to
+from perfdiff.languages.c.elf import DamagedElfError
+from perfdiff.languages.c.object_code import WHOLE, ObjectCode, family, raw_digest, take_apart
+from perfdiff.languages.c.objects import Objects, gather
+from perfdiff.languages.protocol import FLAGS, CompileCommand, Counterpart, FunctionDefinition
+
+MOST_NAMED = 20  # differences, reasons and files that are listed by name; the rest is counted
+
+
+class PlainBuild(Protocol):
+    """A finished build without probes: the root of its tree, and the compile commands recorded in it."""
+
+    @property
+    def tree(self) -> Path:
+        """Return the root of the built tree."""
+        ...
+
+    @property
+    def commands(self) -> tuple[CompileCommand, ...]:
+        """Return the recorded compile commands."""
+        ...
+
+
+Key = tuple[str | None, str | None]  # of a pair of functions: base's and head's
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """What two builds have in common.
+
+    `identical`: all programs, shared objects and object files of both trees have the same code and data; `same_bytes`: the programs
+    are so to the byte, so that even the layout of their code is the same. `differs` says what is not the same, `unknown` of what
+    nothing can be told and why, `other_files` which other files differ that a workload may read; of each at most `MOST_NAMED`, then
+    how many more. `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that
+    differs, over calls and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower.
+    """
+
+    identical: bool
+    same_bytes: bool
+    differs: tuple[str, ...]
+    unknown: tuple[str, ...]
+    other_files: tuple[str, ...]
+    same_functions: frozenset[str]
+    same_closures: frozenset[str]
+    cleared: frozenset[Key]
+
+    def is_same(self, pair: Counterpart) -> bool:
+        """Return whether a function runs the same instructions on the same constants on both sides; False where that is not known."""
+        return self.identical or _key(pair) in self.cleared
+
+
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MachineCode:
+    """Compare the machine code of two plain builds; `pairs` are all functions of both, as matching returns them.
+
+    Sources whose objects the build removed are compiled again by their recorded commands, unless the programs are the same to the byte.
+    """
+    trees = (base.tree.resolve(), head.tree.resolve())
+    files = (look_through(trees[0]), look_through(trees[1]))
+    renames = _renames(pairs)
+    programs = linked.compare(*trees, files, renames)
+    again = not programs.same_bytes
+    gathered = (gather(trees[0], base.commands, files[0], again=again), gather(trees[1], head.commands, files[1], again=again))
+    comparison = _Comparison(gathered, trees, renames)
+    unknown = [] if programs.same_bytes else comparison.unknown()
+    differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
+    return MachineCode(
+        identical=not differs and not unknown and (programs.same_bytes or comparison.has_code),
+        same_bytes=programs.same_bytes,
+        differs=_bounded(differs),
+        unknown=_bounded(unknown),
+        other_files=_bounded(differing(*trees, *files)),
+        same_functions=comparison.same_functions(),
+        same_closures=comparison.same_closures(),
+        cleared=comparison.cleared(pairs),
+    )
+
+
+class _Comparison:
+    """The objects of both sides, taken apart and held against each other."""
+
+    def __init__(self, gathered: tuple[Objects, Objects], trees: tuple[Path, Path], renames: Mapping[str, str]) -> None:
+        self._gathered, self._renames = gathered, renames
+        self._entangled: dict[str, str] = {}
+        objects = self._taken_apart(trees)
+        self._graphs = (CodeGraph.of(objects[0]), CodeGraph.of(objects[1]))
+        self._changed = (differences(*self._graphs), differences(*self._graphs[::-1]))
+        self._by_data = self._leading(calls=False)
+        self._unordered = frozenset(_unlike_order(objects))
+
+    def _taken_apart(self, trees: tuple[Path, Path]) -> tuple[dict[str, ObjectCode], dict[str, ObjectCode]]:
+        """Return the objects of both sides by name; those that are the same to the byte are taken apart once."""
+        found: tuple[dict[str, ObjectCode], dict[str, ObjectCode]] = ({}, {})
+        for name in sorted(self._gathered[0].files.keys() | self._gathered[1].files.keys()):
+            sides = [one.files[name].elf if name in one.files else None for one in self._gathered]
+            digests = [raw_digest(one, os.fsencode(tree)) if one is not None else None for one, tree in zip(sides, trees, strict=True)]
+            renames: tuple[Mapping[str, str], ...] = ({}, {}) if digests[0] == digests[1] else (self._renames, {})
+            try:
+                for side, one in enumerate(sides):
+                    if one is not None and digests[0] == digests[1] and side:
+                        found[1][name] = found[0][name]
+                    elif one is not None:
+                        found[side][name] = take_apart(one, os.fsencode(trees[side]), renames[side])
+            except DamagedElfError as error:
+                self._entangled[name] = str(error)
+        return found
+
+    def _is_entangled(self, unit: str) -> bool:
+        return any(
+            self._is_of(side, name, frozenset((unit,))) for name in self._entangled for side in (0, 1) if name in self._gathered[side].files
+        )
+
+    @property
+    def has_code(self) -> bool:
+        """Return whether there is any code to compare."""
+        return any(graph.code for graph in self._graphs)
+
+    def unknown(self) -> list[str]:
+        """Return of which sources and files nothing can be told, with the reason; not of files that are the same on both sides."""
+        base, head = (one.unknown for one in self._gathered)
+        both = [name for name in base.keys() & head.keys() if base[name].digest is not None and base[name] == head[name]]
+        reasons = {name: one.reason for name, one in (*base.items(), *head.items()) if name not in both}
+        return [f"{name}: {reason}" for name, reason in sorted((reasons | self._entangled).items())]
+
+    def differs(self) -> list[str]:
+        """Return what differs in words: symbols by their object, and sections whose order counts."""
+        nodes = {node for changed in self._changed for node in changed if not node[1].startswith(WHOLE)}
+        return [f"{file}: {name}" for file, name in sorted(nodes | self._unordered)]
+
+    def same_functions(self) -> frozenset[str]:
+        """Return the linkage names of functions whose code, clones included, is the same in all objects."""
+        return self._same(self._changed)
+
+    def same_closures(self) -> frozenset[str]:
+        """Return those of them that lead to nothing that differs."""
+        return self._same(self._leading(calls=True))
+
+    def cleared(self, pairs: Sequence[Counterpart]) -> frozenset[Key]:
+        """Return the keys of pairs whose own code is the same, wherever it stands."""
+        same = frozenset(_key(pair) for pair in pairs if self._is_same(pair))
+        return same - self._inlined_unlike(pairs, same)
+
+    def _leading(self, *, calls: bool) -> tuple[frozenset[Node], frozenset[Node]]:
+        first, second = (leading_to(graph, changed, calls=calls) for graph, changed in zip(self._graphs, self._changed, strict=True))
+        return first, second
+
+    def _same(self, excluded: tuple[frozenset[Node], frozenset[Node]]) -> frozenset[str]:
+        both = self._graphs[0].code.keys() & self._graphs[1].code.keys()
+        unlike = {family(node[1]) for nodes in excluded for node in nodes}
+        return frozenset(both - unlike)
+
+    def _is_same(self, pair: Counterpart) -> bool:
+        sides = (pair.base, pair.head)
+        units = frozenset(unit for definition in sides if definition is not None for unit in _units(definition))
+        if not units or any(units & one.unknown.keys() for one in self._gathered) or any(map(self._is_entangled, units)):
+            return False
+        found = [self._symbols(side, definition, units) for side, definition in enumerate(sides)]
+        if not any(found):  # inlined wherever it is called, or a template
+            return self._are_same_objects(units)
+        return all(found) and not any(nodes & unlike for nodes, unlike in zip(found, self._by_data, strict=True))
+
+    def _symbols(self, side: int, definition: FunctionDefinition | None, units: frozenset[str]) -> frozenset[Node]:
+        """Return the functions that a definition was compiled to in the objects of its sources."""
+        if definition is None:
+            return frozenset()
+        names = (self._renames.get(name, name) if side == 0 else name for name in definition.linkage)
+        return frozenset(node for name in names for node in self._graphs[side].code.get(name, ()) if self._is_of(side, node[0], units))
+
+    def _is_of(self, side: int, name: str, units: frozenset[str]) -> bool:
+        sources = self._gathered[side].files[name].units
+        return sources is None or bool(sources & units)
+
+    def _are_same_objects(self, units: frozenset[str]) -> bool:
+        """Return whether all that was compiled from some sources is the same on both sides."""
+        for side, one in enumerate(self._gathered):
+            objects = {name for name in one.files if self._is_of(side, name, units)}
+            unlike = {file for file, _ in (*self._by_data[side], *self._unordered)}
+            if objects & unlike or not units <= one.units:
+                return False
+        return True
+
+    def _inlined_unlike(self, pairs: Sequence[Counterpart], same: frozenset[Key]) -> frozenset[Key]:
+        """Return the keys of changed functions that may be the same as functions, and unlike where they are inlined.
+
+        These are what a function can have inlined that differs, though nothing in its own text does and no other changed function that it
+        could have inlined differs either.
+        """
+        found: set[Key] = set()
+        for side in (0, 1):
+            by_key = {one.key: pair for pair in pairs if (one := _side(pair, side)) is not None}
+            for pair in pairs:
+                definition = _side(pair, side)
+                if definition is None or pair.change.is_suspect:
+                    continue
+                units = _units(definition)
+                if self._symbols(side, definition, units) & self._changed[side]:
+                    callees = {_key(one) for one in _callees(definition, units, by_key, side) if one.change.is_suspect}
+                    found |= callees if callees <= same else set()
+        return frozenset(found)
+
+
+def _callees(definition: FunctionDefinition, units: frozenset[str], by_key: Mapping[str, Counterpart], side: int) -> Iterator[Counterpart]:
+    """Yield the functions that a function may have inlined: those that it calls, directly or not, and that its sources define."""
+    seen, waiting = {definition.key}, [definition]
+    while waiting:
+        for key in waiting.pop().calls:
+            pair = by_key.get(key)
+            callee = None if pair is None else _side(pair, side)
+            if pair is None or callee is None or key in seen or not _units(callee) & units:
+                continue
+            seen.add(key)
+            waiting.append(callee)
+            yield pair
+
+
+def _side(pair: Counterpart, side: int) -> FunctionDefinition | None:
+    return pair.head if side else pair.base
+
+
+def _key(pair: Counterpart) -> Key:
+    return (pair.base.key if pair.base is not None else None, pair.head.key if pair.head is not None else None)
+
+
+def _units(definition: FunctionDefinition) -> frozenset[str]:
+    """Return the sources that a definition was compiled in, relative to the tree."""
+    return frozenset(key.removeprefix(FLAGS) for key in definition.uses if key.startswith(FLAGS))
+
+
+def _renames(pairs: Iterable[Counterpart]) -> dict[str, str]:
+    """Return head's names for symbols of base that were renamed, where neither name means anything on the other side."""
+    both = [(pair.base, pair.head) for pair in pairs]
+    taken = [{name for pair in both if (one := pair[side]) is not None for name in one.linkage} for side in (0, 1)]
+    found: dict[str, str] = {}
+    for base, head in both:
+        if base is not None and head is not None and len(base.linkage) == len(head.linkage):
+            for before, after in zip(base.linkage, head.linkage, strict=True):
+                if before != after and before not in taken[1] and after not in taken[0]:
+                    found[before] = after
+    return found
+
+
+def _unlike_order(objects: tuple[Mapping[str, ObjectCode], Mapping[str, ObjectCode]]) -> Iterator[Node]:
+    """Yield objects and sections of theirs that are walked through in order and are not the same."""
+    for name in objects[0].keys() | objects[1].keys():
+        before, after = (side[name].ordered if name in side else {} for side in objects)
+        yield from ((name, section) for section in before.keys() | after.keys() if before.get(section) != after.get(section))
+
+
+def _bounded(says: Sequence[str]) -> tuple[str, ...]:
+    rest = len(says) - MOST_NAMED
+    return (*says[:MOST_NAMED], f"and {rest} more") if rest > 0 else tuple(says)
