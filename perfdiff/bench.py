@@ -14,7 +14,7 @@ from perfdiff.collect import caveats, counters, counting, machine, reach, schedu
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.survey import Budget, Choice, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped, spread
@@ -36,18 +36,20 @@ Targets = Mapping[tuple[Phase, Side], Target]
 class Site:
     """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had.
 
-    `layouts` is how many there are of the plain builds of either side.
+    `layouts` is how many there are of the plain builds of either side, `steering` what timed builds are told of counters. Where both sides
+    are the `same_code`, nothing is chosen and nothing runs.
     """
 
     subjects: Subjects
-    choices: tuple[Choice, ...]
-    events: counters.Choice
     plain: Mapping[Side, Built]
-    targets: Targets
-    layouts: int
+    same_code: bool
     toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
+    choices: tuple[Choice, ...] = ()
+    steering: Mapping[str, str] = field(default_factory=dict)
+    targets: Targets = field(default_factory=dict)
+    layouts: int = 1
 
     @property
     def built_s(self) -> float:
@@ -85,37 +87,48 @@ class Bench:
         return self._workshop().plain()
 
     def site(self, plain: Mapping[Side, Built]) -> Site:
-        """Find what changed, survey, and choose what is measured within the budget of probes."""
+        """Find what changed, survey, and choose what is measured within the budget of probes; where nothing has to run, nothing does."""
         config = self.request.config
+        programs = self._programs(plain)
+        subjects, same_code = self._subjects(programs, plain)
+        prepared = Site(
+            subjects=subjects,
+            plain=plain,
+            same_code=same_code and not config.measure.thorough,
+            toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
+            skipped=tuple(problem for program in programs.values() for problem in program.problems),
+            notes=tuple(dict.fromkeys(note for built in plain.values() for note in built.notes)),
+        )
+        return prepared if prepared.same_code else self._surveyed(prepared)
+
+    def _surveyed(self, site: Site) -> Site:
+        """Run a build with probes in all functions, and choose by what it tells."""
+        config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
         workshop = self._workshop()
-        programs = self._programs(plain)
-        subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
-        seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
-        found = workshop.layouts(plain, config.measure.layouts, config.compare.seed) if len(self.sides) > 1 else {}
+        seen, lost, targets = self._survey(workshop, subjects, probeable, site.plain)
+        layouts = workshop.layouts(site.plain, config.measure.layouts, config.compare.seed) if len(self.sides) > 1 else {}
         budget = Budget(config.probes.overhead, self.reservoir, bool(events.events))
         choices = survey.choose(seen, probeable, subjects.conditions(), budget)
-        return Site(
-            subjects=subjects,
+        return replace(
+            site,
             choices=choices,
-            events=events,
-            plain=plain,
-            targets=spread(targets, found),
-            layouts=min((len(each.folders) for each in found.values()), default=1),
-            toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
+            steering=events.steering(),
+            targets=spread(targets, layouts),
+            layouts=min((len(each.folders) for each in layouts.values()), default=1),
             skipped=(
-                *(problem for program in programs.values() for problem in program.problems),
+                *site.skipped,
                 *subjects.obstacles(config.probes.exclude),
                 *subjects.generated(lost),
                 *subjects.untouched(seen.ran, probeable.keys() - lost),
             ),
             notes=(
-                *dict.fromkeys(note for built in plain.values() for note in built.notes),
+                *site.notes,
                 *caveats.changes_not_run(subjects, seen.ran),
                 *caveats.texts_not_read(subjects, choices),
                 *events.notes,
-                *caveats.layouts_missing(found),
+                *caveats.layouts_missing(layouts),
             ),
         )
 
@@ -125,7 +138,7 @@ class Bench:
         probes = {side: site.subjects.timed_probes(side, site.choices) for side in self.sides}
         built = workshop.probed(Phase.TIMED, probes, site.plain)
         modes = {choice.id: choice.entry(self.reservoir) for choice in site.choices}
-        targets = workshop.targets(Phase.TIMED, built, modes, probes, site.events.steering())
+        targets = workshop.targets(Phase.TIMED, built, modes, probes, site.steering)
         return Variant(probes, targets, built, skipped=dropped(built, probes))
 
     def counted(self, site: Site) -> Variant:
@@ -144,7 +157,7 @@ class Bench:
         targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
         return Variant(probes, targets, built, notes=counting.left_plain(built.values()))
 
-    def _surveyed(
+    def _survey(
         self, workshop: Workshop, subjects: Subjects, probeable: Mapping[int, Counterpart], plain: Mapping[Side, Built]
     ) -> tuple[Survey, frozenset[int], dict[tuple[Phase, Side], Target]]:
         """Build with probes in all functions and run them; return what was seen, whose probes were lost, and what can be run."""
@@ -154,7 +167,7 @@ class Bench:
         sampled = subjects.sampled_in_survey(probeable)
         modes = {id_: plan.Entry.survey(sampled=id_ in sampled) for id_ in probeable}
         targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, built, modes, probes)
-        seen = self._survey(targets, probes)
+        seen = self._seen(targets, probes)
         reach.require_calls(seen, probes)
         return seen, workshop.lost(built, probes), targets
 
@@ -195,13 +208,16 @@ class Bench:
             self.progress.advance(side)
         return programs
 
-    def _subjects(self, programs: Mapping[Side, Program]) -> Subjects:
+    def _subjects(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> tuple[Subjects, bool]:
+        """Return the functions under numbers, and whether nothing that can run differs: neither code nor files that programs may read."""
         if len(self.sides) == 1:
-            return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name)
+            return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name), False
         pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
-        return Subjects.number(pairs, self.language.name, self.request.followed)
+        code = self.language.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
+        suspects = [cleared(pair) if pair.change.is_suspect and code.is_same(pair) else pair for pair in pairs]
+        return Subjects.number(suspects, self.language.name, self.request.followed), code.identical and not code.other_files
 
-    def _survey(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
+    def _seen(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
         """Run everything a few times with all functions probed, and once without any."""
         slots = schedule.survey_slots(self.points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
         self.progress.stage("surveying", len(slots))

@@ -102,7 +102,12 @@ class Rounds:
 
     @property
     def are_answered(self) -> bool:
-        """Return whether whole runs and exact counts say that nothing got slower, so that no single call has to be timed."""
+        """Return whether whole runs and exact counts say that nothing got slower, so that no single call has to be timed.
+
+        Who asked for calls, of one function or of all, gets them in any case.
+        """
+        if self.bench.request.config.measure.thorough or self.bench.request.followed:
+            return False
         found, config = self.experiment(), self.bench.request.config.compare
         return answered(whole_runs(found.points, found.runs, config), work_of(open_counts(found), len(found.points)))
 
@@ -166,6 +171,7 @@ class Rounds:
             ),
             counts=self._counted.totals() if self._counted else None,
             spots=self._spots,
+            same_code=site.same_code,
             stages=bench.progress.seconds,
         )
 

@@ -155,6 +155,38 @@ class NamedLine:
     threads: int
 
 
+class PlainBuild(Protocol):
+    """A finished build without probes: the root of its tree, and the compile commands recorded in it."""
+
+    @property
+    def tree(self) -> Path:
+        """Return the root of the built tree."""
+        ...
+
+    @property
+    def commands(self) -> tuple[CompileCommand, ...]:
+        """Return the recorded compile commands."""
+        ...
+
+
+class CodeComparison(Protocol):
+    """What the machine code of two plain builds has in common."""
+
+    @property
+    def identical(self) -> bool:
+        """Return whether all programs have the same code and data."""
+        ...
+
+    @property
+    def other_files(self) -> tuple[str, ...]:
+        """Return which other files differ that a workload may read."""
+        ...
+
+    def is_same(self, pair: Counterpart) -> bool:
+        """Return whether a function runs the same instructions on the same constants; False where that is not known."""
+        ...
+
+
 class Language(Protocol):
     """One language pack."""
 
@@ -166,6 +198,10 @@ class Language(Protocol):
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
+        ...
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+        """Compare the machine code of two plain builds whose functions are `pairs`."""
         ...
 
     def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:

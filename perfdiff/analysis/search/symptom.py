@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from perfdiff import units
 from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Standing
+from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.records.schema import Source, metric_of
 
@@ -100,6 +100,8 @@ def read(findings: Findings, symptom: Symptom, place: Place | None = None) -> Re
 
     The function is the one at the symptom's place in base; with `place` the one that begins there in head.
     """
+    if findings.rung is Rung.CODE:
+        return Reading(0.0, 0.0)
     if symptom.figure is Figure.WHOLE:
         ratio = next((end.ratio for end in findings.end_to_end if end.point.label == symptom.name), None)
         return reading_of(ratio, findings.confidence)

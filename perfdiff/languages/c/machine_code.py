@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from perfdiff.languages.c import linked
 from perfdiff.languages.c.built_files import differing, look_through
@@ -19,23 +18,9 @@ from perfdiff.languages.c.code_graph import CodeGraph, Node, differences, leadin
 from perfdiff.languages.c.elf import DamagedElfError
 from perfdiff.languages.c.object_code import WHOLE, ObjectCode, family, raw_digest, take_apart
 from perfdiff.languages.c.objects import Objects, gather
-from perfdiff.languages.protocol import FLAGS, CompileCommand, Counterpart, FunctionDefinition
+from perfdiff.languages.protocol import FLAGS, Counterpart, FunctionDefinition, PlainBuild
 
 MOST_NAMED = 20  # differences, reasons and files that are listed by name; the rest is counted
-
-
-class PlainBuild(Protocol):
-    """A finished build without probes: the root of its tree, and the compile commands recorded in it."""
-
-    @property
-    def tree(self) -> Path:
-        """Return the root of the built tree."""
-        ...
-
-    @property
-    def commands(self) -> tuple[CompileCommand, ...]:
-        """Return the recorded compile commands."""
-        ...
 
 
 Key = tuple[str | None, str | None]  # of a pair of functions: base's and head's

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfdiff.languages.c import naming, runtime_library
+from perfdiff.languages.c import machine_code, naming, runtime_library
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
 from perfdiff.languages.c.probes import insert as insert_probes
-from perfdiff.languages.protocol import CompileCommand, Counterpart, NamedLine, Probe, Program
+from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, NamedLine, PlainBuild, Probe, Program
 from perfdiff.records.hot_lines import HotLine
 
 
@@ -29,6 +29,10 @@ class C:
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+        """Compare the machine code of two plain builds whose functions are `pairs`."""
+        return machine_code.same_code(base, head, pairs)
 
     def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
