@@ -10,8 +10,8 @@ from pathlib import Path
 
 _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 _ONLY_FOLDERS, _FOLLOW_NO_LINKS, _NOT_UNLINKED = 0x01000000, 0x02000000, 0x04000000
-# Without IN_MODIFY, which tells of each write: 0.7 µs that nearly doubled the cost of small ones, in the time that is measured; the others add 0.1
-# to 0.3 µs to it. A file opened for writing is told when it is closed, and a mapped one when its mapping ends.
+# Without IN_MODIFY, which tells of each write: 0.7 µs that nearly doubled the cost of small ones in the time that is measured, to which the
+# others add 0.1 to 0.3 µs. A file opened for writing is told when it is closed, and a mapped one when its mapping ends.
 _MASK = (
     _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS | _FOLLOW_NO_LINKS | _NOT_UNLINKED
 )  # fmt: skip
