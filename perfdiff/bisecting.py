@@ -16,12 +16,12 @@ from statistics import median
 import numpy as np
 
 from perfdiff import __version__, pipeline, searched, storage
-from perfdiff.analysis import posterior, symptom
-from perfdiff.analysis.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
-from perfdiff.analysis.ends import Wanted, follow
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
-from perfdiff.analysis.symptom import Figure, Symptom, figures, ratio_of
+from perfdiff.analysis.search import posterior, symptom
+from perfdiff.analysis.search.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
+from perfdiff.analysis.search.ends import Wanted, follow
+from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
+from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect import kinship
 from perfdiff.collect.subjects import NEVER_CALLED
@@ -38,10 +38,11 @@ from perfdiff.errors import (
     WorkloadError,
 )
 from perfdiff.languages.c.pack import C
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository

@@ -78,6 +78,20 @@ class CountersConfig:
     nodes: int | None = None  # of memory
 
 
+@dataclass(frozen=True, slots=True)
+class MeasureConfig:
+    """`[measure]`: how long to measure, and how thoroughly."""
+
+    budget_s: float | None = (
+        None  # for whole runs, and again for runs with probes; None: as long as the builds took, `LEAST_BUDGET_S` at least
+    )
+    thorough: bool = False  # run with probes even where whole runs and exact counts answer
+    layouts: int = 6  # builds of each side that differ in the places of code and data alone; whole runs are spread over them
+
+
+LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
+
+JUDGES = ("function", "program")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
 
 
@@ -89,6 +103,7 @@ class CompareConfig:
     fdr: float = 0.05
     confidence: float = 0.95
     seed: int = 1
+    judge: str = JUDGES[0]  # whether a slower function makes a regression, or only a slower program
     detector: str = DETECTORS[0]  # of calls whose counters, read together, are not like base's
     accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
 
@@ -105,6 +120,7 @@ class Config:
     probes: ProbeConfig = ProbeConfig()
     compare: CompareConfig = CompareConfig()
     counters: CountersConfig = CountersConfig()
+    measure: MeasureConfig = MeasureConfig()
     source: str | None = None
     build_guessed_from: str | None = None
 

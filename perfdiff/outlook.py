@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfdiff import pipeline, storage
-from perfdiff.build.builder import build, is_kept
+from perfdiff import storage
+from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
+from perfdiff.bench import SURVEY_ROUNDS
+from perfdiff.build.builder import Built, build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect import schedule, workloads
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
+from perfdiff.config import LEAST_BUDGET_S, Config
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language
-from perfdiff.pipeline import FIRST_LOOK, SURVEY_ROUNDS, Request
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
+from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
 
@@ -31,8 +34,8 @@ class Outlook:
 
     `measured`: all of it was done before, and only the report would be written. `built` tells which sides have a plain build; `builds` is
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
-    None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, without and with all that may
-    follow a look at the findings; `fewest_s` and `most_s` how long they should take, None where these workloads never ran.
+    None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, where whole runs answer at the
+    first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads never ran.
     """
 
     base: Revision
@@ -77,8 +80,8 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
         took = _took(request, repository)
-        blocks = max(workload.runs for workload in config.workloads)
-        fewest, most = (_slots(request, points, number) for number in (min(FIRST_LOOK, blocks), blocks))
+        survey = schedule.survey_slots(points, SURVEY_ROUNDS, config.compare.seed)
+        whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
         variants = 3 + config.counters.software  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
@@ -89,25 +92,45 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             build_s=max((each.duration_s for each in kept.values()), default=None),
             functions=functions,
             points=points,
-            fewest=Counter(slot.phase for slot in fewest),
-            most=Counter(slot.phase for slot in most),
-            fewest_s=_seconds(fewest, took),
-            most_s=_seconds(most, took),
+            fewest=Counter(slot.phase for slot in (*survey, *whole)),
+            most=Counter(slot.phase for slot in (*survey, *_whole(request, points, MOST_PAIRS), *timed)),
+            fewest_s=_seconds([*survey, *whole], took),
+            most_s=_most_s(survey, _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
             counting_s=config.counters.budget_s if config.counters.software else 0.0,
         )
 
 
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
-    asked = storage.Asked(pipeline.experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+    asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
     return store.exists(storage.experiment(request.cache, asked))
 
 
-def _slots(request: Request, points: Sequence[Point], blocks: int) -> list[Slot]:
-    """Return the runs of the survey and of so many blocks; a workload has no more blocks than it has runs."""
-    seed = request.config.compare.seed
+def _whole(request: Request, points: Sequence[Point], pairs: int) -> list[Slot]:
+    """Return the runs of so many pairs of whole runs at every point."""
+    blocks = (schedule.whole_block(points, block, request.config.compare.seed) for block in range(pairs))
+    return list(itertools.chain.from_iterable(blocks))
+
+
+def _timed(request: Request, points: Sequence[Point]) -> list[Slot]:
+    """Return all runs with probes that may be made; a workload has no more blocks than it has runs."""
     runs = {workload.name: workload.runs for workload in request.config.workloads}
-    timed = schedule.timed_blocks(points, runs, seed)[:blocks]
-    return [*schedule.survey_slots(points, SURVEY_ROUNDS, seed), *itertools.chain.from_iterable(timed)]
+    return list(itertools.chain.from_iterable(schedule.timed_blocks(points, runs, request.config.compare.seed)))
+
+
+def _budget_s(config: Config, plain: Iterable[Built]) -> float:
+    """Return what whole runs, and again runs with probes, may take, as far as is known before the builds."""
+    asked = config.measure.budget_s
+    return max(LEAST_BUDGET_S, sum(built.duration_s for built in plain)) if asked is None else asked
+
+
+def _most_s(
+    survey: Sequence[Slot], whole: Sequence[Slot], timed: Sequence[Slot], took: Mapping[str, float], budget_s: float
+) -> float | None:
+    seconds = [_seconds(slots, took) for slots in (survey, whole, timed)]
+    if None in seconds:
+        return None
+    first, *bounded = (each or 0.0 for each in seconds)
+    return first + sum(min(each, budget_s) for each in bounded)
 
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:

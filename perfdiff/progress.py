@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 
@@ -50,3 +52,35 @@ class Within:
 
     def note(self, text: str) -> None:
         """Pass over what the ends' comparison has told."""
+
+
+class Stopwatch:
+    """Passes everything on, and keeps how long each stage took."""
+
+    def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress = progress
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+        self._running: tuple[str, float] | None = None
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Return the seconds of each stage so far, the running one included; those of one name are added up."""
+        if self._running is None:
+            return dict(self._seconds)
+        name, since = self._running
+        return {**self._seconds, name: self._seconds.get(name, 0.0) + self._clock() - since}
+
+    def stage(self, name: str, total: int | None) -> None:
+        """Begin a stage; the one before it is done."""
+        self._seconds = dict(self.seconds)
+        self._running = name, self._clock()
+        self._progress.stage(name, total)
+
+    def advance(self, text: str = "") -> None:
+        """Pass a step on."""
+        self._progress.advance(text)
+
+    def note(self, text: str) -> None:
+        """Pass a note on."""
+        self._progress.note(text)

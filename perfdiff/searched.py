@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfdiff.analysis.posterior import Reading
-from perfdiff.analysis.symptom import Place
+from perfdiff.analysis.search.posterior import Reading
+from perfdiff.analysis.search.symptom import Place
 from perfdiff.errors import RecordingError, store_errors
 from perfdiff.records import codec
 

@@ -20,8 +20,8 @@ import numpy as np
 from accuracy import FIXTURES, Size, anew, listed, repository, request, say, texts
 
 from perfdiff import pipeline
-from perfdiff.analysis.annotating import MOST_ROWS
-from perfdiff.analysis.rows import thinned
+from perfdiff.analysis.annotations.annotating import MOST_ROWS
+from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Probe

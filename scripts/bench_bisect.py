@@ -26,8 +26,8 @@ from histories import Plan, make
 from perfdiff import bisecting, configuration
 from perfdiff.bisecting import Question
 from perfdiff.errors import PerfdiffError
-from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
+from perfdiff.request import Request
 from programs import git
 from simulated_search import BROKEN_SHARE, World, searched, thresholded
 

@@ -18,7 +18,7 @@ from bench_null import Suspicious
 
 import sharing
 from perfdiff import pipeline
-from perfdiff.analysis import anomaly
+from perfdiff.analysis.counts import anomaly
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind

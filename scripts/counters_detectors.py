@@ -18,8 +18,8 @@ from pathlib import Path
 import figures
 import numpy as np
 
-from perfdiff.analysis.anomaly import COSTLY, MATERIAL_SHARE, concluded
-from perfdiff.analysis.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
+from perfdiff.analysis.counts.anomaly import COSTLY, MATERIAL_SHARE, concluded
+from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind, learn
 from perfdiff.records.schema import Floats

@@ -11,9 +11,10 @@ import findings as examples
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.errors import BuildError
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Revision, Source
+from perfdiff.request import Request
 from programs import git
 
 FAST, SLOW = "100", "130"

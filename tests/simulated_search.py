@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.posterior import Answer, Confirm, Knowledge, Measure, Reading, Search, Terms, Trial, decide
+from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Measure, Reading, Search, Terms, Trial, decide
 
 LAYOUT, MOVED_LAYOUT = 0.015, 0.06  # standard deviations of what a build's layout does to its cost (logarithm) …
 MOVED_SHARE = 0.05  # … and the share of builds where it does much

@@ -13,8 +13,8 @@ import pytest
 
 from findings import findings, others, plain, regressed
 from perfdiff import accepted, cli, pipeline
-from perfdiff.analysis.acceptance import WHOLE, apply, claims
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
 from perfdiff.errors import ConfigError
 from perfdiff.pipeline import Outcome
 from perfdiff.records.schema import Change

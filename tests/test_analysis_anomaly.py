@@ -9,10 +9,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from perfdiff.analysis import anomaly
-from perfdiff.analysis.anomaly import MIN_RUNS, concluded, find, find_all
+from perfdiff.analysis.counts import anomaly
+from perfdiff.analysis.counts.anomaly import MIN_RUNS, concluded, find, find_all
+from perfdiff.analysis.counts.scoring import judge_together
 from perfdiff.analysis.findings import Anomaly
-from perfdiff.analysis.scoring import judge_together
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.records.schema import Floats, SampleTable

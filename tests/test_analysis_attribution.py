@@ -9,11 +9,11 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.citation import depends
-from perfdiff.analysis.comparison import MEAN
-from perfdiff.analysis.diagnosis import times
+from perfdiff.analysis.compare.comparison import MEAN
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.headline import Spot, sentence
+from perfdiff.analysis.telling.citation import depends
+from perfdiff.analysis.telling.diagnosis import times
+from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin

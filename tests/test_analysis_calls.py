@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from experiments import BASE, Made, World, same
-from perfdiff.analysis.calls import call_graph
 from perfdiff.analysis.findings import CallGraph
-from perfdiff.analysis.ledger import open_ledger
+from perfdiff.analysis.sums.calls import call_graph
+from perfdiff.analysis.sums.ledger import open_ledger
 
 SIZES = (1000, 3000)
 

@@ -13,7 +13,7 @@ import findings as made
 from experiments import HEAD, Made, World
 from perfdiff import analysis
 from perfdiff.analysis.findings import Acceptance, Findings, Ratio, Verdict
-from perfdiff.analysis.minimal import cheapest
+from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 

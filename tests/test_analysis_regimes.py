@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfdiff.analysis.regimes import moved_borders, moved_modes
+from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.config import CompareConfig
 from perfdiff.models.fitting import fit
 from perfdiff.records.schema import SampleTable

@@ -8,9 +8,9 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.comparison import with_hidden
+from perfdiff.analysis.compare.comparison import with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
-from perfdiff.analysis.ledger import open_ledger
+from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.records.schema import Change, Phase, Side

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments import Made, Noise, Side, World, same
-from perfdiff.analysis.ledger import open_ledger
-from perfdiff.analysis.trend import RUN, over_runs
+from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import Change

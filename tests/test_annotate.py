@@ -16,7 +16,8 @@ import pytest
 
 import programs
 from perfdiff import cli
-from perfdiff.analysis import annotating, study
+from perfdiff.analysis.annotations import annotating
+from perfdiff.analysis.compare import study
 from perfdiff.models import language
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit

@@ -11,9 +11,9 @@ import pytest
 import findings as made
 from laboratory import ABSENT, BROKEN, FAST, SLOW, Laboratory, commit, line, request
 from perfdiff import bisecting, cli
-from perfdiff.analysis.bisection import Bisection, Standing
-from perfdiff.analysis.ends import Wanted, follow
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.search.bisection import Bisection, Standing
+from perfdiff.analysis.search.ends import Wanted, follow
 from perfdiff.bisecting import Question
 from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent

@@ -13,12 +13,12 @@ import pytest
 
 from histories import Plan, make
 from perfdiff import bisecting, configuration
-from perfdiff.analysis.symptom import Figure
+from perfdiff.analysis.search.symptom import Figure
 from perfdiff.bisecting import Question
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
-from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
+from perfdiff.request import Request
 from programs import git
 
 pytestmark = pytest.mark.integration

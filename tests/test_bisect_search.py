@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import findings as examples
-from perfdiff.analysis import symptom
 from perfdiff.analysis.findings import CountFinding, Ratio
-from perfdiff.analysis.posterior import (
+from perfdiff.analysis.search import symptom
+from perfdiff.analysis.search.posterior import (
     Answer,
     Confirm,
     Knowledge,
@@ -26,7 +26,7 @@ from perfdiff.analysis.posterior import (
     kinds,
     likeliest,
 )
-from perfdiff.analysis.symptom import Figure, Symptom, figures
+from perfdiff.analysis.search.symptom import Figure, Symptom, figures
 from perfdiff.records.schema import Point
 from simulated_search import World, searched
 

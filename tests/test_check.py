@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import programs
-from perfdiff.analysis.annotating import annotate
-from perfdiff.analysis.assertion import Assertion, Setting, Standing, check
+from perfdiff.analysis.annotations.annotating import annotate
+from perfdiff.analysis.annotations.assertion import Assertion, Setting, Standing, check
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import parse, parse_all, print_annotation

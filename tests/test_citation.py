@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import findings as made
-from perfdiff.analysis.citation import cited_lines
+from perfdiff.analysis.telling.citation import cited_lines
 from perfdiff.records.schema import Source
 
 BASE = "int f(void)\n\treturn g();\n"

@@ -20,13 +20,14 @@ import typer
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis import judgement
+from perfdiff.analysis.compare import judgement
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress
+from perfdiff.request import Request
 
 ROOT = Path(__file__).parent.parent
 HELP_LIMIT_S = 0.4

@@ -50,9 +50,9 @@ def test_before_anything_was_built_the_runs_are_known_and_the_rest_is_said_to_be
     assert "Would compare v1 (" in said
     assert "builds 6, none is kept from before" in said
     assert "probes known once both sides are built" in said
-    # 2 points and 2 sides: 2 rounds of the survey, 5 to 8 blocks, and a plain run in the first round and every second block
-    assert "of these 16 to 20 plain, 8 survey, 20 to 32 timed" in said
-    assert "runs 44 to 60 at 2 points" in said
+    # 2 points and 2 sides: 2 rounds of the survey and a plain run in the first, 10 to 320 pairs of whole runs, none to 8 blocks with probes
+    assert "of these 44 to 1,284 plain, 8 survey, 0 to 32 timed" in said
+    assert "runs 52 to 1,324 at 2 points" in said
     assert "runs: unknown, as these workloads were not compared before; builds: unknown, as none is kept" in said
     assert not list((place.parent / "cache" / "trees").iterdir())
 
@@ -80,5 +80,5 @@ def test_after_a_comparison_probes_builds_and_times_are_known(say: Run) -> None:
     times = re.search(r"runs: about ([\d.]+) (m?s) to ([\d.]+) (m?s), by the longest runs", said)
     assert times
     low, high = (float(number) * {"ms": 1e-3, "s": 1.0}[unit] for number, unit in (times.group(1, 2), times.group(3, 4)))
-    assert 0 < low < high < 60
+    assert 0 < low < high < 120
     assert "if each takes as long as the plain one" in said

@@ -12,16 +12,16 @@ import pytest
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis.history import History, Recording, history
+from perfdiff.analysis.annotations.history import History, Recording, history
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError
-from perfdiff.pipeline import Request
 from perfdiff.progress import Progress
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Phase, Point, Revision, Run, SampleTable, Side, Totals
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
+from perfdiff.request import Request
 from perfdiff.revisions.lineage import Wanted, lineage
 from perfdiff.revisions.repository import find_repository
 from programs import git

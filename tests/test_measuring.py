@@ -12,11 +12,11 @@ from perfdiff import configuration, pipeline
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError
-from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Side
+from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
 from programs import git

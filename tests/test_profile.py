@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from perfdiff import cli, pipeline
-from perfdiff.analysis.history import Recording
-from perfdiff.analysis.profile import profile
-from perfdiff.analysis.profiles import Profiles, classes, profiles
+from perfdiff.analysis.annotations.history import Recording
+from perfdiff.analysis.annotations.profiles import Profiles, classes, profiles
+from perfdiff.analysis.sums.profile import profile
 from perfdiff.config import CompareConfig
-from perfdiff.pipeline import Request
 from perfdiff.progress import Progress
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Phase, Revision
 from perfdiff.report import profile as report
 from perfdiff.report import profile_plot
+from perfdiff.request import Request
 from programs import git
 from test_log import CALLS, RUNS, SIZES, commit, recording
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import findings as made
+from perfdiff.analysis.counts.scoring import Kind
 from perfdiff.analysis.findings import Anomaly, Findings, OddCall, Ratio, Verdict
-from perfdiff.analysis.scoring import Kind
 from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items

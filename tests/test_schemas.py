@@ -20,8 +20,8 @@ import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
+from perfdiff.analysis.counts.scoring import Kind
 from perfdiff.analysis.findings import Acceptance, Anomaly, BorderShift, CountFinding, Findings, ModeShift, OddCall, Ratio, RunErrors, Vote
-from perfdiff.analysis.scoring import Kind
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Point, Side
 from perfdiff.report import annotations, json_report

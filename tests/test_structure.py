@@ -33,11 +33,26 @@ ALLOWED = {
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
-    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "pipeline"},
+    "request": _GROUND | {"records", "revisions", "build", "collect"},
+    "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
+    "rounds": _GROUND | {"records", "collect", "analysis", "bench"},
+    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "searched": _GROUND | {"records", "models", "analysis"},
-    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis"},
+    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
     "bisecting": _GROUND
-    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "pipeline", "searched"},
+    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
+}
+# The same within the analysis, besides `findings`, which are values that all of it writes.
+ANALYSIS = {
+    "stats": set(),
+    "sums": {"stats"},
+    "compare": {"stats", "sums"},
+    "counts": {"stats", "sums", "compare"},
+    "blame": {"stats", "sums", "compare", "counts"},
+    "verdicts": {"stats", "sums", "compare", "counts", "blame"},
+    "telling": {"stats", "sums", "compare", "counts", "blame", "verdicts"},
+    "annotations": {"stats", "sums", "compare"},
+    "search": {"stats", "sums", "compare"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
@@ -74,6 +89,13 @@ def test_imports_point_down(path: Path) -> None:
     assert own in ALLOWED, f"'{own}' has no place in the house: add it to ALLOWED and to docs/architecture.md"
     used = {name.split(".")[1] for name in imports(parse(path)) if name.startswith("perfdiff.")}
     assert used - {own, "__version__"} <= ALLOWED[own]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "analysis").glob("*/*.py")), ids=relative)
+def test_imports_within_the_analysis_point_one_way(path: Path) -> None:
+    own = path.parent.name
+    used = {name.split(".")[2] for name in imports(parse(path)) if name.startswith("perfdiff.analysis.")}
+    assert used - {own, "findings"} <= ANALYSIS[own]
 
 
 def test_no_module_imports_what_imports_it() -> None:

@@ -20,15 +20,16 @@ import findings as made
 import hostile_texts
 from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
-from perfdiff.analysis.minimal import cheapest
+from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
 from perfdiff.errors import UsageError
-from perfdiff.pipeline import Outcome, Request
+from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Note, Revision, Side, Skipped, Workload
 from perfdiff.report import drawing, ticket
 from perfdiff.report.document import build
 from perfdiff.report.ticket import Ticket
+from perfdiff.request import Request
 from programs import cases, git, repository
 from test_schemas import VALIDATORS
 

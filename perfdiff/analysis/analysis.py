@@ -8,28 +8,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.analysis.anomaly import find_all
-from perfdiff.analysis.attribution import Attribution, attribute
-from perfdiff.analysis.calls import call_graph
-from perfdiff.analysis.case import Case
-from perfdiff.analysis.chain import chain
-from perfdiff.analysis.comparison import Comparison, as_ratio, tested, with_hidden
-from perfdiff.analysis.counts import count_all
-from perfdiff.analysis.diagnosis import Patient, diagnose, per_call, too_short
+from perfdiff.analysis.blame.attribution import Attribution, attribute
+from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
+from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
+from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, same_cost, study_all
+from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.tallies import count_all
+from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.headline import Spot, headline
-from perfdiff.analysis.inference import false_discovery
-from perfdiff.analysis.judgement import Direction, Judgement, judge
-from perfdiff.analysis.ledger import open_counts, open_ledger
-from perfdiff.analysis.locking import lock_notes
-from perfdiff.analysis.memory import Place
-from perfdiff.analysis.ruling import Ruling, rule
-from perfdiff.analysis.shift import Shift, describe
-from perfdiff.analysis.study import LEARNT, Study, both_tables, learn, same_cost, study_all
-from perfdiff.analysis.trend import RUN, over_runs
-from perfdiff.analysis.verdict import ALLOCATION, Decision, whole
-from perfdiff.analysis.volume import volume_note
-from perfdiff.analysis.wholeruns import overhead, whole_runs
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.sums.calls import call_graph
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
+from perfdiff.analysis.sums.rates import per_call, too_short
+from perfdiff.analysis.telling.chain import chain
+from perfdiff.analysis.telling.diagnosis import Patient, diagnose
+from perfdiff.analysis.telling.headline import Spot, headline
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.ruling import Ruling, rule
+from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision
+from perfdiff.analysis.verdicts.volume import volume_note
+from perfdiff.analysis.verdicts.wholeruns import overhead, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
@@ -61,14 +64,15 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
-    runs = whole_runs(experiment, config)
+    runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
-    verdict, sentence = whole(functions, runs.unexplained_by(attribution))
+    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code)
+    concluded = conclude(functions, evidence, config)
     return Findings(
-        verdict=verdict,
-        sentence=sentence,
+        verdict=concluded.verdict,
+        sentence=concluded.sentence,
         base=experiment.base,
         head=experiment.head,
         environment=experiment.environment,
@@ -78,10 +82,13 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         functions=tuple(functions),
         skipped=experiment.skipped,
         notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
-        overhead=overhead(experiment),
+        overhead=overhead(experiment.runs),
         confidence=config.confidence,
         min_effect=config.min_effect,
         calls=call_graph(experiment, ledger),
+        rung=concluded.rung,
+        excluded=concluded.excluded,
+        stages=experiment.stages,
     )
 
 

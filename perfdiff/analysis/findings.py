@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -272,15 +273,50 @@ class FunctionFinding:
         return self.verdict is Verdict.REGRESSION and not self.accepted
 
 
+class Standing(StrEnum):
+    """What whole runs say of a point."""
+
+    SLOWER = "slower"
+    NOT_SLOWER = "not slower"  # a slow-down of interest is excluded
+    FASTER = "faster"
+    OPEN = "open"
+
+
+class Rung(StrEnum):
+    """Which evidence the verdict rests on, the most certain first (the ladder of `docs/methods.md`)."""
+
+    CODE = "code"  # the machine code is the same
+    COUNTS = "counts"  # exact counts
+    RUNS = "runs"  # whole runs without probes
+    CALLS = "calls"  # probed calls
+
+
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """Time of whole runs at one point: plain builds head against base, and the probes' cost (timed against plain, base)."""
+    """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
+
+    `base_ns` and `head_ns` are medians by the clock. `ratio` is head over base of what was judged, `by` CPU time or time, over as many
+    pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would decide what is open, 0 unknown.
+    """
 
     point: Point
     base_ns: float
     head_ns: float
     ratio: Ratio | None
     overhead: float | None
+    standing: Standing = Standing.OPEN
+    by: str = "cpu_ns"
+    needed: int = 0
+
+    @property
+    def low(self) -> float:
+        """Return the lower bound of the ratio, 0 where there is none."""
+        return self.ratio.low if self.ratio else 0.0
+
+    @property
+    def high(self) -> float:
+        """Return the upper bound of the ratio, infinity where there is none."""
+        return self.ratio.high if self.ratio else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,3 +368,6 @@ class Findings:
     confidence: float = 0.95  # of every interval
     min_effect: float = 0.05  # smaller shifts are below the threshold of interest
     calls: CallGraph | None = None
+    rung: Rung = Rung.CALLS
+    excluded: float | None = None  # slow-downs of the program from this ratio on are excluded at all points
+    stages: Mapping[str, float] = field(default_factory=dict)  # seconds that each stage of measuring and analysing took

@@ -103,7 +103,7 @@ def _regression(function: str, findings: Findings) -> FunctionFinding:
 
 def _chosen(finding: FunctionFinding, metric: str | None, findings: Findings) -> dict[str, Ratio]:
     """Return the ratios to accept: all that make it a regression, or one."""
-    from perfdiff.analysis.acceptance import claims
+    from perfdiff.analysis.verdicts.acceptance import claims
 
     asked = claims(finding, findings)
     if metric is None:

@@ -25,7 +25,7 @@ def file(directory: Path, configured: Path | None) -> Path:
 def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
     """Return findings in which known costs are marked and do not make the verdict."""
     from perfdiff import accepted
-    from perfdiff.analysis import acceptance
+    from perfdiff.analysis.verdicts import acceptance
 
     known = accepted.read(file(directory, configured))
     return acceptance.apply(findings, known, date.today()) if known else findings

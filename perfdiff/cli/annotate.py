@@ -173,8 +173,8 @@ def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
 
 def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Sequence[str], seed: int) -> Iterator[Learnt]:
     """Yield the annotations of each function with the calls that they were learnt from."""
-    from perfdiff.analysis.annotating import MOST_ROWS, annotate
-    from perfdiff.analysis.rows import thinned
+    from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
+    from perfdiff.analysis.stats.rows import thinned
 
     for info in _functions(recorded, named):
         table = recorded.samples(info.id, side)

@@ -14,7 +14,7 @@ from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.bisection import Bisection
+    from perfdiff.analysis.search.bisection import Bisection
     from perfdiff.pipeline import Outcome
 
 app = options.application()

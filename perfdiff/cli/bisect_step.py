@@ -20,10 +20,10 @@ from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import MeasurementError, StoreError
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.ends import Wanted
     from perfdiff.analysis.findings import Findings
-    from perfdiff.pipeline import Request
+    from perfdiff.analysis.search.ends import Wanted
     from perfdiff.progress import Progress
+    from perfdiff.request import Request
 
 app = options.application()
 
@@ -146,8 +146,8 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
 
 
 def _code(findings: Findings, function: str | None, metric: str | None, *, timed: bool) -> StepCode:
-    from perfdiff.analysis.ends import Wanted, standing
     from perfdiff.analysis.findings import Verdict
+    from perfdiff.analysis.search.ends import Wanted, standing
 
     named = functools.partial(is_named, function) if function else None
     wanted = Wanted(findings.base.rev, findings.head.rev, function, named, metric)
@@ -165,7 +165,7 @@ def _counted(findings: Findings, wanted: Wanted, *, timed: bool) -> tuple[StepCo
     More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge time at all: not `timed`.
     """
     from perfdiff.analysis.findings import Verdict
-    from perfdiff.analysis.symptom import WORK, figures, symptoms
+    from perfdiff.analysis.search.symptom import WORK, figures, symptoms
 
     asked = wanted.functions(findings) if wanted.function else findings.functions
     left = [each for each in asked if each.verdict is Verdict.INCONCLUSIVE]

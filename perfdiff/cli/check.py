@@ -14,7 +14,7 @@ from perfdiff.cli.annotate import recorded_calls
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.checking import Checked
+    from perfdiff.analysis.annotations.checking import Checked
     from perfdiff.models.annotation import Annotation
 
 
@@ -106,7 +106,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 samples.save(save, recorded)
             limits = recordings.limits(repository, overrides)
             progress.stage("checking", None)
-            from perfdiff.analysis.checking import check_recorded
+            from perfdiff.analysis.annotations.checking import check_recorded
 
             checked = check_recorded(annotations, recorded, recorded.sides[-1], limits)
         if plot:
@@ -157,7 +157,7 @@ def _answer(checked: Checked) -> str:
 
 
 def _code(checked: Checked, *, strict: bool) -> exits.ExitCode:
-    from perfdiff.analysis.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import Standing
 
     match checked.verdict:
         case Standing.VIOLATED:

@@ -22,8 +22,9 @@ from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome, Request
+    from perfdiff.pipeline import Outcome
     from perfdiff.report.blocks import Block
+    from perfdiff.request import Request
 
 app = options.application()
 
@@ -108,6 +109,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     seed: options.Seed = None,
+    thorough: options.Thorough = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     dry_run: Annotated[
@@ -135,6 +137,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        overrides = replace(overrides, thorough=thorough)
         if dry_run:
             _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
             raise typer.Exit
@@ -150,6 +153,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts))
         deliver(outcome, chosen, output_file)
+        if verbose:
+            output.tell_stages(outcome.findings.stages)
         output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
@@ -208,10 +213,10 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
         raise
     if config.build_guessed_from:
         progress.note(_guess(config))
-    from perfdiff import pipeline
+    from perfdiff.request import Request
 
     project = configuration.project(directory.absolute(), overrides.file)
-    return pipeline.Request(project, revisions, config, cache, dict(os.environ))
+    return Request(project, revisions, config, cache, dict(os.environ))
 
 
 def _guess(config: Config) -> str:

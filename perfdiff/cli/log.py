@@ -19,7 +19,7 @@ from perfdiff.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfdiff.analysis.history import History, Recording
+    from perfdiff.analysis.annotations.history import History, Recording
 
 app = options.application()
 
@@ -112,7 +112,7 @@ def chosen_form(form: Form | None, output_file: Path | None) -> Form:
 
 def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig) -> History:
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
-    from perfdiff.analysis.history import history
+    from perfdiff.analysis.annotations.history import history
 
     names: set[str] = set()
     for _, recording in reversed(found):

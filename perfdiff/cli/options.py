@@ -83,6 +83,9 @@ Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, o
 Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="What came since this revision, itself included.")]
 Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="At most so many revisions of a range, spread evenly over it.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Thorough = Annotated[
+    bool, typer.Option("--thorough", help="Run with probes even where whole runs and exact counts already say that nothing is slower.")
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from perfdiff import units
 from perfdiff.errors import UsageError
 
 _WIDTH = 100  # columns of text that is not for a terminal
@@ -33,6 +35,13 @@ def tell(answer: str, output: Path | None, *, quiet: bool, ticket: Path | None =
     told += [f"ticket written to {ticket}"] if ticket else []
     for line in told:
         sys.stderr.write(f"perfdiff: {line}\n")
+    sys.stderr.flush()
+
+
+def tell_stages(seconds: Mapping[str, float]) -> None:
+    """Say on standard error how long each stage took."""
+    for name, took in seconds.items():
+        sys.stderr.write(f"perfdiff: {name}: {units.duration(took * 1e9)}\n")
     sys.stderr.flush()
 
 

@@ -15,8 +15,8 @@ from perfdiff.configuration import Overrides
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfdiff.analysis.history import Recording
-    from perfdiff.analysis.profiles import Profiles
+    from perfdiff.analysis.annotations.history import Recording
+    from perfdiff.analysis.annotations.profiles import Profiles
     from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import CostClass
     from perfdiff.progress import Progress
@@ -104,7 +104,7 @@ def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: 
 
 
 def _profiles(recorded: Sequence[Recording], limits: CompareConfig, progress: Progress) -> Profiles:
-    from perfdiff.analysis.profiles import profiles
+    from perfdiff.analysis.annotations.profiles import profiles
     from perfdiff.report.printable import printable
 
     progress.stage("annotating", None)
@@ -133,8 +133,8 @@ def _written(found: Profiles, recorded: Sequence[Recording], form: Form, output_
 
 def _classes(recorded: Sequence[Recording], limits: CompareConfig) -> dict[int, CostClass]:
     """Return how the material functions of the last revision grow with their inputs."""
-    from perfdiff.analysis.profile import profile as profile_of
-    from perfdiff.analysis.profiles import classes, material
+    from perfdiff.analysis.annotations.profiles import classes, material
+    from perfdiff.analysis.sums.profile import profile as profile_of
 
     _, last = recorded[-1]
     return {} if isinstance(last, str) else classes(last, material(profile_of(last)), limits)

@@ -15,7 +15,7 @@ from perfdiff.errors import MeasurementError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.history import Recording
+    from perfdiff.analysis.annotations.history import Recording
     from perfdiff.revisions.lineage import Wanted
 
 

@@ -10,8 +10,8 @@ from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
     from perfdiff.outlook import Outlook
-    from perfdiff.pipeline import Request
     from perfdiff.report.blocks import Fact
+    from perfdiff.request import Request
 
 _MOST_NAMES = 8
 
@@ -40,9 +40,8 @@ def _facts(found: Outlook) -> Iterator[Fact]:
     yield Fact("builds", _builds(found))
     yield Fact("probes", _probes(found))
     yield Fact("runs", f"{_between(sum(found.fewest.values()), sum(found.most.values()))} at {plural(len(found.points), 'point')}")
-    yield Fact(
-        "of these", ", ".join(f"{_between(found.fewest[phase], found.most[phase])} {phase}" for phase in Phase if phase in found.most)
-    )
+    kinds = [f"{_between(found.fewest.get(phase, 0), found.most[phase])} {phase}" for phase in Phase if phase in found.most]
+    yield Fact("of these", ", ".join(kinds))
     if found.counting_s:
         yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs over the software PMU")
     yield Fact("time", _time(found))

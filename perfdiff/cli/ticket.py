@@ -12,9 +12,10 @@ from perfdiff import units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome, Request
+    from perfdiff.pipeline import Outcome
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
+    from perfdiff.request import Request
     from perfdiff.revisions.changes import Changes
 
 _LARGEST_PATCH = 1_000_000  # characters; trackers refuse attachments of some megabytes
@@ -66,7 +67,7 @@ def write(folder: Path, outcome: Outcome, asked: Request, uncommitted: Changes |
 
 def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ticket:
     from perfdiff import reproduction
-    from perfdiff.analysis.minimal import cheapest
+    from perfdiff.analysis.telling.minimal import cheapest
     from perfdiff.build.variants import keyed
     from perfdiff.report.printable import with_texts
     from perfdiff.report.ticket import Ticket

@@ -165,4 +165,5 @@ def _run(number: int, slot: Slot, execution: Execution) -> Run:
         steal=execution.steal,
         output=execution.output,
         waited=execution.waited,
+        layout=slot.layout,
     )

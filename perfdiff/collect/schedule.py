@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfdiff.records.schema import Phase, Point, Side
 
-PLAIN_EVERY = 2  # every second block also runs the builds without probes: end-to-end times, and what the probes cost
+PLAIN_EVERY = 2  # where one revision is recorded: blocks from one with a run of the plain build to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Slot:
     point: Point
     side: Side
     block: int
+    layout: int = 0
 
 
 def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
@@ -32,6 +33,12 @@ def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequenc
     return slots
 
 
+def whole_block(points: Sequence[Point], block: int, seed: int, layouts: int = 1) -> list[Slot]:
+    """Return one block of whole runs of the plain builds: a pair of every point, all in the block's layout of so many."""
+    slots = _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
+    return [replace(slot, layout=block % layouts) for slot in slots]
+
+
 def timed_blocks(points: Sequence[Point], runs: Mapping[str, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
     """Return all blocks of timed runs: a point is in as many of them as its workload, by its name, has `runs`."""
     return [
@@ -41,8 +48,11 @@ def timed_blocks(points: Sequence[Point], runs: Mapping[str, int], seed: int, si
 
 
 def timed_block(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
-    """Return one block: every point once on all sides, in a random order of its own."""
-    phases = (Phase.PLAIN, Phase.TIMED) if block % PLAIN_EVERY == 0 else (Phase.TIMED,)
+    """Return one block: every point once on all sides, in a random order of its own.
+
+    One side alone has no whole runs apart: every second block also runs its plain build, for what probes cost.
+    """
+    phases = (Phase.PLAIN, Phase.TIMED) if len(sides) == 1 and block % PLAIN_EVERY == 0 else (Phase.TIMED,)
     return _paired(random.Random(f"{seed}:{block}"), phases, points, block, sides)
 
 

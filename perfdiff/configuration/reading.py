@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perfdiff.config import PLACE, BuildConfig, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig, program
+from perfdiff.config import PLACE, BuildConfig, CompareConfig, Config, CountersConfig, MeasureConfig, ProbeConfig, WorkloadConfig, program
 from perfdiff.configuration import buildsystem, settings, tomlfile
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
@@ -36,6 +36,7 @@ class Overrides:
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None
+    thorough: bool = False
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -55,6 +56,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["build"]["command"] = _checked(overrides.build, settings.BUILD_COMMAND, _COMMAND_LINE, "--build")
     if overrides.seed is not None:
         values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, _COMMAND_LINE, "--seed")
+    if overrides.thorough:
+        values["measure"]["thorough"] = True
     workloads = _workloads(source, overrides, environment)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
@@ -66,6 +69,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         probes=ProbeConfig(**values["probes"]),
         compare=CompareConfig(**values["compare"]),
         counters=CountersConfig(**values["counters"]),
+        measure=MeasureConfig(**values["measure"]),
         source=str(source.path) if source else None,
         build_guessed_from=guessed.file if guessed else None,
     )

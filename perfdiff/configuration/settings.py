@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, RUNS_FOR_TIME, CacheSize
+from perfdiff.config import DETECTORS, JUDGES, RUNS_FOR_TIME, CacheSize
 
 _CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -66,8 +66,8 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _detector(value: object) -> str | None:
-    return value if isinstance(value, str) and value in DETECTORS else None
+def _one_of(known: Sequence[str]) -> Setting:
+    return Setting(f"one of {', '.join(known)}", lambda value: value if isinstance(value, str) and value in known else None, text=True)
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
@@ -106,6 +106,7 @@ def _cache_size(value: object) -> CacheSize | None:
 
 _SECONDS = Setting("a number of seconds above 0, such as 300", _number(lambda value: value > 0))
 _SHARE = Setting("a share between 0 and 1, such as 0.05", _number(lambda value: 0 < value < 1))
+_TRUTH = Setting("true or false", lambda value: value if isinstance(value, bool) else None)
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
 
 _CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
@@ -128,20 +129,26 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "depth": Setting("a whole number of at least 0, such as 3", _integer(0)),
         "samples": Setting("a whole number of at least 1, such as 1000", _integer(1)),
     },
+    "measure": {
+        "budget_s": _SECONDS,
+        "thorough": _TRUTH,
+        "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
+    },
     "compare": {
         "min_effect": _SHARE,
         "fdr": _SHARE,
         "confidence": _SHARE,
         "seed": SEED,
         "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
-        "detector": Setting(f"one of {', '.join(DETECTORS)}", _detector, text=True),
+        "judge": _one_of(JUDGES),
+        "detector": _one_of(DETECTORS),
     },
     "counters": {
         "events": Setting(
             f'a list of at most {_MOST_EVENTS} different names of at most {_EVENT_BYTES} bytes, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]',
             _events,
         ),
-        "software": Setting("true or false", lambda value: value if isinstance(value, bool) else None),
+        "software": _TRUTH,
         "budget_s": _SECONDS,
         "l1d": _CACHE,
         "l2": _CACHE,

@@ -187,7 +187,8 @@ class Run:
     """One execution of one point on one side.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
-    process of the machine, its own ones included, waited for a CPU.
+    process of the machine, its own ones included, waited for a CPU. `layout` tells builds of one side apart that differ in the places of
+    code and data alone; 0 is the project's own.
     """
 
     id: int
@@ -202,6 +203,7 @@ class Run:
     steal: float | None
     output: str  # digest of what it printed
     waited: float | None = None
+    layout: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +339,8 @@ class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
     `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted. `spots` are where
-    threads of counted runs met most.
+    threads of counted runs met most. `same_code`: the machine code and data of both sides are the same, so that nothing had to run.
+    `stages` are the seconds that each stage of measuring took.
     """
 
     base: Revision
@@ -353,3 +356,5 @@ class Experiment:
     notes: tuple[Note, ...] = ()
     counts: Totals | None = None
     spots: tuple[HotSpot, ...] = ()
+    same_code: bool = False
+    stages: Mapping[str, float] = field(default_factory=dict)

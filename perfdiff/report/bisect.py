@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.bisection import Bisection, Measured, Standing
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.symptom import Figure, figures
+from perfdiff.analysis.search.bisection import Bisection, Measured, Standing
+from perfdiff.analysis.search.symptom import Figure, figures
 from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.document import Document

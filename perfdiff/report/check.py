@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.assertion import Assertion, Outside, Standing
-from perfdiff.analysis.checking import Checked
+from perfdiff.analysis.annotations.assertion import Assertion, Outside, Standing
+from perfdiff.analysis.annotations.checking import Checked
 from perfdiff.analysis.findings import Ratio
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone

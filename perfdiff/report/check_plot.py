@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfdiff.analysis.checking import Checked
+from perfdiff.analysis.annotations.checking import Checked
 from perfdiff.records.schema import Floats
 from perfdiff.report import wording
 from perfdiff.report.picture import saved, style

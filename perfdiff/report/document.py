@@ -214,6 +214,8 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
         Column("base", right=True),
         Column("head", right=True),
         Column("ratio", right=True),
+        Column("pairs", right=True),
+        Column("is"),
         Column("probes' cost", right=True),
     )
     return Table(
@@ -225,6 +227,8 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 Cell(units.duration(row.base_ns)),
                 Cell(units.duration(row.head_ns)),
                 Cell(wording.interval(row.ratio)),
+                Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
+                Cell(row.standing.value),
                 Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead)),
             )
             for row in rows

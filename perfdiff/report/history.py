@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.history import SAME_CALLS, Cost, Entry, History, Step
+from perfdiff.analysis.annotations.history import SAME_CALLS, Cost, Entry, History, Step
 from perfdiff.models.annotation import coefficients, term_names
 from perfdiff.models.language import readable
 from perfdiff.report import wording

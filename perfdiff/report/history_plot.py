@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.history import History
+from perfdiff.analysis.annotations.history import History
 from perfdiff.report import wording
 from perfdiff.report.history import metrics_of, step_says
 from perfdiff.report.picture import COLOURS, saved, style, ticks

@@ -59,7 +59,10 @@ def _report(findings: Findings) -> dict[str, Any]:
         "head": _revision(findings.head),
         "confidence": findings.confidence,
         "min_effect": findings.min_effect,
+        "rung": findings.rung.value,
+        "excluded": findings.excluded,
         "overhead": findings.overhead,
+        "stages": dict(findings.stages),
         "environment": _environment(findings.environment),
         "workloads": [
             {
@@ -102,7 +105,16 @@ def _point(point: Point) -> dict[str, Any]:
 
 
 def _end_to_end(item: EndToEnd) -> dict[str, Any]:
-    return {"point": item.point.label, "base_ns": item.base_ns, "head_ns": item.head_ns, **_ratio(item.ratio), "overhead": item.overhead}
+    return {
+        "point": item.point.label,
+        "base_ns": item.base_ns,
+        "head_ns": item.head_ns,
+        **_ratio(item.ratio),
+        "of": item.by,
+        "standing": item.standing.value,
+        "needed": item.needed or None,
+        "overhead": item.overhead,
+    }
 
 
 def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.profile import Line, Profile
-from perfdiff.analysis.profiles import METRIC, Growth, Profiles
+from perfdiff.analysis.annotations.profiles import METRIC, Growth, Profiles
+from perfdiff.analysis.sums.profile import Line, Profile
 from perfdiff.models.annotation import CostClass
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.profile import Profile
-from perfdiff.analysis.profiles import Profiles
+from perfdiff.analysis.annotations.profiles import Profiles
+from perfdiff.analysis.sums.profile import Profile
 from perfdiff.report import wording
 from perfdiff.report.history_plot import name_revisions, width_for
 from perfdiff.report.picture import COLOURS, saved, style, ticks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.minimal import Shown, telling
+from perfdiff.analysis.telling.minimal import Shown, telling
 from perfdiff.report import document, html, json_report, markdown, wording
 from perfdiff.report.blocks import Plot
 from perfdiff.report.document import Document, SampleLoader

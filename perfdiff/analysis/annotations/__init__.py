@@ -1,0 +1,1 @@
+"""Annotations of one revision, and what holds against them."""

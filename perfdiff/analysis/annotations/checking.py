@@ -1,0 +1,146 @@
+"""A file of annotations against what was recorded of a revision: which annotation stands for which function, and what has none."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.annotations.annotating import MOST_ROWS
+from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, Standing, check
+from perfdiff.analysis.stats.rows import thinned
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals, metric_of
+
+# Where so many functions are slower, and so large a share of them, it is rarely their code.
+_COMMON = 5
+_COMMON_SHARE = 0.8
+
+LEARNT_APART = Note(
+    "recorded-apart",
+    "the annotations come from another recording: what differs between the two, such as the machine or its load, counts as the code's",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A revision held against annotations. `unannotated` are the functions that have calls and no annotation."""
+
+    revision: Revision
+    assertions: tuple[Assertion, ...]
+    unannotated: tuple[str, ...]
+    notes: tuple[Note, ...]
+    config: CompareConfig
+
+    @property
+    def judged(self) -> tuple[Assertion, ...]:
+        """Return the assertions that have an answer, or that more runs would give one."""
+        return tuple(each for each in self.assertions if each.standing is not Standing.NOT_JUDGED)
+
+    @property
+    def verdict(self) -> Standing:
+        """Return how the whole stands: violated if any assertion is, not judged if none is, else it holds only if each has an answer."""
+        if self.those(Standing.VIOLATED):
+            return Standing.VIOLATED
+        if not self.judged:
+            return Standing.NOT_JUDGED
+        return Standing.OPEN if self.those(Standing.OPEN, Standing.NOT_JUDGED) else Standing.HOLDS
+
+    def those(self, *which: Standing) -> tuple[Assertion, ...]:
+        """Return the assertions that stand so."""
+        return tuple(each for each in self.assertions if each.standing in which)
+
+
+def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Side, config: CompareConfig) -> Checked:
+    """Hold one side of what was recorded against annotations; functions are the same where their names are."""
+    experiment = found.experiment
+    called = _called(found, side)
+    named: dict[str, list[Annotation]] = defaultdict(list)
+    for annotation in annotations:
+        named[annotation.function].append(annotation)
+    assertions = check(_cases(named, called, found, side), Setting(experiment.points, whole_runs(experiment.totals), config))
+    return Checked(
+        revision=experiment.base if side is Side.BASE else experiment.head,
+        assertions=tuple(assertions),
+        unannotated=tuple(info.name for name, those in called.items() if name not in named for info in those),
+        notes=(*experiment.notes, *_notes(assertions)),
+        config=config,
+    )
+
+
+def _called(found: Recorded, side: Side) -> Mapping[str, list[FunctionInfo]]:
+    """Return the functions that a side calls, by name."""
+    runs = {run.id for run in found.experiment.runs if run.side is side}
+    totals = found.experiment.totals
+    called = {
+        int(function) for run, function, calls in zip(totals.run, totals.function, totals.calls, strict=True) if calls and run in runs
+    }
+    named: dict[str, list[FunctionInfo]] = defaultdict(list)
+    for info in found.experiment.functions:
+        if info.id in called:
+            named[info.name].append(info)
+    return named
+
+
+def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[FunctionInfo]], found: Recorded, side: Side) -> Iterator[Case]:
+    """Yield each annotation with the calls of its function, one table at a time, or with the reason why there are none."""
+    for name, learnt in named.items():
+        those = called.get(name, [])
+        tables = (found.samples(info.id, side) for info in those)
+        metrics: dict[str, list[Annotation]] = defaultdict(list)
+        for annotation in learnt:
+            metrics[annotation.metric].append(annotation)
+        for same in metrics.values():
+            if len(same) != len(those):
+                reason = f"there are {len(those)} functions of this name, and {len(same)} annotated" if those else _absence(name, found)
+                yield from ((annotation, reason) for annotation in same)
+        # Namesakes, such as overloads, stand in the order of the program in both.
+        for place, table in enumerate(tables):
+            for same in metrics.values():
+                if len(same) == len(those):
+                    yield same[place], some(table) if table is not None and len(table) else "none of its single calls was kept"
+
+
+def some(table: SampleTable) -> SampleTable:
+    """Return as many calls as annotations are learnt from, which stand for all."""
+    some = thinned(table, MOST_ROWS)
+    return replace(some, weight=some.weight * (len(table) / len(some)))
+
+
+def whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
+    """Return what whole runs cost, by metric and run: what the function that costs most does, callees included."""
+    sums = {metric.name: totals.wall_ns for metric in METRICS.values() if metric.unit == "ns"} | dict(totals.other)
+    runs, place = np.unique(totals.run, return_inverse=True)
+    whole = {}
+    for metric, values in sums.items():
+        most = np.zeros(len(runs))
+        np.maximum.at(most, place, np.nan_to_num(values))
+        whole[metric] = dict(zip(runs.tolist(), most.tolist(), strict=True))
+    return whole
+
+
+def _absence(function: str, found: Recorded) -> str:
+    """Say why nothing was recorded of a function."""
+    reasons = [skipped.reason for skipped in found.experiment.skipped if skipped.name == function]
+    if reasons:
+        return reasons[0]
+    if any(info.name == function for info in found.experiment.functions):
+        return "never called by any workload"
+    return "no function of this name: removed, renamed, or not recorded"
+
+
+def _notes(assertions: Sequence[Assertion]) -> Iterator[Note]:
+    timed = [each for each in assertions if each.overall is not None and metric_of(each.annotation.metric).unit == "ns"]
+    if timed:
+        yield LEARNT_APART
+    ratios = sorted(each.overall.value for each in timed if each.overall is not None and each.overall.low > 1)
+    if len(timed) >= _COMMON and len(ratios) >= _COMMON_SHARE * len(timed):
+        yield Note(
+            "slower-throughout",
+            f"{len(ratios)} of {len(timed)} times are above their annotations, by ×{ratios[0]:.2f} to ×{ratios[-1]:.2f}: "
+            "rather a slower machine, compiler or setting than the code of single functions",
+        )

@@ -1,0 +1,131 @@
+"""Profiles over revisions: what each function's own time in a run came to, and which of them grew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
+from perfdiff.analysis.annotations.history import SAME_CALLS, TIMED_APART, History, Recording, Step, history
+from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.stats.rows import thinned
+from perfdiff.analysis.sums.profile import Line, Profile, profile
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Note, Revision, Side
+
+METRIC = "self_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A function over revisions, oldest first: own time and calls in one run of each point, None where it was not called or measured.
+
+    `ends` are the places of the first and the last revision that were measured.
+    """
+
+    name: str
+    file: str
+    self_ns: tuple[float | None, ...]
+    calls: tuple[float | None, ...]
+    ends: tuple[int, int]
+    history: History
+
+    @property
+    def ends_ns(self) -> tuple[float | None, float | None]:
+        """Return its own time in a run of the first and of the last revision."""
+        return self.self_ns[self.ends[0]], self.self_ns[self.ends[1]]
+
+    @property
+    def added_ns(self) -> float:
+        """Return what its own time in a run grew by; a function that is not there costs nothing."""
+        first, last = self.ends_ns
+        return (last or 0.0) - (first or 0.0)
+
+    @property
+    def grew(self) -> bool:
+        """Return whether it takes more of a run beyond what the machine may drift by: it is new, called more often, or a call is slower."""
+        more = any(step.ratio.value > 1 for _, step in self.steps) or (self.calls_ratio or 1.0) > 1
+        return self.added_ns > 0 and (more or self.ends_ns[0] is None)
+
+    @property
+    def steps(self) -> tuple[tuple[Revision, Step], ...]:
+        """Return the revisions where its own time a call changed."""
+        return tuple(
+            (entry.revision, step)
+            for entry in self.history.entries
+            if METRIC in entry.costs and (step := entry.costs[METRIC].step) is not None
+        )
+
+    @property
+    def calls_ratio(self) -> float | None:
+        """Return its calls in the last revision over those in the first, None where these are the same or cannot be compared."""
+        first, last = (self.calls[end] for end in self.ends)
+        return last / first if first and last and not math.isclose(first, last, rel_tol=SAME_CALLS) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Profiles of revisions, oldest first, None with a reason for those without one; `growths` are there for two revisions and more."""
+
+    revisions: tuple[Revision, ...]
+    profiles: tuple[Profile | None, ...]
+    reasons: tuple[str, ...]
+    growths: tuple[Growth, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def profiles(recordings: Sequence[Recording], config: CompareConfig, told: Callable[[str], None]) -> Profiles:
+    """Return the profiles of what was recorded, and the growth of every function that is material in one of them, the largest first.
+
+    A function is material from `MATERIAL` of a revision's own time on. `told` hears the name of each function that was studied.
+    """
+    found = tuple(None if isinstance(recording, str) else profile(recording) for _, recording in recordings)
+    measured = [place for place, each in enumerate(found) if each is not None]
+    growths = []
+    for name, file in _material(found) if len(found) > 1 else ():
+        lines = [_line(each, name, file) for each in found]
+        growths.append(
+            Growth(
+                name,
+                file,
+                tuple(line.self_ns if line else None for line in lines),
+                tuple(line.calls if line else None for line in lines),
+                (measured[0], measured[-1]),
+                history(name, file, recordings, (METRIC,), config),
+            )
+        )
+        told(name)
+    return Profiles(
+        revisions=tuple(revision for revision, _ in recordings),
+        profiles=found,
+        reasons=tuple(recording if isinstance(recording, str) else "" for _, recording in recordings),
+        growths=tuple(sorted(growths, key=lambda each: (-each.added_ns, each.name))),
+        notes=(TIMED_APART,) if growths else (),
+    )
+
+
+def classes(found: Recorded, lines: Sequence[Line], config: CompareConfig) -> dict[int, CostClass]:
+    """Return how a call's time, callees included, grows with the inputs of each of these functions, by number."""
+    known = {}
+    for line in lines:
+        table = found.samples(line.info.id, Side.BASE)
+        if table is not None and len(table):
+            for annotation in annotate(line.info.name, thinned(table, MOST_ROWS), ("wall_ns",), seed=config.seed):
+                known[line.info.id] = annotation.cost_class
+    return known
+
+
+def material(each: Profile) -> tuple[Line, ...]:
+    """Return the functions whose own time is a share of all that is worth looking at."""
+    return tuple(line for line in each.lines if each.share(line) >= MATERIAL)
+
+
+def _material(found: Sequence[Profile | None]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((line.info.name, line.info.file) for each in found if each for line in material(each)))
+
+
+def _line(each: Profile | None, name: str, file: str) -> Line | None:
+    return next((line for line in each.lines if (line.info.name, line.info.file) == (name, file)), None) if each else None

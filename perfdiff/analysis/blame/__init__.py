@@ -1,0 +1,1 @@
+"""Extra cost, taken apart and moved to the change behind it."""

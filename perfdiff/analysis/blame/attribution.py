@@ -1,0 +1,315 @@
+"""Move guilt from where the extra cost shows to the change that causes it, over the call tree and through shared data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from perfdiff.analysis.blame.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
+from perfdiff.analysis.blame.parts import Parts, take_apart
+from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.stats.inference import Group, Pair, contrast
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo
+
+# Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
+TIE = 0.10
+# What sums of several functions, or of one that the other side lacks, differ by has no test of its own: the sums must differ at this
+# confidence, which is that of any other finding (`judgement.EVIDENCE`).
+SUMS = 0.999
+_EVIDENCE = tuple(LinkKind)
+
+
+class Extra(StrEnum):
+    """What extra cost consists of."""
+
+    COST = "cost"  # at equal inputs
+    INPUTS = "inputs"  # of larger inputs
+    CALLS = "calls"  # of more calls, with all that they call
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved.
+
+    `blur` (points,) is what it may be off, as far as probes resolve times; that of extra calls is negative where they are fewer. `caller`
+    makes the extra calls.
+    """
+
+    at: int
+    by: int
+    kind: LinkKind
+    ns: Floats
+    blur: Floats
+    extra: Extra = Extra.COST
+    through: str = ""
+    caller: int | None = None
+
+    @property
+    def total_ns(self) -> float:
+        """Return the sum over the workload points."""
+        return float(self.ns.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Guilt:
+    """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
+
+    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
+    moved, `family` those whose sums the cost is a difference of, without a test of its own: it must exceed their `noise` (points,), half
+    an interval's width. `blur` (points,) is what probes cannot resolve.
+    """
+
+    ns: Floats
+    gross: Floats
+    blames: tuple[Blame, ...]
+    blur: Floats | float
+    moved: tuple[int, ...] = ()
+    family: frozenset[int] = frozenset()
+    noise: Floats | float = 0.0
+
+    @property
+    def total_ns(self) -> float:
+        """Return the sum over the workload points."""
+        return float(self.ns.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """All guilt by suspect, and what no suspect explains: function -> (points,) ns a run.
+
+    `workload` (points,) is what larger inputs cost that no change passes or stores: the workload itself has grown.
+    """
+
+    points: tuple[int, ...]
+    run_ns: Floats
+    guilt: Mapping[int, Guilt]
+    unattributed: Mapping[int, Floats]
+    workload: Floats
+    parts: tuple[Parts, ...]
+    web: Web
+
+    def adds(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change adds a cost that counts."""
+        return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
+
+    def may_add(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change adds a cost that would count, were it not for noise."""
+        return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur, effect, guilt.gross)
+
+    def saves(self, guilt: Guilt, effect: float) -> bool:
+        """Return whether a change saves a cost that counts."""
+        return guilt.total_ns < 0 and self.is_material(-guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
+
+    def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
+        """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
+        return bool(np.any((ns >= MATERIAL * self.run_ns) & (ns > effect * against)))
+
+    def share(self, ns: float) -> float | None:
+        """Return the part that `ns` has in all extra cost, or None where nothing got slower."""
+        extra = sum(max(each.total_ns, 0.0) for each in self.guilt.values())
+        extra += sum(max(float(each.sum()), 0.0) for each in self.unattributed.values())
+        return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
+
+    def ranked(self, suspects: Iterable[int]) -> list[int]:
+        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data."""
+
+        def order(suspect: int) -> tuple[float, int, int]:
+            guilt = self.guilt[suspect]
+            strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
+            step = round(np.log(max(guilt.total_ns, 1.0)) / np.log1p(TIE))
+            return (-step, _EVIDENCE.index(strongest.kind), suspect)
+
+        return sorted(suspects, key=order)
+
+
+def attribute(
+    ledger: Ledger,
+    functions: Mapping[int, FunctionInfo],
+    comparisons: Mapping[int, Comparison],
+    proved: Mapping[int, int],
+) -> Attribution:
+    """Put the extra cost of all functions down to the changes that cause it.
+
+    `comparisons` are those of self time by function. `proved` says of which functions a different cost at equal inputs is
+    beyond doubt: 1 slower, -1 faster; differences of the others are noise.
+    """
+    web = spin(ledger, functions)
+    parts = tuple(take_apart(point, ledger, functions, comparisons) for point in ledger.points)
+    blames: list[Blame] = []
+    lost: dict[int, Floats] = {}
+    workload = np.zeros(len(parts))
+    for function in ledger.ids:
+        grown = comparisons[function].grown if function in comparisons else ()
+        cost = _cost(function, ledger, web, parts, proved)
+        inputs = _inputs(function, ledger, web, parts, grown)
+        calls = _calls(function, ledger, web, parts, grown)
+        blames += [*cost.blames, *inputs.blames, *calls.blames]
+        rest = cost.rest if grown else cost.rest + calls.rest
+        workload = workload + (inputs.rest + calls.rest if grown else inputs.rest)
+        if rest.any():
+            lost[function] = rest
+    run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
+    netted = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
+    guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in netted.items()}
+    return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Blames for a part of a function's extra cost, and the `rest` (points,) that has none."""
+
+    blames: list[Blame]
+    rest: Floats
+
+
+def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> Found:
+    """Blame for a different cost at equal inputs: the function itself if it changed, else who is behind its state."""
+    nothing = np.zeros(len(parts))
+    ns = np.array([part.cost[ledger.place[function]] for part in parts])
+    change = web.functions[function].change
+    blur = np.array([part.cost_blur[ledger.place[function]] for part in parts])
+    if change is Change.ADDED:
+        return Found(_introduced(function, ns, blur, web), nothing)
+    # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
+    if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
+        return Found([], nothing)
+    if change.is_suspect:
+        return Found([Blame(function, function, LinkKind.OWN, ns, blur)], nothing)
+    return _spread(behind_state(web, function), Shown(function, ns, blur, Extra.COST))
+
+
+def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame]:
+    """Split the cost of an added function between it and the changed functions that call it: neither costs anything without the other."""
+    callers = sorted(_suspect_callers(function, web))
+    part = 2 if callers else 1
+    own = Blame(function, function, LinkKind.OWN, ns / part, blur / part)
+    share = part * max(len(callers), 1)
+    return [own, *(Blame(function, each, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=each) for each in callers)]
+
+
+def _suspect_callers(function: int, web: Web) -> set[int]:
+    return {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
+
+
+def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
+    """Blame for larger inputs: who passes or stores them; the rest comes from the workload."""
+    place = ledger.place[function]
+    ns, blur = np.array([part.inputs[place] for part in parts]), np.array([part.inputs_blur[place] for part in parts])
+    return _spread(behind_inputs(web, function, grown) if ns.any() else [], Shown(function, ns, blur, Extra.INPUTS))
+
+
+def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
+    """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it."""
+    place = ledger.place[function]
+    made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
+    blur = np.array([part.calls_blur[:, place] for part in parts])
+    if web.functions[function].change.is_suspect:
+        links = [Link(function, LinkKind.CALLS, 1.0)]
+    else:
+        links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
+    callees = np.flatnonzero(made.any(axis=0))
+    spread = [_spread(links, Shown(ledger.ids[i], made[:, i], blur[:, i], Extra.CALLS, function)) for i in callees]
+    return Found([blame for each in spread for blame in each.blames], sum((each.rest for each in spread), np.zeros(len(parts))))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Extra cost where it shows, before anybody is blamed; the fields are those of `Blame`."""
+
+    at: int
+    ns: Floats
+    blur: Floats
+    extra: Extra
+    caller: int | None = None
+
+
+def _spread(links: Iterable[Link], shown: Shown) -> Found:
+    blames = [
+        Blame(shown.at, link.suspect, link.kind, shown.ns * link.weight, shown.blur * link.weight, shown.extra, link.through, shown.caller)
+        for link in links
+    ]
+    return Found(blames, np.zeros_like(shown.ns) if blames else shown.ns)
+
+
+def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> dict[int, Guilt]:
+    gathered: dict[int, list[Blame]] = {}
+    for blame in blames:
+        gathered.setdefault(blame.by, []).append(blame)
+    guilt = {}
+    for suspect, found in gathered.items():
+        gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
+        found.sort(key=lambda blame: -blame.total_ns)
+        ns = np.sum([blame.ns for blame in found], axis=0)
+        guilt[suspect] = Guilt(ns, gross, tuple(found), _blur(found), family=_family(found, web))
+    return guilt
+
+
+def _blur(blames: Iterable[Blame]) -> Floats | float:
+    """Return what blames together may be off. Calls that one callee lost and another gained, below the same caller, are off by as much."""
+    calls, others = (sum(blame.blur for blame in blames if (blame.extra is Extra.CALLS) is of_calls) for of_calls in (True, False))
+    return np.abs(calls) + others
+
+
+def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
+    """Return the functions that only one side has, with the changed ones that call them, in or out of which their work may have moved."""
+    alone = {blame.at for blame in blames if web.functions[blame.at].change in (Change.ADDED, Change.REMOVED)}
+    return frozenset(alone.union(*(_suspect_callers(each, web) for each in alone)))
+
+
+def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:
+    """Return what the sum of the functions' own times may differ by for all that the runs tell, (points,) ns a run."""
+    columns = [ledger.place[each] for each in sorted(family)]
+    widths = []
+    for point in ledger.points if columns else ():
+        seen = contrast([Pair(*(Group(book.self_ns[:, columns].sum(axis=1), book.blocks) for book in ledger.pair(point)))])
+        widths.append(seen.half_width(SUMS) if seen else np.inf)
+    return np.array(widths) if columns else np.zeros(len(ledger.points))
+
+
+def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> Floats:
+    """Return the base cost (points,) that an extra cost is to be compared with.
+
+    Its own, where a function got slower; that of all calls, where there are more of them; that of its callers, where it was added.
+    """
+    place = ledger.place[at]
+    if web.functions[at].change is Change.ADDED:
+        callers = [ledger.place[each] for each in web.callers.get(at, frozenset()) - {0, at}]
+        return np.array([float(part.inclusive[callers].max(initial=0.0)) for part in parts])
+    return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
+
+
+def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
+    """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
+    found = {}
+    for function in ledger.ids:
+        if web.functions[function].change.is_suspect and not proved.get(function):
+            saved = np.array([min(part.cost[ledger.place[function]], 0.0) for part in parts])
+            if saved.any():
+                found[function] = saved
+    return found
+
+
+def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> dict[int, Guilt]:
+    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
+    net = dict(guilt)
+    left = {suspect: ns.copy() for suspect, ns in credit.items()}
+    for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
+        for other in sorted({*net, *left} - {suspect}):
+            saved = net[other].ns if other in net else left[other]
+            if saved.sum() >= 0 or not work_moved(web, other, suspect):
+                continue
+            moved = np.minimum(np.maximum(net[suspect].ns, 0.0), np.maximum(-saved, 0.0))
+            before = net[suspect]
+            gross = before.gross + (net[other].gross if other in net else -left[other])
+            family = before.family | {suspect, other}
+            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other), family=family)
+            if other in net:
+                family = family | net[other].family
+                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect), family=family)
+            else:
+                left[other] = left[other] + moved
+    return net

@@ -1,0 +1,169 @@
+"""The extra cost of every function, taken apart: more calls, larger inputs, or more cost at equal inputs.
+
+With n calls, mean self cost c, and m the factor by which base's cost moves with the inputs, base's code would cost
+V = n_head · c_base · m on head's calls. V - S_base is *volume* (calls and inputs), S_head - V is *cost per input*.
+
+No cost is known better than probes resolve times: every part has a *blur*, the resolution of a call times its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.stats.inference import Bools, clear_shift
+from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
+from perfdiff.records.schema import Change, Floats, FunctionInfo
+
+# Keeps the call equations solvable where medians over runs make a recursion look endless.
+DAMPING = 1e-9
+ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What changed at one workload point, in ns a run; arrays are (f,) in the ledger's order.
+
+    `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
+    equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
+    whatever shows below the callee included; caller f is the start of a thread. `cost_blur`, `inputs_blur` and `calls_blur` are what
+    each of the three may be off, as far as probes resolve times: costs on both sides are tested one by one, but for what probes of callees
+    leave in them, where the number of their calls differs. The blur of calls has their sign: a step of the clock makes calls that are gone
+    cheaper by as much as new ones dearer.
+    """
+
+    base: Floats
+    head: Floats
+    inclusive: Floats
+    calls_base: Floats
+    calls_head: Floats
+    cost: Floats
+    inputs: Floats
+    by_calls: Floats
+    cost_blur: Floats
+    inputs_blur: Floats
+    calls_blur: Floats
+
+
+def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Parts:
+    """Return the parts of the extra cost at one point; `comparisons` are those of self time, by function."""
+    before, after = ledger.pair(point)
+    base, head = _median(before.self_ns), _median(after.self_ns)
+    calls_base, calls_head = _median(before.calls), _median(after.calls)
+    mix = np.array([comparisons[each].mix.get(point, 1.0) if each in comparisons else 1.0 for each in ledger.ids])
+    disjoint = np.array([each in comparisons and comparisons[each].disjoint for each in ledger.ids])
+    changes = [functions[each].change for each in ledger.ids]
+    suspect = np.array([change.is_suspect for change in changes], dtype=bool)
+    added = np.array([change is Change.ADDED for change in changes], dtype=bool)
+    one_sided = np.array([change in (Change.ADDED, Change.REMOVED) for change in changes], dtype=bool)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_call = np.where(calls_base > 0, base / calls_base, np.where(calls_head > 0, head / calls_head, 0.0))
+        expected = np.where(disjoint, head, calls_head * per_call * np.where(calls_base > 0, mix, 1.0))
+    volume = expected - base
+    cost = head - expected
+    # An unchanged function that is called more often at less cost a call (or less often at more) has calls that its features
+    # do not tell apart: only the sum of both parts means anything.
+    opposed = ~suspect & (volume * cost < 0)
+    total = head - base
+    volume = np.where(opposed, np.where(total * volume > 0, total, 0.0), volume)
+    cost = np.where(opposed, np.where(total * cost > 0, total, 0.0), cost)
+    # More work by a changed function that became cheaper costs what head pays for it: base's price for it was never paid.
+    cheaper = suspect & (volume > 0) & (cost < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        paid = np.where(cheaper, head - head * base / expected, 0.0)
+    volume, cost = np.where(cheaper, paid, volume), np.where(cheaper, total - paid, cost)
+    volume, cost = np.where(one_sided, 0.0, volume), np.where(one_sided, total, cost)
+
+    more_calls = calls_head - calls_base
+    with np.errstate(divide="ignore", invalid="ignore"):
+        price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, per_call), 0.0)
+    price = np.where(one_sided, 0.0, np.nan_to_num(price))
+    inputs = volume - price * more_calls
+    inputs = np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0)
+    resolution = np.where(price > 0, RESOLUTION_NS, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inputs_blur = np.where(inputs != 0, np.abs(inputs) * RESOLUTION_NS / per_call, 0.0)
+    made = [_made(book) for book in (before, after)]
+    by_calls, calls_blur = _by_calls(before, after, price, resolution, added)
+    return Parts(
+        base,
+        head,
+        _median(before.wall_ns),
+        calls_base,
+        calls_head,
+        cost,
+        inputs,
+        by_calls,
+        np.minimum(np.abs(cost), HIDDEN_NS * (np.where(one_sided, np.maximum(calls_base, calls_head), 0.0) + np.abs(made[1] - made[0]))),
+        inputs_blur,
+        calls_blur,
+    )
+
+
+def _median(sums: Floats) -> Floats:
+    medians: Floats = np.median(sums, axis=0)
+    return medians
+
+
+def _made(book: Book) -> Floats:
+    """Return how many calls of probed functions each function makes in a run, (f,)."""
+    made = np.zeros((len(book.runs), book.calls.shape[1] + 1))
+    for (_, caller), calls in book.edges.items():
+        made[:, caller] += calls
+    return _median(made)[:-1]
+
+
+def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, added: Bools) -> tuple[Floats, Floats]:
+    """Return what each caller adds by calling each callee more often per call of its own, (f, f + 1) ns a run; also at `resolution`.
+
+    With rates R (calls of i by one call of j) and starts e, calls are n = R·n + e on either side, hence
+    n_head - n_base = (I - R_base)⁻¹ (ΔR·n_head + Δe): every change of a rate has its exact share of the extra calls
+    below it, recursion included. At `price` per call that is W·ΔR·n_head with W = price·(I - R_base)⁻¹.
+    """
+    width = len(price)
+    rates = [_rates(book) for book in (before, after)]
+    base, head = (_typical(rate, width) for rate in rates)
+    ran_base, ran_head = before.calls.any(axis=0), after.calls.any(axis=0)
+    # What a function that was there before did not do in base for want of calls is no change of its own.
+    idle = np.append(~ran_base & ran_head & ~added, False)
+    base[:, idle] = head[:, idle]
+    moved = head != base
+    moved[:, idle] = False
+    for callee, caller in zip(*np.nonzero(moved), strict=True):
+        sides = (rate.get((callee, caller), np.zeros(len(book.runs))) for rate, book in zip(rates, (before, after), strict=True))
+        moved[callee, caller] = clear_shift(*sides)
+    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * base[:, :width]).T, np.column_stack([price, resolution]))
+    calls = np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
+    at_price, at_resolution = (_net_by_callee(weight[:, None] * calls) for weight in weights.T)
+    return at_price, at_resolution
+
+
+def _rates(book: Book) -> dict[tuple[int, int], Floats]:
+    """Return calls per call of the caller, (r,) by the columns of callee and caller; a run counts as one call of the start."""
+    own = np.concatenate([book.calls, np.ones((len(book.runs), 1))], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {(to, by): np.where(own[:, by] > 0, made / own[:, by], 0.0) for (to, by), made in book.edges.items()}
+
+
+def _typical(rates: Mapping[tuple[int, int], Floats], width: int) -> Floats:
+    """Return the medians of rates over runs as a matrix (f, f + 1) [callee, caller]."""
+    found = np.zeros((width, width + 1))
+    for pair, rate in rates.items():
+        found[pair] = np.median(rate)
+    return found
+
+
+def _net_by_callee(added: Floats) -> Floats:
+    """Let callers that call less often pay for those that call more: calls that moved from one caller to another are no extra cost."""
+    more = np.where(added > 0, added, 0.0)
+    less = np.where(added < 0, added, 0.0)
+    plus, minus = more.sum(axis=1, keepdims=True), -less.sum(axis=1, keepdims=True)
+    common = np.minimum(plus, minus)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        net: Floats = np.nan_to_num(more * (1 - common / plus)) + np.nan_to_num(less * (1 - common / minus))
+    return net

@@ -1,0 +1,1 @@
+"""One function's metrics, head against base at equal inputs."""

@@ -1,0 +1,253 @@
+"""How a cost function itself moved: class, coefficients, predictions, and where the curves part (methods §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
+from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.rows import thinned
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation, CostClass, Term, design, term_names
+from perfdiff.models.fitting import fit, refit
+from perfdiff.models.growth import growth_class
+from perfdiff.models.middle import median
+from perfdiff.models.noise import NORMAL_MAD, huber_weights
+from perfdiff.models.observations import columns_of
+from perfdiff.models.selection import MARGIN
+from perfdiff.records.schema import Floats, Ints, SampleTable
+
+# Joint test of all interactions, version × term; class changes are claimed at a stricter level than 5 % because they are headlines.
+CLASS_LEVEL = 0.01
+TWICE = 2.0
+GRID = 400  # inputs at which the curves are compared, evenly in logarithms
+ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls
+ROUNDS = 5  # of reweighting; outliers are settled after three
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Both sides' annotations and what differs between them."""
+
+    base: Annotation
+    head: Annotation
+    feature: str | None
+    coefficients: tuple[CoefficientShift, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    crosses: float | None = None
+    class_changed: bool = False
+    modes: tuple[ModeShift, ...] = ()
+    borders: tuple[BorderShift, ...] = ()
+
+    def of(self, metric: str) -> Shift:
+        """Return the same of a metric that has the same values."""
+        return replace(self, base=replace(self.base, metric=metric), head=replace(self.head, metric=metric))
+
+
+def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, differs: bool, config: CompareConfig) -> Shift:
+    """Describe how the cost of `annotation.metric` moved from `base` to `head`.
+
+    Head keeps base's structure with coefficients of its own, unless `differs` (the comparison found a different cost) and BIC and the
+    joint test both reject base's class.
+    """
+    metric = annotation.metric
+    base, head = thinned(base, ROWS), thinned(head, ROWS)
+    try:
+        kept = refit(annotation, head, metric, seed=config.seed)
+    except (ValueError, KeyError):
+        # Head's table lacks what base's structure needs.
+        kept = fit(head, metric, seed=config.seed, function=annotation.function)
+        return Shift(annotation, kept, _main_feature(kept, annotation), class_changed=False)
+    joint = _joint(annotation, base, head, config)
+    chosen, changed = kept, False
+    if differs:
+        own = fit(head, metric, seed=config.seed, function=annotation.function)
+        better = _information(kept, head) - _information(own, head) > MARGIN
+        if own.cost_class is kept.cost_class or (better and joint.p <= CLASS_LEVEL):
+            chosen = own if better else kept
+            changed = chosen.cost_class is not annotation.cost_class
+    if not changed and chosen.cost_class is not annotation.cost_class:
+        # The class follows the dominant term; without proof, base's name for the same terms stands.
+        chosen = replace(chosen, cost_class=annotation.cost_class)
+    feature = _main_feature(chosen, annotation)
+    points = _predictions(annotation, chosen, feature, base, head) if feature else ()
+    crosses = _crossing(annotation, chosen, feature, base) if feature and differs else None
+    return Shift(
+        base=annotation,
+        head=chosen,
+        feature=feature,
+        coefficients=joint.shifts,
+        predictions=points,
+        crosses=crosses,
+        class_changed=changed,
+        modes=moved_modes(annotation, base, head, config) if differs else (),
+        borders=moved_borders(annotation, chosen) if differs else (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The interactions version × term of the joint fit, and the p-value of all of them at once."""
+
+    shifts: tuple[CoefficientShift, ...]
+    p: float
+
+
+def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> Joint:
+    """Fit base's terms to both sides at once, with version × term interactions and run-clustered covariance.
+
+    Rows weigh by 1 / expected cost², as multiplicative noise asks, times Huber's weights. Coefficients of the interactions
+    are head minus base; their test has the degrees of freedom that the coefficients leave of the runs.
+    """
+    from scipy.special import fdtrc, stdtr, stdtrit
+
+    cost = np.concatenate([base.metrics[annotation.metric], head.metrics[annotation.metric]])
+    terms = np.concatenate([design(annotation, columns_of(base)), design(annotation, columns_of(head))])
+    is_head = np.arange(len(cost)) >= len(base)
+    runs = np.unique(np.concatenate([base.run, head.run]), return_inverse=True)[1]
+    usable = np.isfinite(cost) & np.isfinite(terms).all(axis=1)
+    cost, terms, is_head, runs = cost[usable], terms[usable], is_head[usable], runs[usable]
+    matrix = np.concatenate([terms, terms * is_head[:, None]], axis=1)
+    clusters = len(np.unique(runs))
+    if clusters <= matrix.shape[1] or np.linalg.matrix_rank((unit := _unit(matrix)).T @ unit) < matrix.shape[1]:
+        return Joint((), 1.0)
+    solution, covariance = _clustered(matrix, cost, runs)
+    k = terms.shape[1]
+    shift, error = solution[k:], np.sqrt(np.diag(covariance)[k:])
+    freedom = clusters - matrix.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(error > 0, shift / error, np.where(shift != 0, np.inf, 0.0))
+    q = false_discovery([float(2 * stdtr(freedom, -abs(each))) for each in t])
+    half = float(stdtrit(freedom, (1 + config.confidence) / 2)) * error
+    wald = float(shift @ np.linalg.pinv(covariance[k:, k:]) @ shift) / k if error.any() else float(np.inf if shift.any() else 0.0)
+    shifts = tuple(
+        CoefficientShift(name, float(b), float(b + d), float(d - h), float(d + h), float(each_q))
+        for name, b, d, h, each_q in zip(term_names(annotation), solution[:k], shift, half, q, strict=True)
+    )
+    return Joint(shifts, float(fdtrc(k, freedom, wald)))
+
+
+def _unit(matrix: Floats) -> Floats:
+    norms = np.linalg.norm(matrix, axis=0)
+    scaled: Floats = matrix / np.where(norms > 0, norms, 1.0)
+    return scaled
+
+
+def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats]:
+    """Return the robust weighted solution (k,) and its covariance (k, k), clustered by run."""
+    scale = np.linalg.norm(matrix, axis=0)
+    unit = matrix / scale
+    expected = np.full(len(cost), max(median(np.abs(cost)), 1e-9))
+    weight = 1 / np.maximum(np.abs(cost), 0.1 * expected)
+    solution = np.zeros(matrix.shape[1])
+    for _ in range(ROUNDS):
+        rows = unit * weight[:, None]
+        solution = np.linalg.pinv(rows.T @ rows) @ (rows.T @ (cost * weight))
+        fitted = np.maximum(unit @ solution, 1e-3 * expected)
+        residual = (cost - unit @ solution) / fitted
+        spread = NORMAL_MAD * median(np.abs(residual))
+        pulled = huber_weights(residual / spread) if spread > 0 else 1.0
+        weight = np.sqrt(pulled) / fitted
+    return solution / scale, _jackknifed(unit * weight[:, None], cost * weight, runs) / np.outer(scale, scale)
+
+
+def _jackknifed(rows: Floats, target: Floats, runs: Ints) -> Floats:
+    """Return the covariance of a least squares solution by leaving out one run at a time (Bell and McCaffrey 2002, CR3).
+
+    Residuals are small where a run pulls the fit to itself; with ten runs a side, squares of residuals make intervals too narrow.
+    """
+    order = np.argsort(runs, kind="stable")
+    first = np.flatnonzero(np.r_[True, np.diff(runs[order]) != 0])
+    whole, right = rows.T @ rows, rows.T @ target
+    parts = np.add.reduceat(rows[order, :, None] * rows[order, None, :], first)
+    rights = np.add.reduceat(rows[order] * target[order, None], first)
+    inverses = np.linalg.pinv(whole - parts, hermitian=True)
+    estimates = (inverses @ (right - rights)[..., None])[..., 0]
+    clusters = len(first)
+    deviations = estimates - estimates.mean(axis=0)
+    covariance: Floats = (clusters - 1) / clusters * (deviations.T @ deviations)
+    return covariance
+
+
+def _information(annotation: Annotation, table: SampleTable) -> float:
+    """Return BIC of an annotation on a table's rows, on relative residuals; correlated calls of a run count as one per size."""
+    cost = table.metrics[annotation.metric]
+    expected = annotation.predict(columns_of(table))
+    usable = np.isfinite(cost) & (cost > 0) & np.isfinite(expected)
+    if not usable.any():  # nothing speaks for any curve
+        return 0.0
+    cost, expected = cost[usable], expected[usable]
+    least = float(np.quantile(cost, 0.01)) / 2
+    residual = np.log(cost / np.maximum(expected, least))
+    # Preempted calls lie far above any curve and would speak for none.
+    middle = median(residual)
+    spread = max(NORMAL_MAD * median(np.abs(residual - middle)), 1e-3)
+    residual = np.clip(residual, middle - 4 * spread, middle + 4 * spread)
+    independent = len(np.unique(np.stack([table.run[usable], np.floor(np.log2(cost)).astype(np.int64)]), axis=1).T)
+    terms = sum(len(scope.terms) for scope in annotation.scopes)
+    return independent * float(np.log(np.mean(residual**2) + 1e-6)) + terms * float(np.log(max(independent, 2)))
+
+
+def _main_feature(head: Annotation, base: Annotation) -> str | None:
+    """Return the numeric feature that the cost moves with most, head's first."""
+    for annotation in (head, base):
+        moved = {}
+        for name in {name for scope in annotation.scopes for term in scope.terms for name, _ in term.factors}:
+            low, high = annotation.ranges.get(name, (0.0, 0.0))
+            ends = annotation.predict({name: np.array([low, high])})
+            moved[name] = abs(float(ends[1] - ends[0]))
+        if moved:
+            return max(sorted(moved), key=lambda name: moved[name])
+    return None
+
+
+def _predictions(base: Annotation, head: Annotation, feature: str, *tables: SampleTable) -> tuple[Prediction, ...]:
+    """Return both sides' cost at the median and 95th percentile of the inputs, and at 2 and 10 times the latter (trend-prof §4.2)."""
+    columns = [columns_of(table).get(feature, np.empty(0)) for table in tables]
+    values = np.concatenate([column[np.isfinite(column)] for column in columns])
+    if not len(values):
+        return ()
+    middle, high = (float(each) for each in np.quantile(values, (0.5, 0.95)))
+    largest = float(values.max())
+    inputs = np.array(sorted({middle, high, 2 * high, 10 * high}))
+    costs = (base.predict({feature: inputs}), head.predict({feature: inputs}))
+    return tuple(
+        Prediction({feature: float(x)}, max(float(b), 0.0), max(float(h), 0.0), bool(x > largest))
+        for x, b, h in zip(inputs, *costs, strict=True)
+    )
+
+
+def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTable) -> float | None:
+    """Return the input, up to 10 times the largest measured, from which head costs twice what base costs; None if always or never."""
+    low, high = base.ranges.get(feature) or head.ranges.get(feature, (0.0, 0.0))
+    if high <= 0:
+        return None
+    inputs = np.geomspace(max(low, high * 1e-4, 1e-9), 10 * high, GRID)
+    before, after = (np.maximum(each.predict({feature: inputs}), 0.0) for each in (base, head))
+    least = float(np.nanquantile(table.metrics[base.metric], 0.01)) / 2
+    twice = after >= TWICE * np.maximum(before, least)
+    if twice.all() or not twice.any():
+        return None
+    first = int(np.argmax(twice))
+    return float(inputs[first]) if first > 0 else None
+
+
+def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
+    """Return the term that leads at large inputs, or None where it is no summary.
+
+    Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
+    """
+    if len(annotation.scopes) != 1 or len(annotation.features) > 1:
+        return None
+    scope = annotation.scopes[0]
+    if annotation.cost_class is CostClass.CONSTANT or not feature:
+        return next((term for term in scope.terms if not term.factors), None)
+    high = annotation.ranges.get(feature, (0.0, 1.0))[1]
+    sizes: Mapping[str, Floats] = {feature: np.array([high])}
+    parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
+    _, term = max(parts, key=lambda part: part[0])
+    return term if growth_class(term.factors) is annotation.cost_class else None

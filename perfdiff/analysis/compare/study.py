@@ -1,0 +1,196 @@
+"""Everything that is measured of one function: each metric learnt on base and compared at equal inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.compare.comparison import Comparison, as_ratio, compare, resolved
+from perfdiff.analysis.compare.mix import Question, columns
+from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.trend import over_runs
+from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
+from perfdiff.analysis.stats.rows import thinned, without_features
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation
+from perfdiff.models.fitting import fit
+from perfdiff.records.recorded import Samples
+from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
+
+# Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
+LEARNT = ("self_ns", "wall_ns")
+# Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
+FIT_ROWS = 1000
+# With fewer functions, processes would take longer to start than they save.
+PARALLEL_FROM = 100
+BATCH = 8  # functions that a process is given at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What one function's calls and sums tell by themselves, without its tables: some kB, however many calls there were.
+
+    `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
+    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run.
+    """
+
+    info: FunctionInfo
+    comparisons: Mapping[str, Comparison]
+    resolved: Mapping[str, bool]
+    shifts: Mapping[str, Shift]
+    alone: Mapping[tuple[str, Side], Annotation]
+    growth: MetricFinding | None
+    calls: Ratio | None
+    totals: Mapping[str, Ratio]
+
+
+def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
+    """Return the studies of all functions, in their order; many are made by processes side by side, a batch at a time."""
+    functions = experiment.functions
+    if len(functions) < PARALLEL_FROM:
+        return [study(info, samples, ledger, experiment.points, config) for info in functions]
+    from joblib import Parallel, delayed
+
+    rates = ledger.without_edges()
+    batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
+    studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, rates, experiment.points, config) for batch in batches)
+    return [each for batch in studied for each in batch]
+
+
+def _studied(
+    batch: Sequence[FunctionInfo], samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig
+) -> list[Study]:
+    return [study(info, samples, ledger, points, config) for info in batch]
+
+
+def study(info: FunctionInfo, samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Study:
+    """Compare all metrics of a function that both sides have; learn what one side has alone."""
+    comparisons: dict[str, Comparison] = {}
+    visible: dict[str, bool] = {}
+    shifts: dict[str, Shift] = {}
+    tables = both_tables(info.id, samples)
+    if tables is not None:
+        base, head = tables
+        for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
+            if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
+                annotation = _learn(metric, base, comparisons, info.name, config)
+                found = compare(Question(metric, base, head, annotation), ledger, points, config)
+                if found is not None:
+                    comparisons[metric] = found
+                    visible[metric] = resolved(found, base)
+        shifts = _shifts(comparisons, base, head, config)
+    totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
+    return Study(
+        info=info,
+        comparisons=comparisons,
+        resolved=visible,
+        shifts=shifts,
+        alone=_alone(info, samples, config) if tables is None else {},
+        growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if info.change.is_suspect else None,
+        calls=_sum_ratio(info.id, "calls", ledger, config),
+        totals=totals,
+    )
+
+
+def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
+    """Return how the metrics that were learnt on base moved; where no call has callees, its time is its own time."""
+    shifts: dict[str, Shift] = {}
+    for metric in LEARNT:
+        found = comparisons.get(metric)
+        if metric == "wall_ns" and "self_ns" in shifts and same_cost([base, head]):
+            shifts[metric] = shifts["self_ns"].of(metric)
+        elif found is not None and found.base is not None:
+            shifts[metric] = describe(found.base, base, head, differs=False, config=config)
+    return shifts
+
+
+def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[tuple[str, Side], Annotation]:
+    """Return what can be learnt of the times of a function that only one side has; there is nothing to compare them with."""
+    sides = {side: table for side in Side if (table := samples(info.id, side)) is not None and len(table)}
+    if len(sides) != 1:
+        return {}
+    ((side, table),) = sides.items()
+    return {(metric, side): learn(table, metric, info.name, config) for metric in LEARNT if _present(table, metric)}
+
+
+def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
+    """Return a function's tables of both sides with the features that both have, or None where one side has no calls."""
+    base, head = samples(function, Side.BASE), samples(function, Side.HEAD)
+    if base is None or head is None or not len(base) or not len(head):
+        return None
+    names = ({feature.name for feature in base.features}, {feature.name for feature in head.features})
+    base, head = without_features(base, names[0] - names[1]), without_features(head, names[1] - names[0])
+    unsteady = _passed_with_other_values(base, head)
+    return without_features(base, unsteady), without_features(head, unsteady)
+
+
+def _present(table: SampleTable, metric: str) -> bool:
+    return bool(np.isfinite(table.metrics[metric]).any())
+
+
+def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
+    """Return the workload parameters, if any feature of the calls moved within a workload point.
+
+    A parameter stands for the inputs of a call only as long as both sides derive them from it in the same way.
+    """
+    parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
+    if not parameters or len(parameters) == len(base.features):
+        return set()
+    of_head = columns(head)
+    for name, values in columns(base).items():
+        if name not in parameters and _moved(base, head, values, of_head[name]):
+            return parameters
+    return set()
+
+
+def _moved(base: SampleTable, head: SampleTable, before: Floats, after: Floats) -> bool:
+    for point in np.intersect1d(base.point, head.point):
+        means = [
+            np.array(
+                [np.nanmean(values[rows]) for run in np.unique(table.run[here]) if np.isfinite(values[rows := table.run == run]).any()]
+            )
+            for table, values, here in ((base, before, base.point == point), (head, after, head.point == point))
+        ]
+        if all(len(side) for side in means) and clear_shift(means[0], means[1]):
+            return True
+    return False
+
+
+def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:
+    """Return base's annotation of a metric, or None where the comparison needs none."""
+    own = known.get("self_ns")
+    if metric == "wall_ns" and own is not None and own.base is not None and same_cost([base]):
+        return replace(own.base, metric=metric)
+    inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
+    return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
+
+
+def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:
+    """Return the annotation of a metric learnt from (part of) a table."""
+    return fit(thinned(table, FIT_ROWS), metric, seed=config.seed, function=function)
+
+
+def same_cost(tables: Iterable[SampleTable]) -> bool:
+    """Return whether no call spends time in probed callees, so that time with and without them is the same."""
+    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
+
+
+def _sum_ratio(function: int, metric: str, ledger: Ledger, config: CompareConfig) -> Ratio | None:
+    """Return head over base of a metric's sum over a run, or of the number of calls."""
+    pairs = []
+    column = ledger.place[function]
+    for point in ledger.points:
+        groups = []
+        for book in ledger.pair(point):
+            sums = book.sums(metric)
+            if sums is None:
+                return None
+            with np.errstate(divide="ignore"):
+                groups.append(book.group(np.log(sums[:, column])))
+        pairs.append(Pair(*groups))
+    seen = contrast(pairs)
+    return as_ratio(seen, config.confidence) if seen else None

@@ -1,0 +1,208 @@
+"""Calls of head whose counters, read together, are not like base's: how many, which, and by which counters (AutoPerf §4.3).
+
+What a detector adds to the comparison of single counters: it names the calls that differ, with their inputs, and the counter that
+differs most in each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.compare.comparison import as_ratio
+from perfdiff.analysis.compare.judgement import EVIDENCE, agree
+from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
+from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
+from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.config import CompareConfig
+from perfdiff.models.detectors.detector import Threshold
+from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.residuals import Residuals, included
+from perfdiff.records.schema import Floats, SampleTable, Side
+
+DEFAULT = Kind.MAHALANOBIS
+# Kinds that take about a second a function, and how many of them are trained at most.
+COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
+MODELS = 27
+# Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
+MIN_RUNS = 6
+# More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations, or
+# one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
+MATERIAL_SHARE = 0.10
+SHOWN_CALLS = 5
+SHOWN_VOTES = 5
+
+
+def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+    """Judge the calls of a function in head by those in base, tables with the same features.
+
+    None where nothing can be said: no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has
+    no call with inputs that base has.
+    """
+    judged = judge_calls((base, head), kind, config)
+    return None if judged is None else concluded(judged, config)
+
+
+def find_all(functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS) -> dict[int, Anomaly]:
+    """Judge the calls of many functions, by id; functions of which nothing can be said are left out.
+
+    Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
+    """
+    if kind not in COSTLY or len(functions) <= models:
+        alone = {function: judge_calls(tables, kind, config) for function, tables in functions.items()}
+        judged = {function: each for function, each in alone.items() if each is not None}
+    else:
+        judged = judge_together(functions, kind, config, models=models)
+    return {function: concluded(each, config) for function, each in judged.items()}
+
+
+def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
+    """Return what scored calls say of a function."""
+    tested = _tested(judged, config)
+    shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
+    runs = [len(np.unique(side.table.run)) for side in judged.sides]
+    return Anomaly(
+        detector=judged.kind,
+        threshold=judged.threshold.value,
+        normal=judged.threshold.normal,
+        quantile=judged.threshold.quantile,
+        anomalous_base=shares[0],
+        anomalous_head=shares[1],
+        runs_base=runs[0],
+        runs_head=runs[1],
+        p=tested.p,
+        is_anomalous=tested.is_anomalous,
+        open=tested.open,
+        votes=_votes(judged, config),
+        calls=_odd_calls(judged),
+        errors=tuple(each for side in judged.sides for each in _by_run(side, judged.threshold)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    p: float
+    is_anomalous: bool
+    open: str
+
+
+def _tested(judged: Judged, config: CompareConfig) -> _Tested:
+    """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
+    groups = [_shares(side, judged.threshold) for side in judged.sides]
+    points = sorted(groups[0].keys() & groups[1].keys())
+    pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
+    asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
+    seen = [(each, found) for each in asked if (found := _contrast(each, judged)) is not None]
+    enough = [(each, found) for each, found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
+    if not enough:
+        runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
+        return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs of the same points: add runs")
+    p = min(1.0, len(enough) * min((found.p for _, found in enough if found.effect > 0), default=1.0))
+    alarms = [found for each, found in enough if len(enough) * found.p <= EVIDENCE and _stands(each, found, config)]
+    return _Tested(p, bool(alarms), "")
+
+
+def _shares(side: Scored, bound: Threshold) -> dict[int, Group]:
+    """Return the share of anomalous calls of every run, by point."""
+    index = np.unique(side.table.run, return_inverse=True)[1]
+    return _by_point(side.table, np.bincount(index, side.anomalous(bound)) / np.bincount(index))
+
+
+def _by_point(table: SampleTable, values: Floats) -> dict[int, Group]:
+    """Return a value of every run, in the order of their numbers, by point.
+
+    Counts do not drift as times do, so that runs are not paired: every run is a block of its own.
+    """
+    runs, first = np.unique(table.run, return_index=True)
+    points = table.point[first]
+    return {int(point): Group(values[points == point], runs[points == point]) for point in np.unique(points)}
+
+
+def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
+    """Return the difference of shares over runs; its error is at least that of as many independent calls, which equal runs would hide."""
+    seen = contrast(pairs)
+    if seen is None:
+        return None
+    calls = [len(side.errors) for side in judged.sides]
+    anomalous = sum(float(side.anomalous(judged.threshold).sum()) for side in judged.sides)
+    share = (anomalous + 0.5) / (sum(calls) + 1.0)
+    return replace(seen, error=max(seen.error, math.sqrt(share * (1 - share) * (1 / calls[0] + 1 / calls[1]))))
+
+
+def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
+    """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
+    return seen.effect >= MATERIAL_SHARE and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
+
+
+def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
+    """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
+    head = judged.sides[1]
+    ballots = head.parts[head.anomalous(judged.threshold)].argmax(axis=1)
+    counts = np.bincount(ballots, minlength=len(judged.counters))
+    order = [int(place) for place in np.argsort(-counts, kind="stable")[:SHOWN_VOTES] if counts[place]]
+    return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
+
+
+def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vote:
+    counter = judged.counters[place]
+    parts = [at for at, name in enumerate(judged.counters) if name in included(counter)]
+    groups, means = [], []
+    for side in judged.sides:
+        usual = np.sum([_usual(judged.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
+        groups.append(_levels(side.table, side.table.metrics[counter], usual))
+        means.append((float(usual.mean()), float(side.table.metrics[counter].mean())))
+    seen = contrast([Pair(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
+    ratio = as_ratio(seen, config.confidence) if seen else None
+    return Vote(counter, share, base=means[1][0], head=means[1][1], ratio=ratio)
+
+
+def _levels(table: SampleTable, counted: Floats, usual: Floats) -> dict[int, Group]:
+    """Return each run's counts over what is usual at its inputs, as logarithms, by point."""
+    index = np.unique(table.run, return_inverse=True)[1]
+    return _by_point(table, np.log((np.bincount(index, counted) + 0.5) / (np.bincount(index, usual) + 0.5)))
+
+
+def _usual(base: Residuals, calls: Residuals, place: int) -> Floats:
+    """Return base's mean count at each call's inputs (n,): what its annotation says, levelled to base's mean in every cell.
+
+    Annotations of counters with outliers follow the many calls, and may be 0 where the mean is not.
+    """
+    usual = calls.expected[:, place].copy()
+    for cell in np.unique(calls.cells):
+        inside, here = base.cells == cell, calls.cells == cell
+        counted, foretold = float(base.counts[inside, place].sum()), float(base.expected[inside, place].sum())
+        usual[here] = usual[here] * counted / foretold if foretold > 0 else counted / inside.sum()
+    return usual
+
+
+def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
+    """Return the most anomalous calls of head, worst first."""
+    head = judged.sides[1]
+    table = head.table
+    order = np.argsort(-head.errors, kind="stable")[:SHOWN_CALLS]
+    return tuple(
+        OddCall(
+            run=int(table.run[row]),
+            point=int(table.point[row]),
+            thread=int(table.thread[row]),
+            call=int(table.call[row]),
+            inputs={f.name: float(x) for f, x in zip(table.features, table.values[row], strict=True) if np.isfinite(x)},
+            error=float(head.errors[row]),
+            counter=judged.counters[int(head.parts[row].argmax())],
+        )
+        for row in order.tolist()
+        if head.errors[row] > judged.threshold.value
+    )
+
+
+def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
+    found = []
+    for run in np.unique(side.table.run).tolist():
+        here = side.table.run == run
+        middle, high = np.quantile(side.errors[here], (0.5, 0.95))
+        share = float(side.anomalous(bound)[here].mean())
+        found.append(RunErrors(run, int(side.table.point[here][0]), side.table.side, float(middle), float(high), share))
+    return found

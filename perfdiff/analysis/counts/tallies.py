@@ -1,0 +1,137 @@
+"""What counted runs tell of each function: its own counts per call, head against base, point by point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.compare.comparison import as_ratio
+from perfdiff.analysis.compare.judgement import EVIDENCE, agree, enough_runs
+from perfdiff.analysis.findings import CountFinding
+from perfdiff.analysis.stats.inference import Contrast, Pair, contrast, false_discovery, noise_floor
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Floats, Point, Side, metric_of
+
+# Exact counts differ by the smallest change of work; less than this is not worth a word.
+LEAST_WORK = 0.001
+ACCESSES = ("loads", "stores")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show."""
+
+    function: int
+    counter: str
+    point: Point
+    sums: tuple[Floats, Floats]
+    calls: tuple[Floats, Floats]
+    pair: Pair
+    contrast: Contrast
+
+    @property
+    def exact(self) -> bool:
+        """Return whether all runs of a side counted the same."""
+        return all(np.ptp(group.values) == 0 for group in (self.pair.base, self.pair.head))
+
+    @property
+    def extra(self) -> float:
+        """Return what head counts more in one run."""
+        return float(np.median(self.sums[1]) - np.median(self.sums[0]))
+
+
+def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig) -> dict[int, dict[str, CountFinding]]:
+    """Return the findings on every counter of every function that was counted on both sides, by function and counter.
+
+    Points are tested one by one, for threads that meet at one need not meet at another; the false discovery rate holds over all tests.
+    """
+    counters = [name for name in _counters(ledger) if metric_of(name).unit != "ns"]
+    seen = [each for function in ledger.ids for counter in counters for each in _at_points(function, counter, ledger, points)]
+    q_values = false_discovery([each.contrast.p for each in seen])
+    grouped: dict[tuple[int, str], list[tuple[_Seen, int]]] = {}
+    for each, q in zip(seen, q_values, strict=True):
+        grouped.setdefault((each.function, each.counter), []).append((each, _direction(each, float(q), config)))
+    found: dict[int, dict[str, CountFinding]] = {}
+    for (function, counter), told in grouped.items():
+        found.setdefault(function, {})[counter] = _finding(*max(told, key=_standing), ledger, config)
+    return found
+
+
+def _counters(ledger: Ledger) -> list[str]:
+    """Return the counters that all runs have."""
+    books = list(ledger.books.values())
+    return [name for name in books[0].other if all(name in book.other for book in books)] if books else []
+
+
+def _at_points(function: int, counter: str, ledger: Ledger, points: Mapping[int, Point]) -> list[_Seen]:
+    found = []
+    column = ledger.place[function]
+    for number in ledger.points:
+        books = ledger.pair(number)
+        calls = tuple(book.calls[:, column] for book in books)
+        if not all(each.size and each.all() for each in calls):
+            continue
+        sums = tuple(book.other[counter][:, column] for book in books)
+        half = 0.0 if all(each.all() for each in sums) else 0.5
+        if half and not any(each.any() for each in sums):
+            continue
+        groups = [book.group(np.log((counted + half) / made)) for book, counted, made in zip(books, sums, calls, strict=True)]
+        pair = Pair(*groups)
+        seen = contrast([pair])
+        if seen is not None:
+            found.append(_Seen(function, counter, points[number], (sums[0], sums[1]), (calls[0], calls[1]), pair, seen))
+    return found
+
+
+def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
+    """Return 1 where the counts clearly grew, -1 where they shrank, else 0."""
+    # Misses, even where they repeat, move with the addresses of unrelated data.
+    is_work = seen.exact and not metric_of(seen.counter).noisy
+    least = math.log1p(LEAST_WORK if is_work else config.min_effect)
+    low, high = seen.contrast.interval(config.confidence)
+    clear = seen.exact or (
+        enough_runs(seen.contrast)
+        and q <= config.fdr
+        and seen.contrast.p <= EVIDENCE
+        and agree(seen.contrast)
+        and abs(seen.contrast.effect) > noise_floor([seen.pair], seed=config.seed)
+    )
+    return (low > least) - (high < -least) if clear else 0
+
+
+def _standing(told: tuple[_Seen, int]) -> tuple[bool, float]:
+    """Order what is seen at several points: clear differences first, then by how many counts they are."""
+    seen, direction = told
+    return direction != 0, abs(seen.extra)
+
+
+def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
+    base, head = (float(np.median(sums / calls)) for sums, calls in zip(seen.sums, seen.calls, strict=True))
+    return CountFinding(
+        counter=seen.counter,
+        point=seen.point,
+        base=base,
+        head=head,
+        ratio=as_ratio(seen.contrast, config.confidence),
+        exact=seen.exact,
+        grew=direction > 0,
+        shrank=direction < 0,
+        extra=seen.extra,
+        rate=_rate(seen, ledger),
+    )
+
+
+def _rate(seen: _Seen, ledger: Ledger) -> float:
+    """Return head over base in counts per access to memory, NaN where that is no number."""
+    rates = []
+    for side, sums in zip(Side, seen.sums, strict=True):
+        book = ledger.books[seen.point.id, side]
+        if any(name not in book.other for name in ACCESSES):
+            return math.nan
+        accesses = float(np.median(sum(book.other[name][:, ledger.place[seen.function]] for name in ACCESSES)))
+        rates.append(float(np.median(sums)) / accesses if accesses else math.nan)
+    return rates[1] / rates[0] if rates[0] else math.nan

@@ -1,0 +1,64 @@
+"""How much the exact counts of whole runs differ: what no function counts more or less of cannot hide a slow-down of another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.sums.ledger import Ledger
+
+WORK = ("blocks", "loads", "stores", "alloc_count", "alloc_bytes")
+# An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
+FEW_ALLOCATIONS = 100.0
+FEW_BYTES = 1e6
+_FEW = {"alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What head counts more and less of than base, gross: functions that gained and functions that lost are not set against each other.
+
+    `more` and `less` are the largest shares of a run's count over all points and counters, `repeats` whether all runs of a side counted the
+    same, which those of several threads seldom do.
+    """
+
+    more: float
+    less: float
+    repeats: bool
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether no work that matters was added anywhere, and none saved that could hide a slow-down."""
+        return self.repeats and max(self.more, self.less) <= MATERIAL
+
+    @property
+    def says(self) -> str:
+        """Say it in words."""
+        largest = max(self.more, self.less)
+        if largest == 0:
+            return "exact counts of work are equal in every function"
+        return f"exact counts of work differ by {units.significant(100 * largest)} % of a run at most"
+
+
+def work_of(counted: Ledger | None, points: int) -> Work | None:
+    """Return how the counts of all functions differ, or None where not all of so many `points` were counted on both sides."""
+    if counted is None or len(counted.points) < points or not points:
+        return None
+    more, less, repeats = 0.0, 0.0, True
+    for point in counted.points:
+        base, head = counted.pair(point)
+        for counter in WORK:
+            if counter not in base.other or counter not in head.other:
+                if counter not in _FEW:
+                    return None
+                continue
+            sums = base.other[counter], head.other[counter]
+            repeats = repeats and all(not np.ptp(each, axis=0).any() for each in sums)
+            before, after = (np.median(each, axis=0) for each in sums)
+            whole = max(float(before.sum()), _FEW.get(counter, 1.0))
+            more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
+            less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
+    return Work(more, less, repeats)

@@ -1,0 +1,111 @@
+"""The two ends of a bisect: whether the bad one is slower at all, and by what that is followed through the commits between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfdiff import units
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.search.symptom import Symptom, callers, figures, interval, symptoms, whole_runs
+from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a bisect is about: its ends by name; the function, which `named(name, file)` knows, and the metric where they were given."""
+
+    good: str
+    bad: str
+    function: str | None
+    named: Callable[[str, str], bool] | None
+    metric: str | None
+
+    def functions(self, findings: Findings) -> list[FunctionFinding]:
+        """Return the functions asked for; without one, those that got slower, the likeliest cause first."""
+        if self.named is None:
+            return sorted((each for each in findings.functions if each.rank is not None), key=lambda each: each.rank or 0)
+        return [each for each in findings.functions if self.named(each.info.name, each.info.file)]
+
+
+def follow(findings: Findings, wanted: Wanted) -> Symptom:
+    """Return what is slower in the bad end and will be looked for in the commits between; raise where nothing is."""
+    asked = wanted.functions(findings)
+    if wanted.function and not asked:
+        raise UsageError(
+            f"'{wanted.function}' is no function that the comparison of {wanted.good} and {wanted.bad} looked at; "
+            f"`perfdiff {wanted.good} {wanted.bad}` lists those that it did",
+            slug="unknown-function",
+        )
+    seen: list[Symptom] = []
+    for function in asked:
+        for each in (function, *_standing_in(findings, function)):
+            found = symptoms(findings, each, wanted.metric)
+            seen += found
+            slower = [one for one in found if one.expected.effect > 0]
+            if slower:
+                return slower[0]
+    if wanted.function is None and findings.verdict is Verdict.REGRESSION and (whole := whole_runs(findings)):
+        return whole[0]
+    if wanted.function is None and findings.verdict is Verdict.INCONCLUSIVE and (grown := _grown_work(findings, wanted)):
+        return grown[0]
+    raise _nothing_to_follow(findings, wanted, seen)
+
+
+def standing(findings: Findings, wanted: Wanted) -> Verdict:
+    """Return whether a commit is slower than the good one, in what is wanted; a function that is not looked at did not change."""
+    asked = wanted.functions(findings)
+    if wanted.metric is not None:
+        every = asked if wanted.function else findings.functions
+        slower = any(found.expected.effect > 0 for each in every for found in symptoms(findings, each, wanted.metric))
+        return Verdict.REGRESSION if slower else Verdict.UNCHANGED
+    if wanted.function is None:
+        return findings.verdict
+    verdicts = {each.verdict for each in asked}
+    return next((each for each in (Verdict.REGRESSION, Verdict.INCONCLUSIVE) if each in verdicts), Verdict.UNCHANGED)
+
+
+def _standing_in(findings: Findings, function: FunctionFinding) -> list[FunctionFinding]:
+    """Return the callers of a function that one end lacks: its cost shows in them."""
+    return [] if function.info.base and function.info.head else callers(findings, function)
+
+
+def _nothing_to_follow(findings: Findings, wanted: Wanted, seen: list[Symptom]) -> PerfdiffError:
+    good, bad = wanted.good, wanted.bad
+    if seen or (wanted.function is None and findings.verdict is Verdict.IMPROVEMENT):
+        shown = f"{seen[0].says} is {figures(seen[0].expected)}" if seen else findings.sentence
+        return UsageError(
+            f"{bad} is not slower than {good} but faster: {shown}; a bisect finds what got slower, so give an end that is",
+            slug="ends-swapped",
+        )
+    about = f" in `{wanted.function}`" if wanted.function else ""
+    about += f" by {wanted.metric}" if wanted.metric else ""
+    if standing(findings, wanted) is Verdict.INCONCLUSIVE:
+        return MeasurementError(
+            f"whether {bad} is slower than {good}{about} stays open: {findings.sentence}; "
+            "add runs (--runs) or larger inputs, then bisect again",
+            slug="ends-inconclusive",
+        )
+    return UsageError(
+        f"{bad} is not slower than {good}{about}: {findings.sentence}; both ends are good, or both are bad, so there is nothing to find",
+        slug="ends-alike",
+        detail=_ratios(findings, wanted),
+    )
+
+
+def _grown_work(findings: Findings, wanted: Wanted) -> list[Symptom]:
+    """Return the functions that do more work by exact counts, the most first: a difference that no noise hides, if it does cost time."""
+    found = [each for function in findings.functions for each in symptoms(findings, function, wanted.metric)]
+    return sorted((each for each in found if each.exact and each.expected.effect > 0), key=lambda each: -each.expected.effect)
+
+
+def _ratios(findings: Findings, wanted: Wanted) -> str:
+    """Return the ratio of each function asked for, a line each, and what does more work all the same."""
+    lines = [
+        f"{each.says}: {figures(each.expected)}; to look for it, add --function '{each.name}'" for each in _grown_work(findings, wanted)
+    ]
+    for function in wanted.functions(findings) if wanted.function else findings.functions:
+        metric = function.metrics.get(wanted.metric or "wall_ns")
+        if metric is not None and metric.overall is not None:
+            lines.append(f"{function.info.name}: {metric.metric} {units.ratio(metric.overall.value)} {interval(metric.overall)}")
+    return "\n".join(lines)

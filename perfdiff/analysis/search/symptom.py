@@ -1,0 +1,203 @@
+"""What a regression is known by from commit to commit: one ratio of one function, or of whole runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import NormalDist
+
+from perfdiff import units
+from perfdiff.analysis.compare.trend import RUN
+from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Standing
+from perfdiff.analysis.search.posterior import LAYOUT, Reading
+from perfdiff.records.schema import Source, metric_of
+
+WORK = ("blocks", "loads", "stores")  # counts that repeat to the last digit, the plainest first
+# Work explains a growth of time where it grew by this much of it; less, and time is what must be followed.
+EXPLAINS = 0.5
+
+
+class Figure(StrEnum):
+    """Which ratio of a metric is followed."""
+
+    CALL = "a call, at equal inputs"
+    STRATUM = "a call, at the inputs where it differs most"
+    RUN = "all calls of a run"
+    COUNT = "a call, counted"
+    WHOLE = "whole runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a function begins in one commit."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What is followed: a figure of `metric` of a function, or of whole runs at the point with the label `name`.
+
+    `place` is the function's in the good end, by which every comparison with that end knows it. `expected` is what the bad end shows;
+    `exact` readings repeat to the last digit.
+    """
+
+    name: str
+    file: str
+    place: Place | None
+    metric: str
+    figure: Figure
+    expected: Reading
+    exact: bool
+
+    @property
+    def says(self) -> str:
+        """Return the symptom in words."""
+        if self.figure is Figure.WHOLE:
+            return f"time of whole runs at {self.name}"
+        return f"{metric_of(self.metric).says} of `{self.name}`, {self.figure.value}"
+
+
+def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) -> list[Symptom]:
+    """Return what differs of a function between the ends, the best to follow first: exact counts, then what stands out most from noise.
+
+    With `metric`, only that. Differences in both directions are returned; those smaller than `min_effect`, or within chance, are not.
+    """
+    least = math.log1p(findings.min_effect)
+    found = [
+        Symptom(function.info.name, function.info.file, place_of(function.info.base), name, figure, reading, exact=False)
+        for name, figure, ratio in _ratios(function)
+        if (reading := reading_of(ratio, findings.confidence)) is not None and _stands_out(ratio, least)
+    ]
+    found.sort(key=lambda each: -abs(each.expected.effect) / math.hypot(each.expected.error, LAYOUT))
+    slower = max((abs(each.expected.effect) for each in found if metric_of(each.metric).unit == "ns"), default=0.0)
+    counts = [
+        Symptom(function.info.name, function.info.file, place_of(function.info.base), count.counter, Figure.COUNT, reading, count.exact)
+        for count in _counts(function)
+        if (reading := reading_of(count.ratio, findings.confidence)) is not None and (count.grew or count.shrank)
+    ]
+    work = [each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, EXPLAINS * slower)]
+    ordered = [*work, *found, *(each for each in counts if each not in work)]
+    return [each for each in ordered if metric is None or metric in (each.metric, _plain(each))]
+
+
+def whole_runs(findings: Findings) -> list[Symptom]:
+    """Return the points at which whole runs, without probes, clearly take longer in the bad end, the clearest first."""
+    slower = [end for end in findings.end_to_end if end.standing is Standing.SLOWER]
+    found = []
+    for end in sorted(slower, key=lambda end: -(end.ratio.low if end.ratio else 0.0)):
+        reading = reading_of(end.ratio, findings.confidence)
+        if reading is not None:
+            found.append(Symptom(end.point.label, "", None, "wall_ns", Figure.WHOLE, reading, exact=False))
+    return found
+
+
+def read(findings: Findings, symptom: Symptom, place: Place | None = None) -> Reading | None:
+    """Return what a comparison shows of the symptom, None where the function is not in it.
+
+    The function is the one at the symptom's place in base; with `place` the one that begins there in head.
+    """
+    if symptom.figure is Figure.WHOLE:
+        ratio = next((end.ratio for end in findings.end_to_end if end.point.label == symptom.name), None)
+        return reading_of(ratio, findings.confidence)
+    function = find(findings, symptom, place)
+    if function is None:
+        return None
+    if symptom.figure is Figure.COUNT:
+        count = function.counts.get(symptom.metric)
+        if count is None and symptom.metric in WORK and function.counts.keys() & set(WORK):
+            return Reading(0.0, 0.0)  # it was counted, and neither side did any
+        return reading_of(count.ratio if count else None, findings.confidence)
+    ratios = {(name, figure): ratio for name, figure, ratio in _ratios(function)}
+    return reading_of(ratios.get((symptom.metric, symptom.figure)), findings.confidence)
+
+
+def find(findings: Findings, symptom: Symptom, place: Place | None = None) -> FunctionFinding | None:
+    """Return the function that the symptom is of, by its place in head if that is given, else by that in base, else by its name."""
+    for function in findings.functions:
+        if place is not None:
+            if place_of(function.info.head) == place:
+                return function
+        elif symptom.place is not None:
+            if place_of(function.info.base) == symptom.place:
+                return function
+        elif (function.info.name, function.info.file) == (symptom.name, symptom.file):
+            return function
+    return None
+
+
+def callers(findings: Findings, function: FunctionFinding) -> list[FunctionFinding]:
+    """Return the functions that call this one, directly first, then those that call them, as far as both ends have them."""
+    found: list[FunctionFinding] = []
+    below = {function.info.id}
+    while True:
+        above = [each for each in findings.functions if each.info.calls & below and each.info.id not in below]
+        if not above:
+            return [each for each in found if each.info.base and each.info.head]
+        found += above
+        below |= {each.info.id for each in above}
+
+
+def place_of(source: Source | None) -> Place | None:
+    """Return where a function begins, None where a side lacks it."""
+    return None if source is None else Place(source.file, source.line)
+
+
+def reading_of(ratio: Ratio | None, confidence: float) -> Reading | None:
+    """Return a ratio as logarithm with its standard error, by its interval; None where there is none.
+
+    The interval is Student's: dividing by the normal quantile makes the error of few runs as much larger as they deserve.
+    """
+    if ratio is None or not all(0 < each < math.inf for each in (ratio.value, ratio.low, ratio.high)):
+        return None
+    error = math.log(ratio.high / ratio.low) / (2 * NormalDist().inv_cdf(0.5 + confidence / 2))
+    return Reading(math.log(ratio.value), error)
+
+
+def ratio_of(reading: Reading, runs: int) -> Ratio:
+    """Return a reading as a factor with its 95 % interval."""
+    half = NormalDist().inv_cdf(0.975) * reading.error
+    low, high = math.exp(reading.effect - half), math.exp(reading.effect + half)
+    return Ratio(math.exp(reading.effect), low, high, runs, runs)
+
+
+def figures(reading: Reading) -> str:
+    """Return a reading in words: `×1.31 [1.28, 1.35]`, without the interval where its ends read the same."""
+    ratio = ratio_of(reading, 0)
+    is_point = units.significant(ratio.low) == units.significant(ratio.high)
+    return units.ratio(ratio.value) if is_point else f"{units.ratio(ratio.value)} {interval(ratio)}"
+
+
+def interval(ratio: Ratio) -> str:
+    """Return a ratio's interval: `[1.28, 1.35]`."""
+    return f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
+
+
+def _ratios(function: FunctionFinding) -> Iterator[tuple[str, Figure, Ratio]]:
+    for name, metric in function.metrics.items():
+        for figure, ratio in _figures(metric):
+            if ratio is not None:
+                yield name, figure, ratio
+
+
+def _figures(metric: MetricFinding) -> Sequence[tuple[Figure, Ratio | None]]:
+    if metric.metric == RUN:  # the same as the sum of `wall_ns`, which every comparison has
+        return ()
+    return ((Figure.CALL, metric.overall), (Figure.STRATUM, metric.ratio), (Figure.RUN, metric.total))
+
+
+def _counts(function: FunctionFinding) -> list[CountFinding]:
+    order = {name: number for number, name in enumerate(WORK)}
+    return sorted(function.counts.values(), key=lambda each: (order.get(each.counter, len(order)), -abs(math.log(each.ratio.value or 1))))
+
+
+def _plain(symptom: Symptom) -> str:
+    """Return the other name of a symptom's metric: the time of all calls of a run is `run_ns`."""
+    return RUN if (symptom.metric, symptom.figure) == ("wall_ns", Figure.RUN) else symptom.metric
+
+
+def _stands_out(ratio: Ratio, least: float) -> bool:
+    return math.log(ratio.low) > least or math.log(ratio.high) < -least

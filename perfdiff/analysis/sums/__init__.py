@@ -1,0 +1,1 @@
+"""The exact sums of an experiment: per run and function, and from function to function."""

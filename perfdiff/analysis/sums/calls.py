@@ -1,0 +1,41 @@
+"""The calls that runs are made of: what each function takes by itself and with its callees, and from whom it is called."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfdiff.analysis.findings import CallCost, CallEdge, CallGraph
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
+
+
+def call_graph(experiment: Experiment, ledger: Ledger) -> CallGraph:
+    """Return calls and times of one run of each workload point: medians over runs, added up over the points."""
+    times = [ledger.of_a_run(metric, side).tolist() for metric in ("self_ns", "wall_ns") for side in Side]
+    costs = {function: CallCost(*each) for function, *each in zip(ledger.ids, *times, strict=True)}
+    calls: dict[tuple[int, int], dict[Side, Floats]] = {}
+    for point in ledger.points:
+        for side in Side:
+            runs = np.array([run.id for run in ledger.books[point, side].runs], dtype=np.int64)
+            for pair, typical in _typical_calls(experiment.edges, runs).items():
+                sums = calls.setdefault(pair, {each: np.zeros(2) for each in Side})
+                sums[side] = sums[side] + typical
+    edges = [
+        CallEdge(caller or None, callee, *(float(sums[side][column]) for column in range(2) for side in Side))
+        for (caller, callee), sums in sorted(calls.items())
+        if callee in ledger.place and (caller == 0 or caller in ledger.place)
+    ]
+    return CallGraph(costs, tuple(edges))
+
+
+def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:
+    """Return the medians of calls and of their time (2,) over `runs`, by caller and callee; a run without such calls counts as 0."""
+    kept = np.flatnonzero(np.isin(edges.run, runs) & (edges.calls > 0))
+    if not len(kept):
+        return {}
+    pairs, place = np.unique(np.column_stack([edges.caller[kept], edges.callee[kept]]), axis=0, return_inverse=True)
+    row = np.searchsorted(np.sort(runs), edges.run[kept])
+    made = np.zeros((len(pairs), len(runs), 2))
+    np.add.at(made, (place.ravel(), row), np.column_stack([edges.calls[kept], edges.wall_ns[kept]]))
+    medians = np.median(made, axis=1)
+    return {(int(caller), int(callee)): medians[number] for number, (caller, callee) in enumerate(pairs)}

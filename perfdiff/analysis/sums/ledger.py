@@ -1,0 +1,172 @@
+"""The exact sums of an experiment as matrices: per point and side, runs × functions, and calls from function to function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from perfdiff.analysis.stats.inference import Group
+from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
+
+    `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
+    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread.
+    """
+
+    runs: tuple[Run, ...]
+    calls: Floats
+    self_ns: Floats
+    wall_ns: Floats
+    other: Mapping[str, Floats]
+    edges: Mapping[tuple[int, int], Floats]
+
+    @property
+    def blocks(self) -> Ints:
+        """Return the block of every run, (r,)."""
+        return np.array([run.block for run in self.runs], dtype=np.int64)
+
+    @property
+    def cost_ns(self) -> float:
+        """Return the cost of a run: its median CPU time, and the least that any run waited; what waited longer waited for a CPU."""
+        if not self.runs:
+            return 0.0
+        waited = min(run.wall_ns - run.cpu_ns for run in self.runs)
+        return float(np.median([run.cpu_ns for run in self.runs])) + max(0.0, waited)
+
+    def sums(self, metric: str) -> Floats | None:
+        """Return the sums (r, f) of a metric over all calls of a run, or the number of calls; None where it was not kept."""
+        match metric:
+            case "calls":
+                return self.calls
+            case "wall_ns":
+                return self.wall_ns
+            case "self_ns":
+                return self.self_ns
+            case _:
+                return self.other.get(metric)
+
+    def group(self, values: Floats) -> Group:
+        """Return `values` (r,) with the blocks of their runs; runs without a value are left out."""
+        present = np.isfinite(values)
+        return Group(values[present], self.blocks[present])
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The books of all points on both sides, or on one alone; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
+
+    `labels` name the points.
+    """
+
+    ids: tuple[int, ...]
+    place: Mapping[int, int]
+    books: Mapping[tuple[int, Side], Book]
+    points: tuple[int, ...]
+    block_of: Mapping[int, int]
+    labels: Mapping[int, str] = field(default_factory=dict)
+
+    def blocks(self, runs: Ints) -> Ints:
+        """Return the block of each run by its id."""
+        return np.array([self.block_of.get(run, -1) for run in runs.tolist()], dtype=np.int64)
+
+    def pair(self, point: int) -> tuple[Book, Book]:
+        """Return base's and head's books of a point."""
+        return self.books[point, Side.BASE], self.books[point, Side.HEAD]
+
+    def cost_ns(self, point: int) -> float:
+        """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
+        return max(book.cost_ns for book in self.pair(point))
+
+    def without_edges(self) -> Ledger:
+        """Return the ledger without the calls from function to function, its largest part."""
+        return replace(self, books={key: replace(book, edges={}) for key, book in self.books.items()})
+
+    def calls(self, function: int, side: Side) -> float | None:
+        """Return the calls of a function in one run of each point, or None if it never ran on that side."""
+        return self.of_a_run("calls", side, function).item() or None
+
+    def of_a_run(self, metric: str, side: Side, only: int | None = None) -> Floats:
+        """Return a metric in one run of each point, medians over runs: (f,), or (1,) of `only` one function; 0 where it was not kept."""
+        columns = slice(None) if only is None else slice(self.place[only], self.place[only] + 1)
+        total = np.zeros(len(self.ids[columns]))
+        for point in self.points:
+            sums = self.books[point, side].sums(metric)
+            if sums is not None:
+                total += np.median(sums[:, columns], axis=0)
+        return total
+
+
+def open_ledger(experiment: Experiment, sides: Sequence[Side] = tuple(Side)) -> Ledger:
+    """Return the experiment's sums of the timed runs (of the survey's runs if nothing was timed) at points with runs on all `sides`."""
+    phase = Phase.TIMED if any(run.phase is Phase.TIMED for run in experiment.runs) else Phase.SURVEY
+    return _ledger(experiment, phase, experiment.totals, sides)
+
+
+def open_counts(experiment: Experiment) -> Ledger | None:
+    """Return the sums of the counted runs, or None where nothing was counted; calls from function to function are not among them."""
+    counts = experiment.counts
+    if counts is None:
+        return None
+    whole = {name: values for name, values in counts.other.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
+    return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole), tuple(Side))
+
+
+def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequence[Side]) -> Ledger:
+    runs: dict[tuple[int, Side], list[Run]] = {}
+    for run in experiment.runs:
+        if run.phase is phase:
+            runs.setdefault((run.point, run.side), []).append(run)
+    points = tuple(point.id for point in experiment.points if all((point.id, side) in runs for side in sides))
+    ids = tuple(function.id for function in experiment.functions)
+    place = {function: column for column, function in enumerate(ids)}
+    columns = _lookup(place)
+    books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in sides}
+    labels = {point.id: point.label for point in experiment.points}
+    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels)
+
+
+def _lookup(place: Mapping[int, int]) -> Ints:
+    """Return probe number -> column; -1 for numbers that are no function's."""
+    table = np.full(max(place, default=0) + 2, -1, dtype=np.int64)
+    table[list(place)] = list(place.values())
+    return table
+
+
+def _book(experiment: Experiment, totals: Totals, runs: list[Run], columns: Ints, width: int) -> Book:
+    rows = np.full(max(run.id for run in experiment.runs) + 1, -1, dtype=np.int64)
+    rows[[run.id for run in runs]] = np.arange(len(runs))
+    edges = experiment.edges
+
+    def column(ids: Ints) -> Ints:
+        found: Ints = columns[np.minimum(ids, len(columns) - 1)]
+        return found
+
+    keep = (rows[totals.run] >= 0) & (column(totals.function) >= 0)
+    at = (rows[totals.run[keep]], column(totals.function[keep]))
+
+    def matrix(values: Floats) -> Floats:
+        sums = np.zeros((len(runs), width))
+        np.add.at(sums, at, np.nan_to_num(values[keep]))
+        return sums
+
+    start = width
+    caller = np.where(edges.caller == 0, start, column(edges.caller))
+    callee = column(edges.callee)
+    counted = (rows[edges.run] >= 0) & (caller >= 0) & (callee >= 0) & (edges.calls > 0)
+    pairs, index = np.unique(np.column_stack([callee, caller])[counted], axis=0, return_inverse=True)
+    calls = np.zeros((len(pairs), len(runs)))
+    np.add.at(calls, (index.ravel(), rows[edges.run[counted]]), edges.calls[counted])
+    return Book(
+        runs=tuple(runs),
+        calls=matrix(totals.calls),
+        self_ns=matrix(totals.self_ns),
+        wall_ns=matrix(totals.wall_ns),
+        other={name: matrix(values) for name, values in totals.other.items()},
+        edges={(int(to), int(by)): made for (to, by), made in zip(pairs, calls, strict=True)},
+    )

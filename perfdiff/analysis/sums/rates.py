@@ -1,0 +1,85 @@
+"""A function's sums per call and per run, at the point where head has most of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfdiff.analysis.stats.inference import Pair, contrast
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.models.clock import RESOLUTION_NS
+from perfdiff.records.schema import metric_of
+
+CHANCE = 0.01  # a counter that is told as a cause has grown beyond this chance, over all points that could be told
+
+
+def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
+    """Return a metric per call on base and head at the point where head has most of it."""
+    point = most_of(function, metric, ledger)
+    return per_call_at(point, function, metric, ledger) if point is not None else (0.0, 0.0)
+
+
+def most_of(function: int, metric: str, ledger: Ledger) -> int | None:
+    """Return the point where a call in head has most of a metric, the last of equals; None where some point keeps no sums of it."""
+    if any(book.sums(metric) is None for point in ledger.points for book in ledger.pair(point)):
+        return None
+    return max(reversed(ledger.points), key=lambda point: per_call_at(point, function, metric, ledger)[1], default=None)
+
+
+def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
+    """Return a metric per call on base and head at one point; the point must keep sums of it."""
+    values, column = [], ledger.place[function]
+    for book in ledger.pair(point):
+        sums = book.sums(metric)
+        assert sums is not None
+        calls = float(np.median(book.calls[:, column]))
+        values.append(float(np.median(sums[:, column])) / calls if calls else 0.0)
+    return values[0], values[1]
+
+
+def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tuple[float, float]:
+    """Return calls of `callee` per call of `caller` on base and head, at the `place`-th point."""
+    found = []
+    for book in ledger.pair(ledger.points[place]):
+        own = float(np.median(book.calls[:, ledger.place[caller]]))
+        made = float(np.median(book.edges.get((ledger.place[callee], ledger.place[caller]), np.zeros(1))))
+        found.append(made / own if own else 0.0)
+    return found[0], found[1]
+
+
+def extra_calls_ns(function: int, ledger: Ledger) -> float:
+    """Return what the calls that only head makes cost there, callees included, in one run of each point."""
+    place, extra = ledger.place[function], 0.0
+    for before, after in (ledger.pair(point) for point in ledger.points):
+        base, head = float(np.median(before.calls[:, place])), float(np.median(after.calls[:, place]))
+        if head > base:
+            extra += float(np.median(after.wall_ns[:, place])) * (head - base) / head
+    return extra
+
+
+def grew(function: int, metric: str, ledger: Ledger) -> bool:
+    """Return whether a metric per call grew beyond chance at the point whose values are told.
+
+    Points are not pooled: where a class changed, each has a ratio of its own, and what they differ by would count as error. A run without
+    any counts as half a unit.
+    """
+    point = most_of(function, metric, ledger)
+    if point is None:
+        return False
+    column, groups = ledger.place[function], []
+    for book in ledger.pair(point):
+        sums, calls = book.sums(metric), book.calls[:, column]
+        assert sums is not None
+        with np.errstate(divide="ignore"):
+            groups.append(book.group(np.log(np.maximum(sums[:, column], 0.5) / calls)))
+    seen = contrast([Pair(*groups)])
+    return seen is not None and seen.effect > 0 and seen.p * len(ledger.points) < CHANCE
+
+
+def too_short(function: int, metric: str, ledger: Ledger) -> bool:
+    """Return whether a call, on either side, takes less time than probes resolve: a ratio would be one of clamped values."""
+    return metric_of(metric).unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
+
+
+def one_run(point: int, ledger: Ledger) -> str:
+    """Name the run that figures of a single point are of."""
+    return f"a run of {ledger.labels[point]}" if point in ledger.labels and len(ledger.points) > 1 else "a run"

@@ -1,0 +1,78 @@
+"""The way from a guilty change to where its cost shows, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.blame.attribution import Blame, Extra
+from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.findings import MetricFinding
+from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
+from perfdiff.analysis.telling.diagnosis import calls_per_run, times
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.records.schema import Change, FunctionInfo
+
+CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
+
+
+def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tuple[str, ...]:
+    """Tell the way from a guilty change to where its cost shows; `metrics` are the findings by function and metric."""
+    guilt = case.guilt
+    if guilt is None:
+        return ()
+    steps: list[str] = []
+    for blame in [blame for blame in guilt.blames if blame.total_ns > 0][:CHAIN_STEPS]:
+        steps += _way(blame, case, metrics)
+    return tuple(steps)
+
+
+def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[str]:
+    """Tell the way to one place where cost shows."""
+    web = case.attribution.web
+    at = web.functions[blame.at]
+    name, shown = f"`{case.info.name}` ({case.info.change})", f"`{at.name}` ({_standing(at)})"
+    cost = f"{units.duration(blame.total_ns)} more in all"
+    if blame.kind is LinkKind.OWN:
+        return [f"{name} itself: {_per_call(metrics.get(at.id, {}), case, at)}, {cost}"]
+    place = int(np.argmax(blame.ns))
+    if blame.kind is LinkKind.CALLS:
+        base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
+        return [f"{name} calls {shown} {times(head)} per call, {times(base)} before", f"{shown} and what it calls: {cost}"]
+    caller = web.functions[blame.caller] if blame.extra is Extra.CALLS and blame.caller is not None else None
+    start = {
+        LinkKind.DATA: f"writes {blame.through}",
+        LinkKind.INPUTS: "hands larger inputs on",
+        LinkKind.CALLEE: "is called by" if is_named_in(case.info, caller or at) else "is reached from",
+        LinkKind.ANCESTOR: "leads to",
+    }[blame.kind]
+    near = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR)
+    if caller is not None:
+        base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
+        run = one_run(case.attribution.points[place], case.ledger)
+        first = f"{name} {start} `{caller.name}` ({_standing(caller)})" if near else f"{name} {start}"
+        return [first, f"`{caller.name}` ({_standing(caller)}) calls {shown} {times(head)} in {run}, {times(base)} before: {cost}"]
+    if blame.extra is Extra.INPUTS:
+        return [f"{name} {start}", f"{shown} gets larger inputs: {cost}"]
+    if near:
+        return [f"{name} {start} {shown}", f"{shown}: {_per_call(metrics.get(at.id, {}), case, at)}"]
+    return [f"{name} {start}", f"{shown} reads it: {_per_call(metrics.get(at.id, {}), case, at)}"]
+
+
+def _standing(info: FunctionInfo) -> str:
+    return "unchanged" if info.change in (Change.CALLER, Change.UNCHANGED) else str(info.change)
+
+
+def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo) -> str:
+    """Return the own cost of a call on both sides, where the difference is largest."""
+    found = metrics.get("self_ns")
+    place = case.ledger.place[at.id]
+    part = max(case.attribution.parts, key=lambda part: part.head[place] - part.base[place])
+    means = [
+        sums[place] / calls[place] if calls[place] else 0.0 for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head))
+    ]
+    told = found is not None and found.ratio is not None and not too_short(at.id, "self_ns", case.ledger)
+    ratio = f" ({units.ratio(found.ratio.value)} at equal inputs)" if told and found and found.ratio else ""
+    return f"{units.duration(means[0])} → {units.duration(means[1])} a call{ratio}"

@@ -1,0 +1,322 @@
+"""Why a cost grew: what can explain it, by how much of it that explains, each with its numbers and the changed lines behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.counts.memory import MISSES, Place, contention, is_denser, locality, work
+from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
+from perfdiff.analysis.telling.citation import because, cited_lines, depends
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.prices import DEAREST_NS, LEAST_NS
+from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
+
+# A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
+TELLING = 0.2
+# Means of fewer bytes a call are no larger block: allocators give no less.
+LEAST_BLOCK = 16.0
+_GREW = {
+    "alloc_bytes": ("more-allocation", "allocates {head} a call{where}, {base} before"),
+    "alloc_count": ("more-allocation", "makes {head} allocations a call{where}, {base} before"),
+    "lock_wait_ns": ("lock-wait", "waits {head} a call{where} for locks, {base} before"),
+    "lock_hold_ns": ("lock-hold", "holds locks for {head} a call{where}, {base} before"),
+    "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
+    "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
+}
+_LOCKS = frozenset(("lock-wait", "lock-hold"))
+# Classes by growth; the other two say how calls differ, not how they grow.
+_GROWTH = (
+    CostClass.CONSTANT,
+    CostClass.LOGARITHMIC,
+    CostClass.LINEAR,
+    CostClass.N_LOG_N,
+    CostClass.QUADRATIC,
+    CostClass.CUBIC,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A guilty function: its comparisons and findings, the extra cost put down to it, and count metrics that alone make it guilty.
+
+    `places` are where its cost may show in counts: the function itself first, then others that its change makes slower.
+    """
+
+    study: Study
+    metrics: Mapping[str, MetricFinding]
+    attribution: Attribution
+    ledger: Ledger
+    config: CompareConfig
+    heavier: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+
+    @property
+    def info(self) -> FunctionInfo:
+        """Return the function."""
+        return self.study.info
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A cause with the extra cost that it can explain, ns in one run of each point."""
+
+    ns: float
+    cause: Cause
+
+
+def diagnose(patient: Patient) -> tuple[Cause, ...]:
+    """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
+    info, lines = patient.info, cited_lines(patient.info)
+    if patient.heavier:
+        shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
+        return (*shared, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
+    guilt = patient.attribution.guilt[info.id]
+    waiting = _waiting(patient, guilt)
+    found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
+    telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
+    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only waiting for
+    # locks, this does.
+    silent = [each for each in waiting if not each.ns] if all(each.cause.name in _LOCKS for each in telling) else []
+    told = [each.cause for each in (*silent, *telling)]
+    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
+    return (*causes, *_also(patient, causes))
+
+
+def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
+    """Return where a change makes a function wait for other cores or nodes, with no time explained where the fetches alone are too few.
+
+    It is told first: waiting stretches whatever else a call does, but nothing else makes it wait.
+    """
+    found = []
+    for place, counter, who in _contended(patient):
+        seen = place.counts[counter]
+        at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
+        extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
+        explained = seen.extra * DEAREST_NS[counter]
+        found.append(
+            Explanation(explained if explained > TELLING * extra_ns else 0.0, contention(place, counter, who, because(patient.info)))
+        )
+    return found
+
+
+def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
+    """Yield where the change makes a function wait for other cores or nodes, by which counter, and how a sentence on it begins."""
+    for place in patient.places:
+        for counter in LEAST_NS:
+            if counter in place.counts and is_denser(place.counts[counter], patient.config):
+                yield place, counter, "it " if place.info.id == patient.info.id else f"through it `{place.info.name}` "
+
+
+def _dependency(info: FunctionInfo) -> Iterator[Cause]:
+    if info.change is Change.AFFECTED:
+        yield Cause("dependency", depends(info))
+
+
+def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+    """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes."""
+    shown = [blame.total_ns for blame in guilt.blames if blame.extra is Extra.CALLS]
+    gained = sum(max(ns, 0.0) for ns in shown)
+    for blame in guilt.blames:
+        if blame.extra is Extra.CALLS and blame.total_ns > 0:
+            remains = blame.total_ns * max(sum(shown), 0.0) / gained  # where others are called less often instead
+            explained = min(guilt.total_ns, max(remains, extra_calls_ns(blame.at, patient.ledger)))
+            direct = blame.kind is LinkKind.CALLS
+            yield Explanation(explained, _by_itself(patient, blame, lines) if direct else _by_others(patient, blame, lines))
+
+
+def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
+    info, place = patient.info, int(np.argmax(blame.ns))
+    callee = patient.attribution.web.functions[blame.at]
+    base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
+    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
+    if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
+        run = one_run(patient.attribution.points[place], patient.ledger)
+        said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
+        return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
+    said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
+    return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+
+
+def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
+    web, info = patient.attribution.web, patient.info
+    assert blame.caller is not None
+    caller, callee = web.functions[blame.caller].name, web.functions[blame.at].name
+    place = int(np.argmax(blame.ns))
+    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    what = "it" if blame.at == info.id else f"`{callee}`"
+    often = f"calls {what} {times(runs[1])} in {one_run(patient.attribution.points[place], patient.ledger)}, {times(runs[0])} before"
+    if blame.kind in (LinkKind.DATA, LinkKind.INPUTS):
+        how = f"writes {blame.through}" if blame.through else "hands larger inputs on"
+        said = f"it {how}, and the unchanged `{caller}` {often}{lines}"
+    else:
+        said = f"it is the nearest change to the unchanged `{caller}`, which {often}{lines}"
+    return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
+
+
+def calls_per_run(function: int, attribution: Attribution, ledger: Ledger, place: int) -> tuple[float, float]:
+    """Return the calls of a function on base and head, at the `place`-th point."""
+    part, column = attribution.parts[place], ledger.place[function]
+    return float(part.calls_base[column]), float(part.calls_head[column])
+
+
+def times(count: float) -> str:
+    """Return how often something happens, in words."""
+    if count == 0:
+        return "never"
+    said = units.count(count)
+    return "once" if said == "1" else f"{said} times"
+
+
+def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+    """Tell why the function itself costs more at equal inputs."""
+    info, metrics = patient.info, patient.metrics
+    ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
+    if ns <= 0:
+        return
+    found = metrics.get("wall_ns") or metrics.get("self_ns")
+    grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
+    if found is None or found.base is None or found.head is None:
+        yield from grown
+        if info.change is Change.ADDED:
+            yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
+        return
+    before, after = found.base.cost_class, found.head.cost_class
+    counted = list(_by_counts(patient, ns, lines))
+    telling = [each for each in counted if each.ns > TELLING * ns]
+    if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
+        evidence = tuple(item for each in counted for item in each.cause.evidence)
+        says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
+        yield Explanation(ns, Cause("class-change", says, evidence))
+    elif telling:
+        yield from telling
+    elif grown:
+        first = max(grown, key=lambda each: each.ns)
+        cited = replace(first, cause=replace(first.cause, says=f"{first.cause.says}{lines}"))
+        grown = [cited if each is first else each for each in grown]
+    elif lines:
+        yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
+    yield from grown
+
+
+def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
+    """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`."""
+    counts = patient.places[0].counts if patient.places else {}
+    if "blocks" in counts and counts["blocks"].grew:
+        yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
+        return
+    for counter in MISSES:
+        if counter in counts and is_denser(counts[counter], patient.config) and counts[counter].extra * DEAREST_NS[counter] > TELLING * ns:
+            yield Explanation(min(ns, counts[counter].extra * DEAREST_NS[counter]), locality(patient.places[0], counter, "it ", lines))
+            break
+
+
+def _work(patient: Patient) -> str:
+    """Say how the work of a call grew, as the clause of a sentence, or return ""."""
+    found = patient.places[0].counts.get("blocks") if patient.places else None
+    if found is None or not found.grew:
+        return ""
+    return f": {units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
+
+
+def _longer(patient: Patient) -> str:
+    """Say how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all."""
+    found = patient.metrics.get("self_ns") or patient.metrics.get("wall_ns")
+    if found is None or found.ratio is None or too_short(patient.info.id, found.metric, patient.ledger):
+        return "its calls take longer"
+    return f"a call takes {units.ratio(found.ratio.value)} as long at equal inputs"
+
+
+def _explains(metric: str, patient: Patient, ns: float) -> float:
+    """Return how much of the extra time `ns` the growth of a counter can explain, 0 where it did not clearly grow."""
+    base, head = per_call(patient.info.id, metric, patient.ledger)
+    if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
+        return 0.0
+    before, after = (patient.ledger.of_a_run(metric, side, patient.info.id).item() for side in Side)
+    dearest = (after - before) * DEAREST_NS[metric]
+    return min(dearest, ns) if dearest > TELLING * ns else 0.0
+
+
+def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
+    name, says = _GREW[metric]
+    values = per_call(patient.info.id, metric, patient.ledger)
+    base, head = (_amount(value, metric_of(metric).unit) for value in values)
+    said = says.format(head=head, base=base, where=_where(patient.info.id, metric, patient.ledger))
+    return Cause(name, f"{who}{said}{lines}", (Evidence(metric, *values),))
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "bytes" and 0 < value < 1:
+        return "less than 1 B"
+    return units.quantity(value, unit) if value else "none"
+
+
+def _where(function: int, metric: str, ledger: Ledger) -> str:
+    """Name the point that the figures of a metric belong to, where they are not those of all points."""
+    point = most_of(function, metric, ledger)
+    alike = len({per_call_at(each, function, metric, ledger) for each in ledger.points}) == 1
+    return "" if point is None or alike or point not in ledger.labels else f" at {ledger.labels[point]}"
+
+
+def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
+    """Tell of more allocation, and of locks held longer, that do not explain the time."""
+    told = {cause.name for cause in causes}
+    base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
+    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
+    if clear and "more-allocation" not in told:
+        yield _grown("alloc_bytes", patient, "it also ")
+    held = patient.metrics.get("lock_hold_ns")
+    if (
+        held is not None
+        and held.ratio is not None
+        and held.q < patient.config.fdr
+        and held.ratio.low > 1 + TELLING
+        and "lock-hold" not in told
+    ):
+        yield _grown("lock_hold_ns", patient, "it also ")
+
+
+def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, lines: str) -> Iterator[Explanation]:
+    """Tell of other functions that are slower, or get larger inputs, through what this one does."""
+    for blame in guilt.blames:
+        at = attribution.web.functions[blame.at]
+        name = f"`{at.name}`" if at.change.is_suspect else f"the unchanged `{at.name}`"
+        if blame.extra is Extra.CALLS or blame.kind is LinkKind.OWN or at.id == info.id:
+            continue
+        if blame.extra is Extra.INPUTS or blame.kind is LinkKind.INPUTS:
+            how = f"writes {blame.through}, with which {name} works on larger inputs" if blame.through else f"hands larger inputs to {name}"
+            cause = Cause("larger-inputs", f"it {how}{lines}")
+        elif blame.kind is LinkKind.DATA:
+            cause = Cause("shared-data", f"it writes {blame.through}, which {name} reads, and that is slower{lines}")
+        else:
+            called = "calls it" if is_named_in(info, at) else "leads to it"
+            way = called if blame.kind is LinkKind.CALLEE else "is called through it"
+            cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower and {way}{lines}")
+        yield Explanation(blame.total_ns, cause)
+
+
+def _unexplained(patient: Patient) -> list[Cause]:
+    """Tell what grew most with the time, though it explains too little of it; only where nothing did, it may be the machine."""
+    config = patient.config
+    found = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
+    grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
+    counts = patient.places[0].counts.values() if patient.places else ()
+    grown += [(each.ratio, each.counter, each.point.label) for each in counts if each.grew]
+    if not grown:
+        return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]
+    ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
+    where = f" ({stratum})" if stratum else ""
+    what = metric_of(metric).says.removesuffix(", without probed callees'")
+    name, _ = _GREW.get(metric, ("more-work", ""))
+    return [Cause(name, f"more {what} a call than before, {units.ratio(ratio.value)}{where}, which does not explain all of the time")]

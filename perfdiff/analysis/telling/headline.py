@@ -1,0 +1,145 @@
+"""The sentence that says what happened to a function: how its cost grew, where, from what to what, how surely, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.compare.comparison import MEAN
+from perfdiff.analysis.compare.shift import leading_term
+from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.sums.rates import one_run, too_short
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
+from perfdiff.models.clock import RESOLUTION_NS
+from perfdiff.records.schema import Side, metric_of
+
+# Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.
+EXPLAINED = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a metric differs most: its median on base there, the switch that selects these calls, the main feature's median."""
+
+    base: float
+    switch: str
+    feature: str | None
+    x: float | None
+
+
+def headline(
+    case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot], causes: Sequence[Cause]
+) -> str:
+    """Say in one sentence what happened to a function."""
+    name = f"`{case.info.name}`"
+    if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
+        return f"{name}: {decision.reason}"
+    cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
+    main = decision.heavier[0] if decision.heavier else main_metric(metrics, decision.verdict)
+    if main is None or main not in metrics or metrics[main].ratio is None:
+        return f"{name} {case.info.change}: {decision.reason}{cause}"
+    if too_short(case.info.id, main, case.ledger):
+        return f"{name} {_all_calls(case, main)}{cause}"
+    return f"{name} {sentence(metrics[main], spots.get(main), case.config)}{cause}"
+
+
+def _all_calls(case: Case, metric: str) -> str:
+    """Say what all calls of a run take, where a single one is too short for a ratio."""
+    place = case.ledger.place[case.info.id]
+    found = {}
+    for point in case.ledger.points:
+        sums = [(case.ledger.books[point, side].sums(metric), case.ledger.books[point, side].calls) for side in Side]
+        found[point] = [(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None]
+    at, (base, head) = max(found.items(), key=lambda each: abs(each[1][1][0] - each[1][0][0]))
+    before, after = (
+        units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
+        for ns, calls in (base, head)
+    )
+    return f"takes {after} in all its {units.count(head[1])} calls of {one_run(at, case.ledger)}, {before} before"
+
+
+def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:
+    """Return the time that shows the change best: with callees where that clearly moved, else without."""
+    for metric in ("wall_ns", "self_ns"):
+        found = metrics.get(metric)
+        if found is not None and found.ratio is not None:
+            moved = found.ratio.low > 1 if verdict is Verdict.REGRESSION else found.ratio.high < 1
+            if moved:
+                return metric
+    return None
+
+
+def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> str:
+    """Say how a metric grew: by which cost functions, where, from what to what, how surely."""
+    unit = metric_of(found.metric).unit
+    ratio = found.ratio
+    assert ratio is not None
+    growth = _growth(found, spot, spot.base * ratio.value if spot else math.nan)
+    where = f"at {found.stratum}, " if found.stratum and found.stratum != MEAN else ""
+    if spot is not None and spot.feature and spot.x is not None:
+        where = f"at {spot.feature} = {units.count(spot.x)}, "
+    if spot is not None and spot.switch:
+        where = f"for {spot.switch}, {where}"
+    change = ""
+    if spot is not None:
+        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
+    elif not growth:
+        change = f"costs {'more' if ratio.value > 1 else 'less'} a call "
+    if found.stratum == MEAN and spot is None:
+        change += "on average "
+    return f"{growth}{where}{change}({_interval(ratio, config)})"
+
+
+def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
+    """Tell the cost functions where they account for the costs that the sentence quotes, base's at `spot` and `head`; else the classes."""
+    if found.base is None or found.head is None:
+        return ""
+    leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
+    if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
+        x, unit = spot.x if spot is not None else None, metric_of(found.metric).unit
+        sides = (_formulas(found.base, leads[0], x), _formulas(found.head, leads[1], x))
+        for before, after in zip(*sides, strict=True):
+            if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
+                return f"cost {before.says}, now {after.says}: "
+    classes = (found.base.cost_class, found.head.cost_class)
+    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
+        return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """A cost function as a headline tells it, and the cost by it at the quoted input, NaN where none is quoted."""
+
+    says: str
+    cost: float
+
+
+def _formulas(annotation: Annotation, lead: Term, x: float | None) -> tuple[_Formula, _Formula]:
+    """Return a cost function by its leading term alone, and with its constant, which may be most of it at small inputs."""
+    unit = metric_of(annotation.metric).unit
+    says = units.quantity(lead.coefficient, unit) + (f"·{shape(lead)}" if lead.factors else "")
+    values = {name: np.array([math.nan if x is None else x]) for name, _ in lead.factors}
+    alone = _Formula(says, lead.coefficient * float(product(lead.factors, values, 1)[0]))
+    constant = next((term.coefficient for term in annotation.scopes[0].terms if not term.factors), 0.0) if lead.factors else 0.0
+    sign = "-" if constant < 0 else "+"
+    whole = _Formula(f"{says} {sign} {units.quantity(abs(constant), unit)}", alone.cost + constant)
+    return alone, whole if constant else alone
+
+
+def _is_near(cost: float, quoted: float, unit: str) -> bool:
+    return abs(cost - quoted) <= max(EXPLAINED * quoted, RESOLUTION_NS if unit == "ns" else 0.0)
+
+
+def _interval(ratio: Ratio, config: CompareConfig) -> str:
+    ends = f"{units.significant(ratio.low)}-{units.significant(ratio.high)}"
+    percent = units.significant(100 * config.confidence)
+    runs = f"{ratio.runs_base} runs a side" if ratio.runs_base == ratio.runs_head else f"{ratio.runs_base} and {ratio.runs_head} runs"
+    return f"{units.ratio(ratio.value)}, {percent} % CI {ends}, {runs}"

@@ -1,0 +1,1 @@
+"""What is decided: of each function, of all together, and of the whole program."""

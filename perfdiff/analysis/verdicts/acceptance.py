@@ -1,0 +1,141 @@
+"""Known costs: regressions that people accepted, each up to a ratio and for a reason, no longer make the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+
+from perfdiff import units
+from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.compare.trend import RUN
+from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.verdict import ALLOCATION
+from perfdiff.config import CompareConfig
+from perfdiff.models.prices import LEAST_NS
+from perfdiff.records.schema import Note
+
+# The ratio of a regression that no single call of the function shows, because it is new or its change makes others slower: whole runs
+# with what is put down to it over whole runs of base.
+WHOLE = "whole_run"
+TIMES = ("wall_ns", "self_ns", RUN, WHOLE)
+
+
+def apply(findings: Findings, accepted: Sequence[Acceptance], today: date) -> Findings:
+    """Return the findings with accepted regressions marked, the verdict on what is left, and notes on every entry that plays a part.
+
+    A regression is accepted where each of its `claims` is: the entry's ratio is reached, not passed. As both are estimates, the intervals
+    decide: it is passed where the whole interval of the new ratio lies above that of the accepted one.
+    """
+    live = [entry for entry in accepted if entry.holds(today)]
+    functions = tuple(_marked(finding, live, findings) for finding in findings.functions)
+    notes = tuple(_notes(functions, accepted, findings, today))
+    verdict, sentence = findings.verdict, findings.sentence
+    if any(finding.accepted for finding in functions):
+        verdict, sentence = _whole(functions)
+    return replace(findings, functions=functions, verdict=verdict, sentence=sentence, notes=(*findings.notes, *notes))
+
+
+def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
+    """Return the ratios that make a function a regression, by metric: one time at most, each kind of allocation, else contended lines."""
+    least = 1 + findings.min_effect
+    found = {}
+    time = next((metric for metric in TIMES if (ratio := figure(finding, metric, findings)) and ratio.low > _least(metric, least)), None)
+    for metric in ([time] if time else []) + [metric for metric in ALLOCATION if finding.info.change.is_suspect]:
+        ratio = figure(finding, metric, findings)
+        if ratio is not None and ratio.low > _least(metric, least):
+            found[metric] = ratio
+    if found:
+        return found
+    return {counter: count.ratio for counter, count in finding.counts.items() if counter in LEAST_NS and count.grew}
+
+
+def _least(metric: str, least: float) -> float:
+    """Return from which ratio on a metric speaks for a regression; of whole runs a small share is much (`MATERIAL`)."""
+    return 1 + MATERIAL if metric == WHOLE else least
+
+
+def figure(finding: FunctionFinding, metric: str, findings: Findings) -> Ratio | None:
+    """Return the ratio of a metric of a function, None where there is none."""
+    if metric == WHOLE:
+        return _of_whole_runs(finding, findings)
+    if metric == RUN:
+        wall = finding.metrics.get("wall_ns")
+        return wall.total if wall else None
+    if metric in finding.counts:
+        return finding.counts[metric].ratio
+    found = finding.metrics.get(metric)
+    return found.ratio if found else None
+
+
+def _of_whole_runs(finding: FunctionFinding, findings: Findings) -> Ratio | None:
+    """Return whole runs' ratio by one function. It has no interval: less than the smallest effect of interest more is the same."""
+    base = sum(end.base_ns for end in findings.end_to_end)
+    if base <= 0:
+        return None
+    value = 1 + finding.extra_ns / base
+    return Ratio(value, value, value * (1 + findings.min_effect), 0, 0)
+
+
+def _marked(finding: FunctionFinding, live: Sequence[Acceptance], findings: Findings) -> FunctionFinding:
+    if finding.verdict is not Verdict.REGRESSION:
+        return finding
+    own = [entry for entry in live if entry.is_of(finding.info)]
+    asked = claims(finding, findings)
+    granting = [next((entry for entry in own if _grants(entry, metric, finding, findings)), None) for metric in asked]
+    granted = tuple(entry for entry in granting if entry is not None)
+    return replace(finding, accepted=granted) if granted and len(granted) == len(asked) else finding
+
+
+def _grants(entry: Acceptance, claim: str, finding: FunctionFinding, findings: Findings) -> bool:
+    """Return whether an entry covers a claim; one on any time of a function covers all, which are parts of each other."""
+    is_same = entry.metric == claim or {entry.metric, claim} <= set(TIMES)
+    seen = figure(finding, entry.metric, findings)
+    return is_same and seen is not None and seen.low <= entry.high
+
+
+def _whole(functions: Sequence[FunctionFinding]) -> tuple[Verdict, str]:
+    """Return the verdict on what nobody accepted.
+
+    Whole runs that are slower speak no more: an accepted function explains them.
+    """
+    concluded = conclude([finding for finding in functions if not finding.accepted], Evidence(), CompareConfig())
+    verdict, sentence = concluded.verdict, concluded.sentence
+    known = [finding for finding in functions if finding.accepted]
+    says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
+    if verdict is Verdict.UNCHANGED:
+        return verdict, f"No regression beyond what is accepted: {says}"
+    return verdict, f"{sentence}; accepted: {says}"
+
+
+def _notes(functions: Sequence[FunctionFinding], accepted: Sequence[Acceptance], findings: Findings, today: date) -> Iterator[Note]:
+    for finding in functions:
+        if finding.accepted:
+            yield Note("accepted", "; ".join(dict.fromkeys(_granted(finding, entry, findings) for entry in finding.accepted)))
+    for entry in accepted:
+        if not entry.holds(today):
+            yield Note("accepted-expired", f"{_of(entry)} was accepted until {entry.until}, which is over: {entry.reason}")
+            continue
+        mine = [finding for finding in functions if entry.is_of(finding.info)]
+        if not mine and not any(entry.function == skipped.name for skipped in findings.skipped):
+            yield Note("accepted-unmatched", f"{_of(entry)} is accepted, but no function of this name and file was compared")
+        for finding in mine:
+            seen = figure(finding, entry.metric, findings)
+            if finding.verdict is Verdict.REGRESSION and seen is not None and seen.low > entry.high:
+                yield Note("accepted-exceeded", f"{_of(entry)} now costs {units.ratio(seen.value)}, more than what was accepted")
+
+
+def _granted(finding: FunctionFinding, entry: Acceptance, findings: Findings) -> str:
+    seen = figure(finding, entry.metric, findings)
+    now = f" is {units.ratio(seen.value)}," if seen else ""
+    return f"{_of(entry)}{now} {until(entry)}: {entry.reason}"
+
+
+def _of(entry: Acceptance) -> str:
+    return f"`{entry.function}`, {entry.metric} {units.ratio(entry.ratio)}"
+
+
+def until(entry: Acceptance) -> str:
+    """Say how long a cost is accepted."""
+    return f"accepted until {entry.until}" if entry.until else "accepted"

@@ -1,0 +1,48 @@
+"""All that is known of one function when it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perfdiff.analysis.blame.attribution import Attribution, Guilt
+from perfdiff.analysis.compare.judgement import Judgement
+from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.counts.memory import Place, contended
+from perfdiff.analysis.findings import CountFinding, EndToEnd
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import FunctionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point)."""
+
+    study: Study
+    judgements: Mapping[str, Judgement]
+    attribution: Attribution
+    ledger: Ledger
+    config: CompareConfig
+    place: Place
+    ends: Mapping[int, EndToEnd]
+
+    @property
+    def info(self) -> FunctionInfo:
+        """Return the function."""
+        return self.study.info
+
+    @property
+    def counts(self) -> Mapping[str, CountFinding]:
+        """Return what was counted of it, by counter."""
+        return self.place.counts
+
+    @property
+    def contended(self) -> tuple[str, ...]:
+        """Return the counters that say that its calls wait for other cores or nodes."""
+        return contended(self.info.id, self.counts, self.ledger, self.config)
+
+    @property
+    def guilt(self) -> Guilt | None:
+        """Return what its change costs or saves, if anything."""
+        return self.attribution.guilt.get(self.info.id)

@@ -1,0 +1,158 @@
+"""The verdict on the whole comparison: what whole runs, exact counts and single functions say together, and the sentence that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from perfdiff import units
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.config import CompareConfig
+
+# Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
+# of the same instructions' time: whole runs must exclude more than that.
+PLACES = 0.10
+_COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
+
+    `suspects` names, in words, the changed functions whose counts grew most, "" where none did.
+    """
+
+    runs: WholeRuns = field(default_factory=WholeRuns)
+    work: Work | None = None
+    same_code: bool = False
+    suspects: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The verdict with its sentence, the rung of evidence that it rests on, and from which ratio on slow-downs are excluded."""
+
+    verdict: Verdict
+    sentence: str
+    rung: Rung
+    excluded: float | None = None
+
+
+def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Conclusion:
+    """Return the verdict on the comparison, from the most certain evidence that decides it.
+
+    Whole runs judge *whether* the program is slower, single functions *where*: a function may be slower in a program that does not feel
+    it, and a program may be slower where nobody found the guilty function.
+    """
+    by = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
+    program = _of_program(functions, by, evidence, config)
+    guilty, runs = by[Verdict.REGRESSION], evidence.runs
+    if config.judge == "program":
+        found = program or Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
+        told = f"; slower functions that it does not feel: {len(guilty)}" if guilty and found.verdict is not Verdict.REGRESSION else ""
+        return replace(found, sentence=f"{found.sentence}{told}")
+    if guilty:
+        whose = f"Regression of a function, not of the program ({_excluded(runs, config)})" if runs.are_not_slower else "Regression"
+        return Conclusion(Verdict.REGRESSION, f"{whose}: {_guilty(guilty)}", Rung.CALLS)
+    return program or _open(functions, by, evidence, config)
+
+
+def _of_program(
+    functions: Sequence[FunctionFinding], by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig
+) -> Conclusion | None:
+    """Return what whole runs or the machine code decide, None where they leave it open."""
+    runs = evidence.runs
+    if runs.slower:
+        guilty = by[Verdict.REGRESSION]
+        return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}", Rung.RUNS) if guilty else _not_located(functions, evidence)
+    if evidence.same_code and not runs.ends:
+        return Conclusion(Verdict.UNCHANGED, "No regression: base and head are the same machine code", Rung.CODE)
+    return _not_slower(by, runs, config) if runs.are_not_slower else None
+
+
+def _guilty(guilty: Sequence[FunctionFinding]) -> str:
+    others = len(guilty) - 1
+    more = "" if not others else "; 1 more function is slower" if others == 1 else f"; {others} more functions are slower"
+    return f"{guilty[0].headline}{more}"
+
+
+def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Conclusion:
+    """Tell of slower whole runs that no function explains."""
+    worst = evidence.runs.slower[0]
+    if not any(each.info.change.is_suspect for each in functions):
+        where = "no function that ran has changed: look at data files, build options and libraries"
+    else:
+        where = f"no probed function explains it{f'; {evidence.suspects}' if evidence.suspects else ''}"
+    return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
+
+
+def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], runs: WholeRuns, config: CompareConfig) -> Conclusion:
+    """Tell that slow-downs of interest are excluded at every point, and of a program that became faster."""
+    excluded = runs.excluded
+    faster = runs.of(Standing.FASTER)
+    if faster:
+        best = min(faster, key=lambda end: end.high)
+        improved = by[Verdict.IMPROVEMENT]
+        said = improved[0].headline if improved else _takes(best)
+        return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {said}", Rung.RUNS, excluded)
+    return Conclusion(Verdict.UNCHANGED, f"No regression: {_excluded(runs, config)}", Rung.RUNS, excluded)
+
+
+def _open(
+    functions: Sequence[FunctionFinding], by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig
+) -> Conclusion:
+    """Decide by functions and counts where whole runs do not, as far as they exclude what those cannot see."""
+    runs = evidence.runs
+    is_bounded = not runs.ends or runs.excluded <= 1 + max(config.min_effect, PLACES)
+    is_suspicious = any(end.low > 1 for end in runs.ends)
+    excluded = runs.excluded if runs.ends and is_bounded else None
+    beside = f"; whole runs exclude {_slow_downs(runs.excluded)}" if excluded is not None else ""
+    if is_bounded and not is_suspicious:
+        if by[Verdict.IMPROVEMENT] and not any(end.high > 1 + config.min_effect and end.ratio and end.ratio.value > 1 for end in runs.ends):
+            return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}", Rung.CALLS, excluded)
+        if evidence.work is not None and evidence.work.is_same and runs.ends:
+            return Conclusion(Verdict.UNCHANGED, f"No regression: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
+        if not by[Verdict.INCONCLUSIVE]:
+            return Conclusion(Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
+    if is_suspicious or not by[Verdict.INCONCLUSIVE]:
+        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
+    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {by[Verdict.INCONCLUSIVE][0].headline}", Rung.CALLS)
+
+
+def _excluded(runs: WholeRuns, config: CompareConfig) -> str:
+    points = "at the only point" if len(runs.ends) == 1 else f"at all {len(runs.ends)} points"
+    return f"{_slow_downs(runs.excluded)} are excluded {points} ({units.significant(100 * config.confidence)} %)"
+
+
+def _slow_downs(ratio: float) -> str:
+    if ratio <= 1:
+        return "slow-downs of any size"
+    return f"slow-downs of more than {units.significant(100 * (ratio - 1))} %"
+
+
+def _needed(runs: WholeRuns) -> str:
+    """Say which point is open, and how many runs would decide it."""
+    if not runs.ends:
+        return "no whole runs were made"
+    worst = max(runs.of(Standing.OPEN), key=lambda end: (end.low, end.high))
+    if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
+        return f"{_takes(worst)}; about {units.count(worst.needed)} pairs of runs would decide: raise measure.budget_s"
+    return f"{_takes(worst)}: raise measure.budget_s, or run on a quieter machine"
+
+
+def _takes(end: EndToEnd) -> str:
+    ratio = end.ratio
+    if ratio is None:
+        return f"whole runs at {end.point.label} are too few"
+    interval = f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
+    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} {_COSTS[end.by]} ({ratio.runs_base} pairs)"
+
+
+def _looked_at(functions: Sequence[FunctionFinding]) -> str:
+    suspects = sum(each.info.change.is_suspect for each in functions)
+    if not suspects:
+        return "no function that ran has changed"
+    ran = "1 changed function" if suspects == 1 else f"{suspects} changed functions"
+    return f"{ran} compared, none makes the program slower"

@@ -1,0 +1,74 @@
+"""Extra time that is beyond chance and still need not be the change's: what probes, or another layout of the code, may have made.
+
+It counts where something else confirms it: counts that can explain it, or whole runs without probes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from perfdiff import units
+from perfdiff.analysis.blame.attribution import Extra, Guilt
+from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT, Direction
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.models.prices import DEAREST_NS
+
+# Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
+# order of instructions are not the user's.
+DISTORTED = 1.0
+# Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
+CONFIRMED = 0.2
+_TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
+
+
+def doubted(case: Case, guilt: Guilt) -> str:
+    """Say why the extra time of a function need not be its change's, "" where nothing speaks against it."""
+    if any(end.ratio is not None and end.ratio.low > 1 for end in case.ends.values()):
+        return ""
+    if _is_distorted(case, guilt):
+        return "the probes cost more than the program itself, and whole runs without them are not slower"
+    if ratio := _may_be_layout(case, guilt):
+        return (
+            f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
+            "and whole runs without probes are not slower: add runs, or a workload that spends more of its time there"
+        )
+    return ""
+
+
+def _is_distorted(case: Case, guilt: Guilt) -> bool:
+    """Return whether extra time was seen only where probes distort all times, while the work did not grow."""
+    blocks = case.counts.get("blocks")
+    if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
+        return False
+    material = guilt.ns >= MATERIAL * case.attribution.run_ns
+    ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
+    return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > DISTORTED for end in ends)
+
+
+def _may_be_layout(case: Case, guilt: Guilt) -> float:
+    """Return how many times as long a call takes, where that is all there is, it is little, and counts were made and do not explain it."""
+    own = case.study.comparisons.get("self_ns")
+    shown = [blame for blame in guilt.blames if blame.total_ns > 0]
+    if own is None or own.worst is None or "blocks" not in case.counts:
+        return 0.0
+    if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
+        return 0.0
+    effect = own.worst.contrast.effect
+    return math.exp(effect) if effect < math.log1p(LAYOUT_SHIFT) else 0.0
+
+
+def _is_time(metric: str) -> bool:
+    """Return whether a metric is the time of a call under another name, such as the hardware's cycles."""
+    return metric in _TIMES or "CYC" in metric.upper()
+
+
+def explained(case: Case, guilt: Guilt) -> bool:
+    """Return whether any count clearly grew that can explain a part of the extra time."""
+    if any(each.direction is Direction.UP and not _is_time(name) for name, each in case.judgements.items()):
+        return True
+    extra_ns = dict(zip(case.attribution.points, guilt.ns.tolist(), strict=True))
+    return any(
+        found.grew and found.extra * DEAREST_NS.get(counter, 0.0) > CONFIRMED * extra_ns.get(found.point.id, guilt.total_ns)
+        for counter, found in case.counts.items()
+    )

@@ -1,0 +1,61 @@
+"""What is decided of all functions together: who is guilty, whom the guilty ones make slower, and in which order they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perfdiff.analysis.blame.links import reached
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
+from perfdiff.analysis.verdicts.locking import with_locks
+from perfdiff.analysis.verdicts.verdict import Decision, decide, victims
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The decision on each function, the guilty ones, and the `order` in which all that is slower is told.
+
+    `harmed` names the guilty ones behind a function's own cost, `waiting` those behind the lines it fetches from other threads.
+    """
+
+    decisions: Mapping[int, Decision]
+    guilty: frozenset[int]
+    order: tuple[int, ...]
+    harmed: Mapping[int, tuple[int, ...]]
+    waiting: Mapping[int, tuple[int, ...]]
+
+    def rank(self, function: int) -> int | None:
+        """Return the place of a function among those that are slower, from 1 on."""
+        return self.order.index(function) + 1 if function in self.order else None
+
+
+def rule(cases: Sequence[Case]) -> Ruling:
+    """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower."""
+    decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
+    decisions |= acquitted(decisions, cases)
+    waiting = put_down(decisions, cases)
+    guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
+    by_time = [each for each in guilty if not decisions[each].heavier]
+    order = cases[0].attribution.ranked(by_time) if cases else []
+    order += [each for each in guilty if each not in order]
+    harmed = victims(cases, by_time)
+    for function, behind in harmed.items():
+        names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)
+        decisions[function] = Decision(Verdict.REGRESSION, f"its code is unchanged; it is slower because of {names}")
+        order.append(function)
+    for function, decision in held_up(cases, waiting).items():
+        if decisions[function].verdict is not Verdict.REGRESSION:
+            decisions[function] = decision
+            order.append(function)
+    return Ruling(with_locks(decisions, cases), frozenset(guilty), tuple(order), harmed, waiting)
+
+
+def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
+    """Leave more allocation with the innermost suspect: what a callee allocates is counted in its callers as well."""
+    heavy = {function for function, decision in decisions.items() if decision.heavier}
+    for case in cases:
+        if case.info.id in heavy and reached(case.attribution.web.callees, case.info.id) & heavy:
+            decisions[case.info.id] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
+    return decisions

@@ -1,0 +1,37 @@
+"""Whether what was found so far is settled, or more runs could change it."""
+
+from __future__ import annotations
+
+from perfdiff.analysis.compare.trend import RUN
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Findings, Standing, Verdict
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.config import CompareConfig
+
+# From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
+CLASS_CALLS = 40
+
+
+def settled(findings: Findings, config: CompareConfig) -> bool:
+    """Return whether more runs could not change the answer: every function is clearly one thing or the other.
+
+    Regressions must stand well clear of the threshold, so that looking several times finds no more of them by chance; functions without
+    one must have been measured finely enough to see it. The rest gets all its runs.
+    """
+    margin = 1 + 2 * config.min_effect
+    for function in findings.functions:
+        if function.verdict is Verdict.INCONCLUSIVE:
+            return False
+        if function.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
+            ratios = [metric.ratio for metric in function.metrics.values() if metric.ratio is not None]
+            if not any(ratio.low > margin or ratio.high < 1 / margin for ratio in ratios):
+                return False
+            learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
+            if any(annotation.n < CLASS_CALLS for annotation in learnt):
+                return False
+    return findings.verdict is not Verdict.INCONCLUSIVE
+
+
+def answered(runs: WholeRuns, work: Work | None) -> bool:
+    """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
+    return runs.are_not_slower and not runs.of(Standing.FASTER) and work is not None and work.is_same

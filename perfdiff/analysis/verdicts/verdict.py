@@ -1,0 +1,203 @@
+"""The decision on each function by itself, and the reason for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.blame.attribution import Attribution, Extra, Guilt, sums_noise
+from perfdiff.analysis.blame.links import LinkKind
+from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.compare.judgement import Direction, enough_runs
+from perfdiff.analysis.counts.memory import waits
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.stats.inference import Contrast
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.doubt import doubted
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, Floats, Side, metric_of
+
+ALLOCATION = ("alloc_bytes", "alloc_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on a function with its reason; `heavier` names count metrics that alone make it a regression."""
+
+    verdict: Verdict
+    reason: str
+    heavier: tuple[str, ...] = ()
+
+
+def decide(case: Case) -> Decision:
+    """Decide on one function by itself; victims of others' changes are told apart afterwards."""
+    guilt, effect = case.guilt, case.config.min_effect
+    suspect = case.info.change.is_suspect
+    doubt = ""
+    if guilt is not None and case.attribution.adds(guilt, effect):
+        doubt = doubted(case, guilt)
+        if not doubt:
+            return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
+    heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
+    if heavier:
+        return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
+    if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
+        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
+    if suspect and case.contended:
+        return Decision(
+            Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
+        )
+    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+
+
+def _grows_the_run(case: Case, metric: str) -> bool:
+    """Return whether runs as a whole have materially more of a metric that callers share, at least half of what the function has more.
+
+    Else it has moved: a function does now what another one did before.
+    """
+    ledger = case.ledger
+    roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]
+    base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
+    own = [float(ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side]
+    if head < own[1]:  # then the callers are not all there
+        return True
+    return head - base >= max((own[1] - own[0]) / 2, MATERIAL * base)
+
+
+def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
+    """Return whether a saving shows in the function's calls, in all of them or in whole runs, which must not exclude half of it."""
+    if case.info.change in (Change.ADDED, Change.REMOVED):
+        return True
+    ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
+    claimed = dict(zip(case.attribution.points, (-guilt.ns / case.attribution.run_ns).tolist(), strict=True))
+    if any(ratio.low > 1 - max(claimed.get(point, 0.0), 0.0) / 2 for point, ratio in ends.items()):
+        return False
+    totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
+    own = any(_direction(case, metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
+    return own or any(ratio.high < 1 for ratio in (*totals, *ends.values()))
+
+
+def _without_effect(case: Case) -> Decision:
+    """Decide on a function whose change neither adds nor saves a cost that counts."""
+    guilt = case.guilt
+    if guilt is not None and guilt.moved and case.info.change.is_suspect:
+        names = _names(guilt.moved, case.attribution)
+        return Decision(Verdict.UNCHANGED, f"work moved between it and {names}; together they {_together(case, guilt)}")
+    if missing := _missing(case):
+        return Decision(Verdict.INCONCLUSIVE, missing)
+    return Decision(Verdict.UNCHANGED, _why_unchanged(case))
+
+
+def _together(case: Case, guilt: Guilt) -> str:
+    """Say what functions cost together between which work moved."""
+    if not case.attribution.is_material(np.abs(guilt.ns), case.config.min_effect, guilt.gross):
+        return "cost the same"
+    less_or_more = "less" if guilt.total_ns < 0 else "more"
+    return f"take {units.duration(abs(guilt.total_ns))} {less_or_more} in one run of each workload point, within what runs vary by"
+
+
+def _direction(case: Case, metric: str) -> Direction:
+    judgement = case.judgements.get(metric)
+    return judgement.direction if judgement else Direction.NONE
+
+
+def _matters(case: Case) -> bool:
+    """Return whether what the comparison cannot exclude would be material for a run."""
+    place = case.ledger.place[case.info.id]
+    cost = np.array([max(part.base[place], part.head[place]) for part in case.attribution.parts])
+    own = case.study.comparisons.get("self_ns")
+    hidden = 1.0
+    if own is not None and own.overall is not None and enough_runs(own.overall):
+        hidden = math.expm1(min(max(own.floor, own.overall.interval(case.config.confidence)[1]), 50.0))
+    return case.attribution.is_material(cost * hidden, 0.0, np.zeros_like(cost))
+
+
+def _missing(case: Case) -> str:
+    """Say what an answer would need, or return "" where there is one."""
+    guilt = case.guilt
+    if guilt is not None and guilt.family and case.attribution.may_add(guilt, case.config.min_effect):
+        names = _names(sorted(guilt.family), case.attribution)
+        return (
+            f"its change may add {units.duration(guilt.total_ns)} to one run of each workload point, but {names} vary by as much: add runs"
+        )
+    if not case.info.change.is_suspect or not _matters(case):
+        return ""
+    judgement = case.judgements.get("self_ns")
+    if judgement is None:
+        both = case.study.info.change not in (Change.ADDED, Change.REMOVED)
+        return "no calls were recorded on one side" if both and case.study.calls is not None else ""
+    return judgement.open
+
+
+def _why_unchanged(case: Case) -> str:
+    own = case.study.comparisons.get("self_ns")
+    if own is not None and (moved := _moved_inputs(own, case.config)):
+        return moved
+    calls = case.study.calls
+    if calls is not None and calls.low > 1 + case.config.min_effect:
+        return f"called {units.ratio(calls.value)} as often; its cost per call did not change"
+    if own is None or own.overall is None:
+        one_sided = {Change.REMOVED: "it was removed", Change.ADDED: "it is new, and nothing became slower through it"}
+        return one_sided.get(case.info.change, "it was not called on both sides")
+    if _direction(case, "self_ns") is Direction.UP:
+        return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
+    if _direction(case, "wall_ns") is Direction.UP:
+        return "its own cost did not grow; what it calls became slower"
+    return _how_little(own.overall, case.config)
+
+
+def _how_little(seen: Contrast, config: CompareConfig) -> str:
+    """Say why a difference is none."""
+    low, high = seen.interval(config.confidence)
+    if low > math.log1p(config.min_effect) or high < -math.log1p(config.min_effect):
+        return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
+    return f"its cost at equal inputs differs by less than {units.significant(100 * config.min_effect)} %, or no more than by chance"
+
+
+def _moved_inputs(own: Comparison, config: CompareConfig) -> str:
+    """Say how the inputs moved, or return "" where they did not grow."""
+    names = ", ".join(feature.name for feature in own.grown) or "its inputs"
+    if own.disjoint:
+        return f"called with other inputs than in base ({names}): their cost cannot be compared"
+    largest = max(own.mix.values(), default=1.0)
+    if largest > 1 + config.min_effect:
+        return f"called with larger inputs ({names}; expected cost {units.ratio(largest)}); its cost per input did not change"
+    return ""
+
+
+def _unexplained(case: Case) -> str:
+    return "slower at equal inputs, but no change explains it: machine, layout or I/O"
+
+
+def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return unchanged functions whose own code is clearly and materially slower because of others' changes, with the guilty ones."""
+    found: dict[int, tuple[int, ...]] = {}
+    for case in cases:
+        function = case.info.id
+        if case.info.change.is_suspect or _direction(case, "self_ns") is not Direction.UP:
+            continue
+        blames = [
+            blame
+            for guilt in case.attribution.guilt.values()
+            for blame in guilt.blames
+            if blame.at == function and blame.extra is Extra.COST and blame.kind is not LinkKind.CALLS
+        ]
+        behind = tuple(suspect for suspect in guilty if any(blame.by == suspect and blame.total_ns > 0 for blame in blames))
+        if behind and _is_material_in_all(case, np.sum([blame.ns for blame in blames], axis=0)):
+            found[function] = behind
+    return found
+
+
+def _is_material_in_all(case: Case, extra: Floats) -> bool:
+    """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
+    own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
+    clear = extra - sums_noise(frozenset({case.info.id}), case.ledger)
+    return case.attribution.is_material(clear, case.config.min_effect, own)
+
+
+def _names(functions: Sequence[int], attribution: Attribution) -> str:
+    return ", ".join(f"`{attribution.web.functions[each].name}`" for each in functions)

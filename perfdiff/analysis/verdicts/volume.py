@@ -1,0 +1,39 @@
+"""Runs that take longer because there is more to do: larger inputs and more calls, which are nobody's regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.blame.attribution import Attribution
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Note
+
+MOST = 0.5  # of the extra time of all functions: then the report says so before it goes into what is left
+
+
+def volume_note(
+    attribution: Attribution, comparisons: Mapping[int, Comparison], ids: Sequence[int], config: CompareConfig
+) -> Iterator[Note]:
+    """Yield a note where most of the extra time of whole runs is that of larger inputs or more calls which no change hands on.
+
+    `comparisons` are those of self time by function, `ids` the functions in the order of the attribution's parts.
+    """
+    extra = np.array([float(part.head.sum() - part.base.sum()) for part in attribution.parts])
+    grown = attribution.workload
+    if not np.any(grown > config.min_effect * attribution.run_ns) or grown.sum() <= MOST * extra.sum():
+        return
+    inputs = np.sum([part.inputs for part in attribution.parts], axis=0)
+    place = int(np.argmax(inputs))
+    function = ids[place]
+    name, seen = attribution.web.functions[function].name, comparisons.get(function)
+    amount = f"{units.duration(float(grown.sum()))} of {units.duration(float(extra.sum()))} in one run of each point"
+    if inputs[place] <= 0 or seen is None:
+        yield Note("workload-grown", f"most of what runs take longer, {amount}, is that of more calls, not of a higher cost per call")
+        return
+    features = f" ({', '.join(feature.name for feature in seen.grown)})" if seen.grown else ""
+    rest = "its cost per input cannot be compared with base's" if seen.disjoint else "not a higher cost per input"
+    yield Note("workload-grown", f"most of what runs take longer, {amount}, comes with larger inputs{features}, mostly of `{name}`: {rest}")

@@ -1,0 +1,220 @@
+"""One comparison at work: its builds, the functions chosen in them, and what runs them. What is run, and how often, is said elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.build.builder import Built
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, toolchain, workloads
+from perfdiff.collect.assembly import Assembly
+from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.executor import Executor
+from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.survey import Budget, Choice, Survey
+from perfdiff.collect.upkeep import Upkeep
+from perfdiff.collect.workshop import Probes, Workshop, dropped
+from perfdiff.errors import BuildError
+from perfdiff.languages.protocol import Counterpart, Language, Program
+from perfdiff.progress import Stopwatch
+from perfdiff.records import plan
+from perfdiff.records.schema import Environment, Floats, Note, Phase, Point, Side, Skipped
+from perfdiff.request import Request
+from perfdiff.revisions.pins import PinnedPair
+
+SURVEY_ROUNDS = 2
+RECORDS = 10_000  # single calls kept per function and side; the models gain nothing from more
+
+Targets = Mapping[tuple[Phase, Side], Target]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had."""
+
+    subjects: Subjects
+    choices: tuple[Choice, ...]
+    events: counters.Choice
+    plain: Mapping[Side, Built]
+    targets: Targets
+    toolchain: toolchain.Toolchain
+    skipped: tuple[Skipped, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def built_s(self) -> float:
+        """Return how long the plain builds took."""
+        return sum(built.duration_s for built in self.plain.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Builds with probes, ready to run; no targets where they could not be made."""
+
+    probes: Probes
+    targets: Targets
+    built: Mapping[Side, Built]
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a comparison is carried out with: what was asked, and where and by what it is done."""
+
+    request: Request
+    pins: PinnedPair
+    cache: BuildCache
+    room: Path
+    language: Language
+    executor: Executor
+    progress: Stopwatch
+    sides: tuple[Side, ...] = tuple(Side)
+    upkeep: Upkeep = field(default_factory=Upkeep)
+
+    def plain(self) -> dict[Side, Built]:
+        """Build all sides as they are; raise BuildError."""
+        return self._workshop().plain()
+
+    def site(self, plain: Mapping[Side, Built]) -> Site:
+        """Find what changed, survey, and choose what is measured within the budget of probes."""
+        config = self.request.config
+        events = counters.choose(config.counters)
+        workshop = self._workshop()
+        programs = self._programs(plain)
+        subjects = self._subjects(programs)
+        probeable = subjects.probeable(config.probes.exclude)
+        seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
+        budget = Budget(config.probes.overhead, self.reservoir, bool(events.events))
+        choices = survey.choose(seen, probeable, subjects.conditions(), budget)
+        return Site(
+            subjects=subjects,
+            choices=choices,
+            events=events,
+            plain=plain,
+            targets=targets,
+            toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
+            skipped=(
+                *(problem for program in programs.values() for problem in program.problems),
+                *subjects.obstacles(config.probes.exclude),
+                *subjects.generated(lost),
+                *subjects.untouched(seen.ran, probeable.keys() - lost),
+            ),
+            notes=(
+                *dict.fromkeys(note for built in plain.values() for note in built.notes),
+                *caveats.changes_not_run(subjects, seen.ran),
+                *caveats.texts_not_read(subjects, choices),
+                *events.notes,
+            ),
+        )
+
+    def timed(self, site: Site) -> Variant:
+        """Build all sides with the chosen probes; raise BuildError."""
+        workshop = self._workshop()
+        probes = {side: site.subjects.timed_probes(side, site.choices) for side in self.sides}
+        built = workshop.probed(Phase.TIMED, probes, site.plain)
+        modes = {choice.id: choice.entry(self.reservoir) for choice in site.choices}
+        targets = workshop.targets(Phase.TIMED, built, modes, probes, site.events.steering())
+        return Variant(probes, targets, built, skipped=dropped(built, probes))
+
+    def counted(self, site: Site) -> Variant:
+        """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
+        config = self.request.config
+        probes = {side: site.subjects.counted_probes(side, site.choices) for side in self.sides}
+        if not config.counters.software or len(self.sides) == 1:
+            return Variant(probes, {}, {})
+        workshop = self._workshop()
+        try:
+            built = workshop.probed(Phase.COUNTED, probes, site.plain)
+        except BuildError as error:
+            return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
+        own = {choice.id: plan.Entry.counted(reservoir=self.reservoir) for choice in site.choices}
+        steering = counting.steering(config.counters, self.request.environment)
+        targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
+        return Variant(probes, targets, built, notes=counting.left_plain(built.values()))
+
+    def _surveyed(
+        self, workshop: Workshop, subjects: Subjects, probeable: Mapping[int, Counterpart], plain: Mapping[Side, Built]
+    ) -> tuple[Survey, frozenset[int], dict[tuple[Phase, Side], Target]]:
+        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and what can be run."""
+        probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
+        reach.require_probes(probes, subjects)
+        built = workshop.probed(Phase.SURVEY, probes, plain)
+        sampled = subjects.sampled_in_survey(probeable)
+        modes = {id_: plan.Entry.survey(sampled=id_ in sampled) for id_ in probeable}
+        targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, built, modes, probes)
+        seen = self._survey(targets, probes)
+        reach.require_calls(seen, probes)
+        return seen, workshop.lost(built, probes), targets
+
+    def environment(self, site: Site) -> Environment:
+        """Return the machine and what the builds were made with."""
+        return replace(machine.environment(self.request.environment), **asdict(site.toolchain))
+
+    def collector(self, targets: Targets) -> Collector:
+        """Return what carries out runs of these targets."""
+        return Collector(
+            targets=targets,
+            workloads={workload.name: workload for workload in self.request.config.workloads},
+            environment={name: value for name, value in self.request.environment.items() if not name.startswith("PERFDIFF_")},
+            executor=self.executor,
+            room=self.room,
+            seed=self.request.config.compare.seed,
+            upkeep=self.upkeep,
+        )
+
+    def _workshop(self) -> Workshop:
+        return Workshop(
+            pins={side: self.pins.base if side is Side.BASE else self.pins.head for side in self.sides},
+            config=self.request.config.build,
+            environment=self.request.environment,
+            cache=self.cache,
+            root=self.request.cache,
+            plans=self.room,
+            language=self.language,
+            progress=self.progress,
+        )
+
+    def _programs(self, plain: Mapping[Side, Built]) -> dict[Side, Program]:
+        """Return the functions and declarations of all sides."""
+        self.progress.stage("finding functions", len(self.sides))
+        programs = {}
+        for side in self.sides:
+            programs[side] = self.language.index(plain[side].tree, plain[side].commands, depth=self.request.config.probes.depth)
+            self.progress.advance(side)
+        return programs
+
+    def _subjects(self, programs: Mapping[Side, Program]) -> Subjects:
+        if len(self.sides) == 1:
+            return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name)
+        pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
+        return Subjects.number(pairs, self.language.name, self.request.followed)
+
+    def _survey(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
+        """Run everything a few times with all functions probed, and once without any."""
+        slots = schedule.survey_slots(self.points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
+        self.progress.stage("surveying", len(slots))
+        assembly = Assembly(probes, {point.id: point for point in self.points}, surveying=True)
+        runs = []
+        for run, recordings in replace(self.collector(targets), slow=self.progress.note).collect(slots, self.progress.advance):
+            runs.append(run)
+            assembly.add(run, recordings)
+        executions: dict[tuple[Side, int], Floats] = {
+            (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in assembly.tables()
+        }
+        return survey.summarise(runs, assembly.totals(), assembly.edges(), assembly.lengths(), executions)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Return all workload points."""
+        return workloads.points(self.request.config.workloads)
+
+    @property
+    def reservoir(self) -> int:
+        """Return how many calls a function keeps per run."""
+        runs = sum(workload.runs for workload in self.request.config.workloads for point in self.points if point.workload == workload.name)
+        return min(self.request.config.probes.samples, max(1, RECORDS // runs))

@@ -1,0 +1,53 @@
+"""What the user asked for, and what measuring it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff import __version__
+from perfdiff.build.builder import compiler_identity
+from perfdiff.build.variants import build_environment, keyed
+from perfdiff.collect import machine, workloads
+from perfdiff.config import Config
+from perfdiff.records import codec
+from perfdiff.records.schema import Side
+from perfdiff.revisions.overlay import overlay_digest
+from perfdiff.revisions.pins import PinnedPair
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for. `environment` is handed to builds and workloads; for `followed` see `Subjects.number`."""
+
+    repository: Path
+    revisions: tuple[str, ...]
+    config: Config
+    cache: Path
+    environment: Mapping[str, str]
+    followed: frozenset[tuple[str, int]] = frozenset()
+
+
+def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
+    """Return what measuring depends on, digested: the same question is measured once, however it is put and judged."""
+    config = request.config
+    environment = build_environment(request.environment)
+    parts = [
+        __version__,
+        pins.base.tree,
+        pins.head.tree,
+        pins.head.repository.folder.as_posix(),
+        overlay_digest(pins.head.repository, config.build.overlay),
+        codec.encode((config.build, config.workloads, config.probes, config.counters, config.measure, config.compare.seed)),
+        compiler_identity(environment),
+        keyed(environment),
+        workloads.keyed(config.workloads, request.environment),
+        machine.cpu(),
+        machine.cores(),
+        *sides,
+        *sorted(request.followed),
+    ]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,176 @@
+"""The runs of a comparison, in rounds: of each kind as many as its answer needs, within the time that it may take."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff import analysis
+from perfdiff.analysis.counts.work import work_of
+from perfdiff.analysis.findings import Standing
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
+from perfdiff.analysis.sums.ledger import open_counts
+from perfdiff.analysis.verdicts.settling import answered, settled
+from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.bench import Bench, Site, Variant
+from perfdiff.collect import caveats, counting, schedule, workloads
+from perfdiff.collect.assembly import Assembly
+from perfdiff.collect.disturbance import Referee
+from perfdiff.collect.hotspots import HotSpots
+from perfdiff.config import LEAST_BUDGET_S
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.records import recorded, store
+from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped
+
+FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
+NEXT_LOOK = 2  # times as many blocks before each next one
+
+
+@dataclass(slots=True)
+class Rounds:
+    """All runs of one comparison, and what they recorded; each kind of round adds its own."""
+
+    bench: Bench
+    site: Site
+    runs: list[Run] = field(default_factory=list)
+    notes: tuple[Note, ...] = ()
+    _skipped: tuple[Skipped, ...] = ()
+    _spots: tuple[HotSpot, ...] = ()
+    _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
+    _counted: Assembly | None = None
+
+    def compare_whole_runs(self) -> None:
+        """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over."""
+        config, points = self.bench.request.config, self.bench.points
+        collector = self.bench.collector(self.site.targets)
+        self.bench.progress.stage("comparing whole runs", None)
+        still_open, pairs, look, started = points, 0, next_look(0), time.monotonic()
+        while still_open and pairs < MOST_PAIRS:
+            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed)):
+                self.runs += [run for run, _ in collector.collect(slots, self.bench.progress.advance)]
+            pairs += 1
+            is_over = pairs >= FEWEST_PAIRS and time.monotonic() - started > self.budget_s
+            if pairs == look or is_over:
+                seen = whole_runs(points, self.runs, config.compare)
+                still_open = () if is_over or seen.slower else tuple(end.point for end in seen.of(Standing.OPEN))
+                look = next_look(pairs)
+
+    def count(self) -> None:
+        """Make counted runs within their budget, until the counts of a lone thread repeat; where one fails, nothing was counted."""
+        variant = self.bench.counted(self.site)
+        self.notes += variant.notes
+        budget_s = self.bench.request.config.counters.budget_s
+        points = counting.affordable(self.bench.points, self.runs, budget_s, len(self.bench.sides)) if variant.targets else ()
+        if variant.targets:
+            self.notes += counting.left_out(self.bench.points, points, budget_s)
+        if points:
+            self._count(variant, points, budget_s)
+
+    def _count(self, variant: Variant, points: Sequence[Point], budget_s: float) -> None:
+        assembly = Assembly(variant.probes, {point.id: point for point in points}, counted=True)
+        runs: list[Run] = []
+        spots = HotSpots()
+        self.bench.progress.stage("counting", len(points) * len(self.bench.sides) * counting.MOST_ROUNDS)
+        alone, started = True, time.monotonic()
+        try:
+            collector = self.bench.collector(variant.targets)
+            for block in range(counting.MOST_ROUNDS):
+                slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
+                for run, recordings in collector.collect(slots, self.bench.progress.advance):
+                    runs.append(run)
+                    assembly.add(run, recordings)
+                    spots.add(run, recordings)
+                    alone = alone and all(recording.threads <= 1 for recording in recordings)
+                enough = alone and block + 1 >= counting.LEAST_ROUNDS and counting.repeats(assembly.totals(), runs)
+                if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
+                    break
+        except DiskFilledError:
+            raise  # what fills the disk is cleared away, and nothing can be kept
+        except WorkloadError as error:
+            self.notes += (counting.failed(str(error)),)
+            return
+        self.runs += runs
+        self._counted = assembly
+        self._spots = spots.named(self.bench.language, variant.built)
+
+    @property
+    def are_answered(self) -> bool:
+        """Return whether whole runs and exact counts say that nothing got slower, so that no single call has to be timed."""
+        found, config = self.experiment(), self.bench.request.config.compare
+        return answered(whole_runs(found.points, found.runs, config), work_of(open_counts(found), len(found.points)))
+
+    def time_calls(self) -> None:
+        """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""
+        config, points, sides = self.bench.request.config, self.bench.points, self.bench.sides
+        variant = self.bench.timed(self.site)
+        self._skipped = variant.skipped
+        self._timed = Assembly(variant.probes, {point.id: point for point in points})
+        collector = self.bench.collector({**self.site.targets, **variant.targets})
+        runs: list[Run] = []
+        incomplete: list[Run] = []
+        blocks = schedule.timed_blocks(points, {workload.name: workload.runs for workload in config.workloads}, config.compare.seed, sides)
+        referee = Referee(len(blocks) * len(points) * len(sides))
+        self.bench.progress.stage("measuring", sum(map(len, blocks)))
+        look, started, own = FIRST_LOOK, time.monotonic(), self.runs
+        for block, slots in enumerate(blocks, 1):
+            for pair in schedule.pairs(slots):
+                made = list(collector.collect(pair, self.bench.progress.advance))
+                if referee.repeats([run for run, _ in made]):
+                    made = list(collector.collect(pair, lambda _: None))
+                for run, recordings in made:
+                    runs.append(run)
+                    incomplete += [run] * (not all(recording.complete for recording in recordings))
+                    self._timed.add(run, recordings)
+            self.runs = [*own, *runs]
+            if len(sides) > 1 and FIRST_LOOK <= block < len(blocks):
+                is_over = time.monotonic() - started > self.budget_s
+                if is_over or (block == look and self._is_settled()):
+                    break
+                look = look * NEXT_LOOK if block == look else look
+        self.notes += (*caveats.recordings_incomplete(incomplete, points), *referee.notes(runs))
+
+    def _is_settled(self) -> bool:
+        """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
+        config = self.bench.request.config.compare
+        with tempfile.TemporaryDirectory(dir=self.bench.room) as folder:
+            self.save(Path(folder) / "look")
+            found = recorded.load(Path(folder) / "look")
+            return settled(analysis.analyse(found.experiment, found.samples, config, found.counts), config)
+
+    def experiment(self) -> Experiment:
+        """Return what was measured so far."""
+        bench, site = self.bench, self.site
+        return Experiment(
+            base=bench.pins.base.revision,
+            head=bench.pins.head.revision,
+            environment=bench.environment(site),
+            workloads=workloads.workloads(bench.request.config.workloads),
+            points=bench.points,
+            functions=site.subjects.infos({choice.id for choice in site.choices}),
+            skipped=(*site.skipped, *self._skipped),
+            runs=tuple(self.runs),
+            totals=self._timed.totals(),
+            edges=self._timed.edges(),
+            notes=(
+                *site.notes,
+                *caveats.outputs_differ(self.runs, bench.points),
+                *self.notes,
+                *caveats.trees_written(bench.upkeep.written),
+            ),
+            counts=self._counted.totals() if self._counted else None,
+            spots=self._spots,
+            stages=bench.progress.seconds,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Keep what was measured."""
+        store.save(folder, self.experiment(), self._timed.tables(), self._counted.tables() if self._counted else ())
+
+    @property
+    def budget_s(self) -> float:
+        """Return how long whole runs, and again runs with probes, may take."""
+        asked = self.bench.request.config.measure.budget_s
+        return max(LEAST_BUDGET_S, self.site.built_s) if asked is None else asked

@@ -1,0 +1,135 @@
+"""Whole runs as the judge: what pairs of runs prove, exclude, and leave open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfdiff.analysis.findings import Standing
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look, shift
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Phase, Point, Run, Side
+
+LOOKS = [10, 20, 40, 80, 160, 320]
+INTEREST = float(np.log(1.05))
+
+
+def differences(n: int, *, effect: float, deviation: float, rng: np.random.Generator, layout: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of runs of a standard `deviation` each, spread over six layouts whose builds have one of `layout`."""
+    layouts = np.arange(n) % 6
+    builds = rng.normal(0, layout * 2**0.5, 6) if layout else np.zeros(6)
+    return rng.normal(np.log1p(effect), deviation * 2**0.5, n) + builds[layouts], layouts
+
+
+def excluded_at(effect: float, deviation: float, rng: np.random.Generator, *, layout: float = 0.0) -> int:
+    """Return at which look a slow-down of 5 % is excluded, one more than the last where it never is."""
+    values, layouts = differences(LOOKS[-1], effect=effect, deviation=deviation, rng=rng, layout=layout)
+    for look in LOOKS:
+        seen = shift(values[:look], layouts[:look])
+        assert seen is not None
+        if seen.upper(0.95) < INTEREST:
+            return look
+    return LOOKS[-1] + 1
+
+
+def runs(pairs: dict[int, list[float]], *, base_ns: float = 1e8, idle: float = 0.0, layouts: int = 6) -> list[Run]:
+    """Return plain runs of points whose pairs differ by these logarithms; a run waits for the share `idle` of its time."""
+    made = []
+    for point, values in pairs.items():
+        for block, value in enumerate(values):
+            for side, cpu in ((Side.BASE, base_ns), (Side.HEAD, base_ns * float(np.exp(value)))):
+                wall = cpu / (1 - idle)
+                made.append(Run(len(made), Phase.PLAIN, point, side, block, wall, cpu, 1e6, None, None, "", layout=block % layouts))
+    return made
+
+
+def judged(pairs: dict[int, list[float]], **options: float) -> WholeRuns:
+    """Return what whole runs show."""
+    points = [Point(id_, "w", {"n": float(id_)}, "") for id_ in pairs]
+    return whole_runs(points, runs(pairs, **options), CompareConfig())
+
+
+def test_looks_double_and_end() -> None:
+    looks = [next_look(0)]
+    while looks[-1] < MOST_PAIRS:
+        looks.append(next_look(looks[-1]))
+    assert looks == LOOKS
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("layout", [0.0, 0.01])
+def test_a_slow_down_of_interest_is_seldom_excluded_over_all_looks(layout: float) -> None:
+    rng = np.random.default_rng(1)
+    wrong = sum(excluded_at(0.05, 0.03, rng, layout=layout) <= LOOKS[-1] for _ in range(300))
+    assert wrong <= 28  # 5 % of 300 are 15; 28 is the quantile of 99.9 %
+
+
+@pytest.mark.statistical
+def test_larger_slow_downs_are_never_excluded() -> None:
+    rng = np.random.default_rng(2)
+    assert all(excluded_at(0.10, deviation, rng) > LOOKS[-1] for deviation in (0.03, 0.05) for _ in range(100))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("deviation", "pairs", "least"), [(0.02, 20, 0.97), (0.05, 80, 0.90)])
+def test_no_effect_is_decided_at_four_points_within_few_pairs(deviation: float, pairs: int, least: float) -> None:
+    rng = np.random.default_rng(3)
+    decided = np.mean([excluded_at(0.0, deviation, rng) <= pairs for _ in range(400)])
+    assert decided**4 >= least
+
+
+def test_long_tails_widen_the_interval_little() -> None:
+    rng = np.random.default_rng(4)
+    clean, layouts = differences(80, effect=0.0, deviation=0.02, rng=rng)
+    tailed = np.where(rng.random(80) < 0.1, clean + rng.choice([-0.5, 0.5], 80), clean)
+    narrow, wide = shift(clean, layouts), shift(tailed, layouts)
+    assert wide.upper(0.95) - wide.lower(0.95) < 1.6 * (narrow.upper(0.95) - narrow.lower(0.95))
+    assert wide.upper(0.95) < INTEREST
+
+
+def test_layouts_that_differ_are_the_unit() -> None:
+    rng = np.random.default_rng(5)
+    values, layouts = differences(60, effect=0.0, deviation=0.005, rng=rng, layout=0.03)
+    assert shift(values, layouts).freedom == 5
+    assert shift(values, layouts).error > 3 * shift(values, np.zeros(60, int)).error
+
+
+def test_too_few_pairs_say_nothing() -> None:
+    assert shift(np.zeros(FEWEST_PAIRS - 1), np.zeros(FEWEST_PAIRS - 1, int)) is None
+    assert judged({1: [0.5] * 4}).ends[0].standing is Standing.OPEN
+
+
+def test_one_slower_point_is_told_and_the_others_are_not_pooled_with_it() -> None:
+    rng = np.random.default_rng(6)
+    pairs = {id_: list(differences(40, effect=0.15 if id_ == 4 else 0.0, deviation=0.02, rng=rng)[0]) for id_ in (1, 2, 3, 4)}
+    seen = judged(pairs)
+    assert [end.point.id for end in seen.slower] == [4]
+    assert [end.standing for end in seen.ends] == [Standing.NOT_SLOWER] * 3 + [Standing.SLOWER]
+    assert not seen.are_not_slower
+
+
+def test_less_than_what_layouts_make_is_no_proof_where_there_was_one_layout() -> None:
+    rng = np.random.default_rng(7)
+    pairs = {1: list(differences(80, effect=0.12, deviation=0.01, rng=rng)[0])}
+    assert judged(pairs, layouts=1).ends[0].standing is Standing.OPEN
+    assert judged(pairs, layouts=6).ends[0].standing is Standing.SLOWER
+
+
+def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
+    points = [Point(1, "w", {}, "")]
+    waiting = [replace(run, wall_ns=run.wall_ns * (1.5 if run.side is Side.HEAD else 1.0)) for run in runs({1: [0.0] * 20}, idle=0.5)]
+    (end,) = whole_runs(points, waiting, CompareConfig()).ends
+    assert (end.standing, end.by) == (Standing.SLOWER, "wall_ns")
+
+
+def test_what_is_open_says_how_many_pairs_would_decide() -> None:
+    rng = np.random.default_rng(8)
+    pairs, _ = differences(20, effect=0.02, deviation=0.06, rng=rng)
+    (end,) = judged({1: list(pairs)}).ends
+    assert end.standing is Standing.OPEN
+    more, layouts = differences(3 * end.needed, effect=0.02, deviation=0.06, rng=rng)
+    assert end.needed > 20
+    assert shift(more, layouts).upper(0.95) < INTEREST
