@@ -84,7 +84,15 @@ def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> Non
     assert schedule.timed_block(points, 1, seed=3) == block
     orders = {tuple((slot.point.id, slot.side) for slot in schedule.timed_block(points, i, seed=3)) for i in (1, 2, 4, 5)}
     assert len(orders) == 4
-    assert {slot.phase for slot in schedule.timed_block(points, 0, seed=3)} == {Phase.PLAIN, Phase.TIMED}
+    assert {slot.phase for slot in schedule.timed_block(points, 0, seed=3)} == {Phase.TIMED}
+    assert {slot.phase for slot in schedule.timed_block(points, 0, 3, (Side.BASE,))} == {Phase.PLAIN, Phase.TIMED}
+
+
+def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn() -> None:
+    points = [Point(i, "w", {}, "") for i in range(3)]
+    blocks = [schedule.whole_block(points, block, seed=3, layouts=4) for block in range(8)]
+    assert [{slot.layout for slot in block} for block in blocks] == [{0}, {1}, {2}, {3}] * 2
+    assert all({slot.phase for slot in block} == {Phase.PLAIN} and len(schedule.pairs(block)) == 3 for block in blocks)
 
 
 def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
@@ -203,7 +211,8 @@ def test_probed_runs_are_steered_and_plain_runs_are_not(tmp_path: Path) -> None:
     room = tmp_path / "room"
     room.mkdir()
     collector = Collector(targets, {"w": WorkloadConfig("w", "x")}, {"HOME": "/h"}, executor, room, 1)
-    slots = schedule.timed_block([Point(0, "w", {}, "x")], 0, seed=1)
+    points = [Point(0, "w", {}, "x")]
+    slots = [*schedule.whole_block(points, 0, seed=1), *schedule.timed_block(points, 0, seed=1)]
     runs = [run for run, recordings in collector.collect(slots, lambda text: None) if recordings == []]
     assert [run.id for run in runs] == [0, 1, 2, 3]
     for run, made in zip(runs, executor.commands, strict=True):
@@ -275,7 +284,8 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on(tmp_path: Path, monkeypa
     targets = {(phase, side): Target(tmp_path, None) for phase in Phase for side in Side}
     collector = Collector(targets, {"w": WorkloadConfig("w", "x", timeout_s=70)}, {}, Waiting(), tmp_path / "room", 1, slow)
     (tmp_path / "room").mkdir()
-    slots = schedule.timed_block([Point(0, "w", {"n": 9}, "x")], 0, seed=1)
+    points = [Point(0, "w", {"n": 9}, "x")]
+    slots = [*schedule.whole_block(points, 0, seed=1), *schedule.timed_block(points, 0, seed=1)]
     assert len(list(collector.collect(slots, lambda text: None))) == 4
     assert len(heard) == told
     assert all("one run of w n=9 on " in text and "hanging after 70 s (timeout_s" in text for text in heard)
@@ -405,7 +415,7 @@ def test_threads_that_wait_for_each_other_in_every_run_are_no_disturbance() -> N
 
 def test_pairs_of_a_block_follow_each_other() -> None:
     points = [Point(i, "w", {"n": i}, "x") for i in range(5)]
-    slots = schedule.timed_block(points, 0, seed=3)
+    slots = [*schedule.whole_block(points, 0, seed=3), *schedule.timed_block(points, 0, seed=3)]
     pairs = schedule.pairs(slots)
     assert [slot for pair in pairs for slot in pair] == slots
     assert len(pairs) == 10

@@ -31,6 +31,7 @@ int main(int argc, char **argv) { add(atol(argv[1])); return argc - 2; }
 """
 TOML = """
 build.command = "gcc -O2 -o add add.c"
+measure.thorough = true
 [[workload]]
 name = "add"
 command = "./add {n} $UNUSED"

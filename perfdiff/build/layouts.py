@@ -68,7 +68,8 @@ class _Outcome:
 def layouts(built: Built, cache: BuildCache, asked: Variation) -> Layouts:
     """Return a plain build in several layouts, kept in the cache beside it; fewer, with a note that says why, where no more can be had.
 
-    The draw depends on the seed and the build: base's and head's are independent, as two days' builds are. Raise StoreError.
+    The draw depends on the seed alone: what a layout makes of code that base and head share is much the same on both sides, and cancels
+    where runs are compared in pairs of one layout (common random numbers). Raise StoreError.
     """
     text = "\0".join((FORMAT, str(built.tree), str(asked.count), asked.seed))
     key = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[: len(built.tree.parent.name)]
@@ -113,9 +114,7 @@ def _make(built: Built, asked: Variation, folder: Path) -> None:
         why = f"its tree holds {units.size(size_bytes(built.tree))}, and copies may take {units.size(_most_bytes(folder))}"
     if usable and count > 1:
         try:
-            trees, failed = _linked(
-                built.tree, usable, [f"{asked.seed}:{built.tree.parent.name}:{number}" for number in range(1, count)], linker
-            )
+            trees, failed = _linked(built.tree, usable, [f"{asked.seed}:{number}" for number in range(1, count)], linker)
         except OSError as error:  # a file that cannot be read, or a disk that others have filled meanwhile
             failed, why = {}, f"its tree cannot be copied: {error}"
             for left in filter(Path.is_dir, folder.iterdir()):

@@ -42,11 +42,11 @@ class Workshop:
         return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
 
     def layouts(self, plain: Mapping[Side, Built], count: int, seed: int) -> dict[Side, Layouts]:
-        """Make `count` layouts of the plain builds, those builds among them, or fewer with notes; each side's are drawn on its own."""
+        """Make `count` layouts of the plain builds, those builds among them, or fewer with notes, drawn alike for both sides."""
         self.progress.stage("linking in other layouts", len(self.pins))
         found = {}
         for side in self.pins:
-            found[side] = layouts(plain[side], self.cache, Variation(count, f"{seed}:{side}", self.environment))
+            found[side] = layouts(plain[side], self.cache, Variation(count, str(seed), self.environment))
             self.progress.advance(side)
         return found
 

@@ -188,7 +188,7 @@ class Run:
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
-    being the build itself; base's and head's of one number have nothing to do with each other.
+    being the build itself; those of one number are drawn alike for base and head.
     """
 
     id: int
