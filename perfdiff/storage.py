@@ -18,7 +18,7 @@ from perfdiff.build import builder
 from perfdiff.build.cache import BuildCache, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
-from perfdiff.records import codec, store
+from perfdiff.records import bounds, codec, store
 from perfdiff.records.schema import Note, Revision
 
 _SAYS: Mapping[str, str] = {
@@ -127,7 +127,7 @@ def remember(cache: Path, repository: str, asked: Asked) -> None:
 def last(cache: Path, repository: str) -> Asked | None:
     """Return what was asked last of the repository of this name, None where that is not known."""
     try:
-        return codec.decode(Asked, json.loads((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
+        return codec.decode(Asked, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
     except (OSError, ValueError, RecordingError):
         return None
 
