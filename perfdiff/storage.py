@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build import builder
-from perfdiff.build.cache import BuildCache, size_bytes
+from perfdiff.build.cache import BuildCache, claim, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
 from perfdiff.records import bounds, codec, store
@@ -103,7 +103,8 @@ def at_work(cache: Path, progress: Progress) -> Iterator[Path]:
 
 @contextmanager
 def _lock_file(cache: Path, name: str) -> Iterator[int]:
-    (cache / "locks").mkdir(parents=True, exist_ok=True)
+    claim(cache)
+    (cache / "locks").mkdir(exist_ok=True)
     lock = os.open(cache / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield lock
