@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perfdiff import searched
+from perfdiff import accepted, configuration, searched
 from perfdiff.configuration import tomlfile
 from perfdiff.errors import ConfigError, RecordingError
 from perfdiff.records import bounds, recorded, recording, store
@@ -29,6 +29,7 @@ from test_log import recording as measured
 from test_recording import block, extent, file, totals
 
 Change = Callable[[dict[str, Any]], object]
+DIGITS = "9" * 400
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +172,31 @@ def test_whole_experiments_are_still_read(folder: Path) -> None:
 def test_a_search_s_state_beyond_numbers_and_stacks_is_damage(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text)
     refused(lambda: searched.load(tmp_path / "state.json"), "damaged")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[build]\ntimeout_s = {DIGITS}",
+        f"[counters]\nbudget_s = {DIGITS}",
+        f'[counters]\nl1d = "{DIGITS} KiB/8"',
+        f'[counters]\nl1d = "32 KiB/{"9" * 5000}"',
+        f"[[workload]]\nname = 'a'\ncommand = './a {{n}}'\nparameters.n = [{DIGITS}]",
+    ],
+)
+def test_a_configured_number_that_no_float_holds_is_refused_by_its_key(tmp_path: Path, text: str) -> None:
+    (tmp_path / "perfdiff.toml").write_text(text)
+    with pytest.raises(ConfigError, match="line [24]") as error:
+        configuration.load(tmp_path, overrides=configuration.Overrides(build="make"), environment={}, measuring=False)
+    assert error.value.slug == "config-value"
+
+
+@pytest.mark.parametrize("key", ["ratio = {}", "ratio = 2\ninterval = [1.5, {}]"])
+def test_a_known_cost_that_no_float_holds_is_refused(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "perfdiff-accepted.toml"
+    file.write_text(f"[[accepted]]\nfunction = 'f'\nmetric = 'wall_ns'\nreason = 'x'\n{key.format(DIGITS)}")
+    with pytest.raises(ConfigError, match=r"line [56]"):
+        accepted.read(file)
 
 
 @pytest.mark.parametrize(
