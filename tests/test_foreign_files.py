@@ -186,7 +186,7 @@ def test_a_search_s_state_beyond_numbers_and_stacks_is_damage(tmp_path: Path, te
 )
 def test_a_configured_number_that_no_float_holds_is_refused_by_its_key(tmp_path: Path, text: str) -> None:
     (tmp_path / "perfdiff.toml").write_text(text)
-    with pytest.raises(ConfigError, match="line [24]") as error:
+    with pytest.raises(ConfigError, match=r"line [24]") as error:
         configuration.load(tmp_path, overrides=configuration.Overrides(build="make"), environment={}, measuring=False)
     assert error.value.slug == "config-value"
 
