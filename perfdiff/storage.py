@@ -145,7 +145,7 @@ def contents(cache: Path) -> tuple[Part, ...]:
 
 
 def verify(cache: Path) -> tuple[Damage, ...]:
-    """Return what is damaged: recordings whose files are not those that were written, and builds whose outcome cannot be read."""
+    """Return what is damaged: recordings, and builds, that are not as they were written or built."""
     if not cache.is_dir():
         return ()
     with in_use(cache):

@@ -166,7 +166,7 @@ class BuildCache:
 
 
 def claim(root: Path) -> None:
-    """Make the folder of a cache, or see that it is its user's alone, as what lies in it is executed; raise OSError.
+    """Make the folder of a cache, or see that its user alone can write it, as what lies in it is executed; raise OSError.
 
     StoreError: `cache-open` where it belongs to somebody else (but root), or its group or others may write it.
     """
@@ -183,9 +183,6 @@ def claim(root: Path) -> None:
             "what it holds",
             slug="cache-open",
         )
-    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != _OWN:
-        with contextlib.suppress(OSError):  # a file system that is read only
-            root.chmod(_OWN)
 
 
 @contextmanager
