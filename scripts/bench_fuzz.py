@@ -44,7 +44,7 @@ from perfdiff.records import freud_log, pairing, recorded, recording, store
 from perfdiff.records.freud_blocks import encode
 from perfdiff.records.schema import Side
 
-SECONDS_AN_INPUT = 2.0  # inputs have some kilobytes; other work on the machine counts as well
+SECONDS_AN_INPUT = 2.0  # of CPU time; inputs have some kilobytes
 MEMORY_BYTES = 512 * 2**20  # beyond what the process has when it starts: no input of some kilobytes may ask for that
 AT_ONCE = 200  # inputs between two looks at the clock
 MOST_KEPT = 20  # inputs of bugs, of one reader
@@ -245,11 +245,11 @@ def fitting(folder: Path, name: str, data: bytes) -> None:
 @contextmanager
 def limited() -> Iterator[None]:
     """Raise TooSlowError where what is inside takes too long."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS_AN_INPUT)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_AN_INPUT)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def too_slow(number: int, frame: object) -> None:
@@ -295,7 +295,7 @@ def apart(make: Callable[[Path], Reader], seed: int, seconds: float, keep: Path)
             try:
                 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
                 resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
-                signal.signal(signal.SIGALRM, too_slow)
+                signal.signal(signal.SIGPROF, too_slow)
                 ends = fuzz(reader, random.Random(f"{seed} {reader.name}"), seconds, last, keep)
                 result.write_text(json.dumps([ends.whole, ends.refused, ends.bugs]))
             finally:
