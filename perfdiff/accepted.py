@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -30,13 +31,13 @@ def _text(value: object) -> str | None:
 
 
 def _ratio(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value < math.inf else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value <= sys.float_info.max else None
 
 
 def _interval(value: object) -> tuple[float, float] | None:
     if not isinstance(value, list) or len(value) != 2 or not all(type(end) in (int, float) for end in value):
         return None
-    return (float(value[0]), float(value[1])) if 0 < value[0] <= value[1] < math.inf else None
+    return (float(value[0]), float(value[1])) if 0 < value[0] <= value[1] <= sys.float_info.max else None
 
 
 def _day(value: object) -> date | None:

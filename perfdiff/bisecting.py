@@ -78,7 +78,8 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
     request = question.request
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
+    with storage.in_use(request.cache):
+        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
     config = request.config
     commands = (config.build.command, *(workload.command for workload in config.workloads))
     inert = inert_files(repository, config.build.overlay, commands)

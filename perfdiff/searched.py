@@ -10,7 +10,7 @@ from pathlib import Path
 from perfdiff.analysis.search.posterior import Reading
 from perfdiff.analysis.search.symptom import Place
 from perfdiff.errors import RecordingError, store_errors
-from perfdiff.records import codec
+from perfdiff.records import bounds, codec
 
 _MOST_BYTES = 64 * 1024 * 1024  # of a state: far more than a range of commits needs
 
@@ -53,9 +53,7 @@ class Searched:
 def load(file: Path) -> Searched | None:
     """Return a state, None where there is none; raise RecordingError where it is damaged."""
     try:
-        with file.open("rb") as stream:
-            text = stream.read(_MOST_BYTES)  # JSON that is cut off there cannot be read
-        return codec.decode(Searched, json.loads(text))
+        return codec.decode(Searched, bounds.parsed(bounds.content(file, _MOST_BYTES)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

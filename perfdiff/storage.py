@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build import builder, layouts
-from perfdiff.build.cache import BuildCache, size_bytes
+from perfdiff.build.cache import BuildCache, claim, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
-from perfdiff.records import codec, store
+from perfdiff.records import bounds, codec, store
 from perfdiff.records.schema import Note, Revision
 
 _SAYS: Mapping[str, str] = {
@@ -103,7 +103,8 @@ def at_work(cache: Path, progress: Progress) -> Iterator[Path]:
 
 @contextmanager
 def _lock_file(cache: Path, name: str) -> Iterator[int]:
-    (cache / "locks").mkdir(parents=True, exist_ok=True)
+    claim(cache)
+    (cache / "locks").mkdir(exist_ok=True)
     lock = os.open(cache / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield lock
@@ -127,7 +128,7 @@ def remember(cache: Path, repository: str, asked: Asked) -> None:
 def last(cache: Path, repository: str) -> Asked | None:
     """Return what was asked last of the repository of this name, None where that is not known."""
     try:
-        return codec.decode(Asked, json.loads((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
+        return codec.decode(Asked, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
     except (OSError, ValueError, RecordingError):
         return None
 
@@ -144,7 +145,7 @@ def contents(cache: Path) -> tuple[Part, ...]:
 
 
 def verify(cache: Path) -> tuple[Damage, ...]:
-    """Return what is damaged: recordings whose files are not those that were written, and builds whose outcome cannot be read."""
+    """Return what is damaged: recordings, and builds, that are not as they were written or built."""
     if not cache.is_dir():
         return ()
     with in_use(cache):

@@ -392,6 +392,22 @@ def test_place_of_temporary_files_makes_no_other_build(project: Project, cache: 
     assert build(request(folder, cache, "make", TMPDIR=str(tmp_path)), cache).tree == first.tree
 
 
+def test_a_kept_build_whose_program_was_changed_is_made_again_and_that_is_told(project: Project, cache: BuildCache) -> None:
+    asked = request(project({"Makefile": MAKEFILE}), cache, "make")
+    first = build(asked, cache)
+    program = next(path for path in first.tree.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    built = program.read_bytes()
+    cache.close()
+    with BuildCache(cache.root) as again:
+        assert build(asked, again).notes == first.notes
+    program.write_bytes(built + b"changed")
+    with BuildCache(cache.root) as again:
+        second = build(asked, again)
+    assert program.read_bytes() == built
+    assert [note.slug for note in second.notes] == ["build-changed"]
+    assert f"source/{program.name} is not as it was built" in second.notes[0].text
+
+
 def test_tree_of_a_process_that_died_is_removed_by_the_next(project: Project, cache: BuildCache, tmp_path: Path) -> None:
     process = start(project({}), cache, f"echo $$ > {tmp_path}/partial && mv {tmp_path}/partial {tmp_path}/shell; sleep 600")
     wait_for(tmp_path / "shell")

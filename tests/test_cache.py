@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from perfdiff import cli, storage
+from perfdiff import cli, seals, storage
 from perfdiff.build.cache import BuildCache
+from perfdiff.errors import StoreError
 from perfdiff.records import store
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Side
@@ -40,6 +43,9 @@ def _build(folder: Path) -> None:
     (folder / "source").mkdir()
     (folder / "build" / "calls").mkdir(parents=True)
     (folder / "outcome.json").write_text(json.dumps({"duration_s": 1.0, "notes": []}))
+    (folder / "source" / "program").write_text("#!/bin/sh\n")
+    (folder / "source" / "program").chmod(0o755)
+    seals.close(folder)
 
 
 def code(*arguments: str) -> int:
@@ -67,6 +73,9 @@ def test_a_cache_that_is_not_there_has_nothing_damaged_and_is_not_made(tmp_path:
         ("experiments/one/digests.json", "["),
         ("trees/" + KEYS[0] + "/outcome.json", "{"),
         ("trees/" + KEYS[0] + "/outcome.json", None),
+        ("trees/" + KEYS[0] + "/source/program", "#!/bin/sh -e"),
+        ("trees/" + KEYS[0] + "/source/program", None),
+        ("trees/" + KEYS[0] + "/seal.json", "["),
     ],
 )
 def test_what_is_damaged_is_said_and_removed_alone(cache: Path, capsys: pytest.CaptureFixture[str], file: str, content: str | None) -> None:
@@ -91,3 +100,67 @@ def test_a_damaged_build_that_is_in_use_stays(cache: Path, capsys: pytest.Captur
         assert code("verify", "--cache", str(cache), "--remove") == 3
     assert (cache / "trees" / KEYS[0]).exists()
     assert "(removed)" not in capsys.readouterr().out
+
+
+def test_a_cache_is_made_for_its_user_alone(tmp_path: Path) -> None:
+    with BuildCache(tmp_path / "above" / "cache"):
+        assert stat.S_IMODE((tmp_path / "above" / "cache").stat().st_mode) == 0o700
+    with storage.in_use(tmp_path / "other"):
+        assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
+    (tmp_path / "readable").mkdir(mode=0o755)
+    with storage.in_use(tmp_path / "readable"):  # the mode of a folder that was there is its owner's choice
+        assert stat.S_IMODE((tmp_path / "readable").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(mode)
+    for use in (BuildCache, lambda cache: storage.in_use(cache).__enter__()):
+        with pytest.raises(StoreError, match="can be written by others") as error:
+            use(tmp_path / "cache")
+        assert error.value.slug == "cache-open"
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_cache_of_somebody_else_is_refused_and_one_of_root_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").mkdir()
+    owner = (tmp_path / "cache").stat().st_uid
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    if owner:
+        with pytest.raises(StoreError, match=f"belongs to user {owner}"):
+            BuildCache(tmp_path / "cache")
+    else:
+        os.chown(tmp_path / "cache", 1234, -1)
+        with pytest.raises(StoreError, match="belongs to user 1234"):
+            BuildCache(tmp_path / "cache")
+        os.chown(tmp_path / "cache", 0, -1)
+        BuildCache(tmp_path / "cache").close()
+
+
+def test_a_folder_is_whole_until_what_it_executes_changes(tmp_path: Path) -> None:
+    program, library, text = tmp_path / "bin" / "program", tmp_path / "libx.so.1", tmp_path / "notes.txt"
+    program.parent.mkdir()
+    for path, mode in ((program, 0o755), (library, 0o644), (text, 0o644)):
+        path.write_bytes(b"one")
+        path.chmod(mode)
+    (tmp_path / "link").symlink_to("bin/program")
+    seals.close(tmp_path)
+    assert seals.broken(tmp_path) is None
+    text.write_bytes(b"two")
+    (tmp_path / "new").touch(0o755)
+    assert seals.broken(tmp_path) is None
+    program.write_bytes(b"one")  # another time and the same content, as in a copy
+    assert seals.broken(tmp_path) is None
+    found = program.stat()
+    program.write_bytes(b"two")
+    os.utime(program, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert seals.broken(tmp_path) == "bin/program is not as it was built"
+    program.write_bytes(b"one")
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("/bin/true")
+    assert seals.broken(tmp_path) == "link is not as it was built"
+    (tmp_path / "link").unlink()
+    assert seals.broken(tmp_path) == "link is not as it was built"
+    (tmp_path / "seal.json").unlink()
+    assert seals.broken(tmp_path) == "its seal cannot be read"

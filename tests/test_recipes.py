@@ -80,6 +80,16 @@ def test_recipes_are_yaml_with_the_service_s_keys(path: Path, keys: set[object])
     assert set(read(path)) == keys  # `on` is a truth value in YAML 1.1
 
 
+def test_no_merge_request_gets_what_another_one_kept() -> None:
+    kept = read(GITLAB)["perfdiff"]["cache"]
+    assert "$CI_MERGE_REQUEST_IID" in kept["key"]
+    assert not {"fallback_keys", "unprotect"} & set(kept)
+    assert "CACHE_FALLBACK_KEY" not in read(GITLAB)["perfdiff"]["variables"]
+    assert read(GITHUB)[True] == "pull_request"  # whose caches GitHub gives to nobody else
+    [kept] = [step["with"] for step in steps() if step.get("uses", "").startswith("actions/cache@")]
+    assert all("github.event.pull_request.number" in kept[name] for name in ("key", "restore-keys"))
+
+
 @pytest.mark.parametrize(("place", "count"), [("github", 3), ("gitlab", 3), ("guide", 1)])
 def test_commands_are_taken_by_the_real_command_line(place: str, count: int) -> None:
     found = list(commands(SCRIPTS[place]))

@@ -732,6 +732,101 @@ def test_fork_gives_the_child_its_own_recording(build: Build) -> None:
     assert row(parent, 2)["unfinished"] == 0
 
 
+CHILDREN = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void f(void) {PD_1 __asm__ volatile(""); }
+static int run(void *count) { for (long i = 0; i < (long)count; i++) f(); return 0; }
+__attribute__((noinline)) int parted(void) {PD_3
+    for (int i = 0; i < 10; i++) f();
+    BEGIN
+    for (int i = 0; i < 5; i++) f();
+    return 0;
+}
+int main(void) {PD_2 return parted(); }
+"""
+RAW = "long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); if (!child) { run((void *)7); return 0; }"
+ON_A_STACK = "int child = clone(run, (char *)malloc(65536) + 65536, SIGCHLD, (void *)7);"
+
+
+@pytest.mark.parametrize("begin", [RAW, ON_A_STACK], ids=["system call", "clone"])
+@pytest.mark.parametrize("entry", [TIME, replace(sample(reservoir=50, period=3), passing=True)], ids=["timed", "sampled"])
+def test_a_child_that_no_handler_knows_of_does_not_write_as_its_parent(build: Build, begin: str, entry: Entry) -> None:
+    begins = f"{begin} int status; if (waitpid((int)child, &status, __WALL) != child || status) return 1;"
+    program = build(CHILDREN.replace("BEGIN", begins).replace("<stdlib.h>", "<stdlib.h>\n#include <signal.h>"), *map(probe, (1, 2, 3)))
+    [record] = program.run({1: entry, 2: TIME, 3: TIME})
+    assert record.complete
+    assert edges(record) == {(0, 2): 1, (2, 3): 1, (3, 1): 15}
+    assert [(row(record, each)["calls"], row(record, each)["unfinished"]) for each in (1, 2, 3)] == [(15, 0), (1, 0), (1, 0)]
+    assert row(record, 1)["wall_ns"] <= row(record, 3)["wall_ns"] <= row(record, 2)["wall_ns"]
+
+
+def test_a_child_of_fork_without_handlers_has_its_own_recording(build: Build) -> None:
+    begin = "int child = _Fork(); if (!child) { run((void *)7); _exit(0); } if (waitpid(child, 0, 0) != child) return 1;"
+    records = build(CHILDREN.replace("BEGIN", begin), *map(probe, (1, 2, 3))).run({1: TIME, 2: TIME, 3: TIME})
+    parent, child = sorted(records, key=lambda record: -row(record, 1)["calls"])
+    assert (edges(parent), edges(child)) == ({(0, 2): 1, (2, 3): 1, (3, 1): 15}, {(0, 1): 7})
+    assert child.parent_pid == parent.pid
+    assert parent.complete
+    assert child.complete
+
+
+def test_nothing_is_looked_up_once_the_program_runs(build: Build) -> None:
+    # The linker's lock may be held in the child of a fork: a look-up there would wait for ever.
+    source = """
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+    __attribute__((noinline)) void f(void) {PD_1
+        free(realloc(calloc(3, 7), 99));
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+        pthread_rwlock_rdlock(&shared);
+        pthread_rwlock_unlock(&shared);
+        close(dup2(open("/dev/null", O_RDONLY), 77));
+        signal(SIGUSR1, SIG_IGN);
+    }
+    int main(void) {
+        int child = fork();
+        f();
+        if (child) return waitpid(child, 0, 0) != child;
+        _exit(0);
+    }
+    """
+    program = build(source, probe(1), flags=("-Wl,-z,now",))
+    environment = program.environment({1: TIME}) | {
+        "LD_DEBUG": "symbols,files",
+        "LD_DEBUG_OUTPUT": str(program.folder / "debug"),
+        "LD_BIND_NOW": "1",
+    }
+    subprocess.run([program.path], env=environment, check=True)
+    assert len(program.recordings()) == 2
+    parent, _, child = sorted((path.read_text() for path in program.folder.glob("debug.*")), key=len)[-1].partition("transferring control")
+    assert "symbol=malloc" in parent
+    assert [line for line in child.splitlines() if "symbol=" in line and "lookup" in line] == []
+
+
+def test_a_program_with_more_rights_than_its_user_records_nothing(build: Build, library: Path) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3), flags=(f"-Wl,-rpath,{library}",))
+    entries = {1: COUNT, 2: TIME, 3: TIME}
+    groups = {*os.getgroups(), 65534 if os.geteuid() == 0 else os.getegid()} - {os.getegid()}
+    if not groups:
+        pytest.skip("this user has one group alone")
+    assert len(program.run(entries)) == 1
+    os.chown(program.path, -1, groups.pop())
+    program.path.chmod(0o2755)
+    assert len(program.run(entries)) == 1  # that of before
+
+
 def test_probed_plugin_and_program_share_one_recording(build: Build, tmp_path: Path) -> None:
     plugin = '__attribute__((visibility("default"))) void work(void) {PD_1 __asm__ volatile(""); }'
     build(plugin, probe(1), flags=("-shared", "-fPIC"), name="plugin.so")

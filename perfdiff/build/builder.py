@@ -7,10 +7,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from perfdiff import processes
+from perfdiff import processes, seals
 from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
@@ -54,8 +54,23 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     """
     environment = build_environment(request.environment)
     key = _key(request)
-    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"))
-    return _kept(entry, request.variant, request.pin.repository.folder)
+    changed: list[str] = []
+
+    def is_whole(folder: Path) -> bool:
+        what = seals.broken(folder)
+        changed.extend([what] if what else [])
+        return what is None
+
+    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"), is_whole)
+    built = _kept(entry, request.variant, request.pin.repository.folder)
+    return replace(built, notes=(*built.notes, _changed(request, changed[0]))) if changed else built
+
+
+def _changed(request: BuildRequest, what: str) -> Note:
+    return Note(
+        "build-changed",
+        f"the kept build of {request.side} ({_name(request)}) was made again: {what}; see which workload or program writes to built trees",
+    )
 
 
 def is_kept(request: BuildRequest, cache: BuildCache) -> bool:
@@ -68,9 +83,14 @@ def _key(request: BuildRequest) -> str:
 
 
 def verify(entry: Path) -> None:
-    """Raise StoreError where what is known of a kept build cannot be read, or its tree is gone; what is in the tree is not looked at."""
+    """Raise StoreError where what is known of a kept build cannot be read, its tree is gone, or what it executes is not as it was built."""
     if not _kept(entry, Phase.PLAIN, Path()).tree.is_dir():
         raise StoreError(f"the build kept in {entry} has lost its tree; `perfdiff cache verify --remove` clears it", slug="damaged-build")
+    changed = seals.broken(entry)
+    if changed is not None:
+        raise StoreError(
+            f"the build kept in {entry} is damaged: {changed}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
+        )
 
 
 def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
@@ -80,7 +100,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
         log, links = read_compile_log(entry / _BUILD / "calls", tree), read_links(entry / _BUILD / "links")
         notes = tuple(Note(**note) for note in outcome["notes"])
         duration_s = float(outcome["duration_s"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"the build kept in {entry} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
         ) from error
@@ -128,6 +148,7 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             detail=read_failure(log, tree).tail,
         )
     (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
+    seals.close(folder)
 
 
 def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:

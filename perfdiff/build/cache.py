@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from perfdiff.errors import store_errors
+from perfdiff.errors import StoreError, store_errors
 
 _FINISHED = "finished"
+_OWN = stat.S_IRWXU
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class BuildCache:
         self.root = root
         self._held: dict[str, int] = {}
         with store_errors(root):
+            claim(root)
             for folder in (self._trees, self._locks, self.logs):
                 folder.mkdir(parents=True, exist_ok=True)
             (root / ".gitignore").write_text("*\n")  # where the cache lies in a checkout, it is no part of it
@@ -76,8 +78,8 @@ class BuildCache:
         for key in keys:
             self._remove_unlocked(key)
 
-    def obtain(self, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet.
+    def obtain(self, key: str, make: Callable[[Path], None], is_whole: Callable[[Path], bool] = Path.is_dir) -> Path:
+        """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet, or is not whole any more.
 
         `make` gets a new, empty folder. Where it fails or is interrupted, the folder is removed. Another process that makes the same
         folder is waited for. StoreError: `cache-unwritable`, `disk-full`.
@@ -88,7 +90,7 @@ class BuildCache:
         with store_errors(self.root):
             lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            self._make_once(lock, folder, make)
+            self._make_once(lock, folder, make, is_whole)
         except BaseException:
             os.close(lock)
             raise
@@ -96,12 +98,12 @@ class BuildCache:
             os.close(lock)
         return folder
 
-    def _make_once(self, lock: int, folder: Path, make: Callable[[Path], None]) -> None:
+    def _make_once(self, lock: int, folder: Path, make: Callable[[Path], None], is_whole: Callable[[Path], bool]) -> None:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        while not (folder / _FINISHED).exists():
-            # The kernel lets go of the shared lock before it waits, so the marker is looked at again.
+        while not (folder / _FINISHED).exists() or not is_whole(folder):
+            # The kernel lets go of the shared lock before it waits, so the folder is looked at again.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / _FINISHED).exists():
+            if not (folder / _FINISHED).exists() or not is_whole(folder):
                 with _removed_on_failure(folder), store_errors(self.root):
                     remove_folder(folder)
                     folder.mkdir()
@@ -161,6 +163,26 @@ class BuildCache:
         finally:
             os.close(lock)
         return True
+
+
+def claim(root: Path) -> None:
+    """Make the folder of a cache, or see that its user alone can write it, as what lies in it is executed; raise OSError.
+
+    StoreError: `cache-open` where it belongs to somebody else (but root), or its group or others may write it.
+    """
+    root.mkdir(parents=True, exist_ok=True, mode=_OWN)
+    found = root.stat()
+    if found.st_uid not in (os.geteuid(), 0):
+        raise StoreError(
+            f"{root} belongs to user {found.st_uid}, who could change the builds that you run; use a cache of your own (--cache)",
+            slug="cache-open",
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise StoreError(
+            f"{root} can be written by others, who could change the builds that you run; remove it, or run `chmod 700` on it if you trust "
+            "what it holds",
+            slug="cache-open",
+        )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 from perfdiff.config import DETECTORS, JUDGES, RUNS_FOR_TIME, CacheSize
 
-_CACHE_SIZE = re.compile(r"(\d+) ?([KMG]iB)/(\d+)")
+_CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -51,7 +52,8 @@ def _scalar(text: str) -> float | str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value is a number that a float can hold; TOML's whole numbers may have any number of digits."""
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max)
 
 
 def _number(valid: Callable[[float], bool]) -> Callable[[Any], float | None]:

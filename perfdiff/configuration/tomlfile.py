@@ -14,6 +14,9 @@ from perfdiff.errors import ConfigError
 
 Keys = tuple[str | int, ...]
 
+_LARGEST = 2**20  # characters, and lines of a statement: finding where it ends takes time with the square of its lines
+_LONGEST = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
@@ -36,12 +39,15 @@ def read(path: Path) -> TomlFile:
     """Read `path`; raise `ConfigError` where it cannot be read or is not TOML."""
     try:
         text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
+        if len(text) > _LARGEST:
+            raise ConfigError(f"{path}: has {len(text):,} characters; at most {_LARGEST:,} are read", slug="config-syntax")
+        return TomlFile(path, tomllib.loads(text), _lines(text))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}", slug="config-unreadable") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not valid TOML: nested too deeply", slug="config-syntax") from error
+    except ValueError as error:  # of TOML itself, of its encoding, and of numbers with thousands of digits
         raise ConfigError(f"{path}: not valid TOML: {error}", slug="config-syntax") from error
-    return TomlFile(path, table, _lines(text))
 
 
 def written(value: object) -> str:
@@ -78,6 +84,8 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
     first, statement = 1, ""
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         statement += line
+        if number - first >= _LONGEST:
+            raise ValueError(f"the statement in line {first} has more than {_LONGEST:,} lines")
         try:
             tomllib.loads(statement)
         except tomllib.TOMLDecodeError:

@@ -13,6 +13,8 @@ from perfdiff.errors import RecordingError
 
 T = TypeVar("T")
 
+_SHOWN = 200  # characters of what is wrong, which may hold a value as long as the file
+
 
 def encode(value: Any) -> Any:
     """Return `value` (dataclasses, enums, mappings, tuples, frozensets, numbers, text, None) as JSON-able data."""
@@ -36,8 +38,8 @@ def decode(kind: type[T], data: Any, **given: Any) -> T:
     """
     try:
         return _decode_fields(kind, data, given) if given else _decode(kind, data)  # type: ignore[no-any-return]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"the stored {kind.__name__} is damaged: {error}", slug="damaged-recording") from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise RecordingError(f"the stored {kind.__name__} is damaged: {str(error)[:_SHOWN]}", slug="damaged-recording") from error
 
 
 def _decode(kind: Any, data: Any) -> Any:  # noqa: PLR0911 - one return a kind of type

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
 from perfdiff.records.schema import Experiment, Note, SampleTable, Side
@@ -45,10 +47,31 @@ class Recorded:
 
 def load(folder: Path) -> Recorded:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs."""
-    found = Recorded(store.load(folder), functools.partial(store.samples, folder), functools.partial(store.counts, folder))
+    experiment = store.load(folder)
+    runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
+    samples, counts = (_Table(functools.partial(read, folder), runs, points) for read in (store.samples, store.counts))
+    found = Recorded(experiment, samples, counts)
     if not found.sides:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A loader of tables whose rows are of these runs and points; others are damage."""
+
+    load: Samples
+    runs: frozenset[int]
+    points: frozenset[int]
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        table = self.load(function, side)
+        if table is not None and not (self.runs.issuperset(np.unique(table.run)) and self.points.issuperset(np.unique(table.point))):
+            raise RecordingError(
+                f"the calls of function {function} in {side} are of runs or points that their experiment does not have",
+                slug="damaged-recording",
+            )
+        return table
 
 
 class Kept:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
-from perfdiff.records import hot_lines
+from perfdiff.records import bounds, hot_lines
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import (
@@ -164,9 +164,11 @@ class Recording:
 def read(path: Path) -> Recording:
     """Read a recording; raise RecordingError with the byte's offset where it is damaged or of another version."""
     try:
-        data = path.read_bytes()
+        data = bounds.content(path)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}", slug="recording-unreadable") from error
+    except bounds.BoundError as error:
+        raise RecordingError(f"{path}: {error}", slug="recording-unreadable") from error
     try:
         header, contents = decode(data)
         lines = hot_lines.parse(contents.lines)

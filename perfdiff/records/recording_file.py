@@ -31,6 +31,7 @@ _BLOCK = struct.Struct("<IIQ")
 _EDGES = struct.Struct("<II")
 _SAMPLES = struct.Struct("<IIII")
 _TYPE = struct.Struct("<QII")
+_MOST_CELLS = 3 * (2**16 - 1)  # of a record: a plan has at most so many features, and branches of two cells each
 
 
 class Flag(IntFlag):
@@ -263,7 +264,8 @@ def _collect_samples(data: bytes, block: _Block, header: Header, contents: Conte
     _, capacity, cells = fields[1:]
     words = SAMPLE_WORDS + len(header.counters) + -(-cells // 64) + cells
     start = block.start + _SAMPLES.size
-    if capacity * words * 8 > block.end - start:
+    # Cells are columns, which take memory even where there is no record.
+    if capacity * words * 8 > block.end - start or cells > _MOST_CELLS:
         raise DamageError(block.start, f"{capacity} records of {words} words do not fit into their block")
     if (probe, block.thread) not in contents.totals:
         raise DamageError(block.start, f"records of probe {probe} without its totals in thread {block.thread}")

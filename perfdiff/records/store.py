@@ -17,14 +17,15 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.errors import RecordingError, StoreError
-from perfdiff.records import codec
+from perfdiff.records import bounds, codec
 from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, SampleTable, Side, Totals
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
@@ -35,6 +36,7 @@ _SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
 _COUNTED = "counts.parquet"
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 _PER_ROW = ("run", "point", "thread", "call", "weight")
+_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee")  # columns of whole numbers
 
 
 def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable], counts: Iterable[SampleTable] = ()) -> None:
@@ -65,7 +67,7 @@ def exists(folder: Path) -> bool:
 def load(folder: Path) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:
-        document = json.loads((folder / "experiment.json").read_text(encoding="utf-8"))
+        document = bounds.parsed(bounds.content(folder / "experiment.json").decode())
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder} holds no readable experiment: {error}", slug="damaged-recording") from error
     found = document.get("schema") if isinstance(document, dict) else None
@@ -82,7 +84,33 @@ def load(folder: Path) -> Experiment:
         }
     except KeyError as error:
         raise RecordingError(f"{folder} lacks the column {error}", slug="damaged-recording") from error
-    return codec.decode(Experiment, document.get("experiment"), **bulk)
+    experiment = codec.decode(Experiment, document.get("experiment"), **bulk)
+    try:
+        _check_numbers(experiment)
+    except bounds.BoundError as error:
+        raise RecordingError(f"{folder} is damaged: {error}", slug="damaged-recording") from error
+    return experiment
+
+
+def _check_numbers(experiment: Experiment) -> None:
+    """Raise BoundError where a number names nothing, or is too large to be a place in a table."""
+    functions, points, runs = ([item.id for item in items] for items in (experiment.functions, experiment.points, experiment.runs))
+    for says, numbers in (("functions", functions), ("points", points), ("runs", runs)):
+        bounds.check_numbers(numbers, says)
+    _check_known([run.point for run in experiment.runs], points, "point")
+    for totals in filter(None, (experiment.totals, experiment.counts)):
+        _check_known(totals.run, runs, "run")
+        _check_known(totals.function, functions, "function")
+    _check_known(experiment.edges.run, runs, "run")
+    _check_known(experiment.edges.caller, [0, *functions], "function")
+    _check_known(experiment.edges.callee, functions, "function")
+
+
+def _check_known(used: npt.ArrayLike, known: Sequence[int], says: str) -> None:
+    numbers = np.asarray(used)
+    unknown = numbers[~np.isin(numbers, known)]
+    if len(unknown):
+        raise bounds.BoundError(f"{says} {unknown[0]} is used, and not described")
 
 
 def _totals(columns: dict[str, Any]) -> Totals:
@@ -113,7 +141,7 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
 
     try:
         table = _read_table(folder, name)
-        header = json.loads(table.schema.metadata[b"perfdiff"])
+        header = bounds.parsed(table.schema.metadata[b"perfdiff"])
         if header["schema"] != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
         features = tuple(codec.decode(Feature, item) for item in header["features"])
@@ -181,26 +209,39 @@ def _read_columns(folder: Path, name: str) -> dict[str, Any]:
 
     try:
         table = _read_table(folder, name)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def _read_table(folder: Path, name: str) -> Any:
+    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    content = _content(folder, name)
     # Without Arrow's threads, which abort the process where a signal ends it while they run.
-    with pq.ParquetFile(pa.BufferReader(_content(folder, name)), pre_buffer=False) as file:
-        return file.read(use_threads=False)
+    with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
+        bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(content))
+        fields = {field.name: field.type for field in file.schema_arrow}
+        if len(fields) < len(file.schema_arrow) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
+            raise bounds.BoundError("columns that are no numbers, or two of one name")
+        if any(fields.get(name, pa.int64()) != pa.int64() for name in _NUMBERS):
+            raise bounds.BoundError("fractions where numbers of rows are expected")
+        table = file.read(use_threads=False)
+    if any(table.column(name).null_count for name in fields):
+        raise bounds.BoundError("a column with gaps")
+    return table
 
 
 def _content(folder: Path, name: str) -> bytes:
     """Return a file as it was written; raise RecordingError where it is not that any more."""
     try:
-        content = (folder / name).read_bytes()
+        content = bounds.content(folder / name)
     except OSError as error:
         raise RecordingError(f"{folder / name} is damaged: {error.strerror}", slug="damaged-recording") from error
+    except bounds.BoundError as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
     if _digest(content) != _digests(folder).get(name):
         raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
     return content
@@ -221,6 +262,6 @@ def _write_digests(folder: Path) -> None:
 
 def _digests(folder: Path) -> Mapping[str, str]:
     try:
-        return codec.decode(dict[str, str], json.loads((folder / _DIGESTS).read_text(encoding="utf-8")))
+        return codec.decode(dict[str, str], bounds.parsed(bounds.content(folder / _DIGESTS).decode()))
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error

@@ -1,4 +1,4 @@
-"""What must not leave the machine with a report: secrets, and where people's homes lie."""
+"""What must not leave the machine with a report: secrets in their known forms, and where people's homes lie."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from perfdiff.report import secret_forms
+
 # Shorter values occur in ordinary text by chance.
 _LEAST = 6
-_HIDDEN = "…"
 # Names of variables that hold secrets; of `GIT_AUTHOR_NAME` and its like nothing is hidden.
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|COOKIE|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY$|_KEY_ID$|_PAT$|_PWD$|_DSN$",
@@ -16,18 +17,6 @@ _SECRET_NAME = re.compile(
 )
 # Values that look drawn at random, whatever their variable is called; a path is none.
 _SECRET_SHAPE = re.compile(r"(?!/)(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[\w+/=.-]{20,}")
-# Tokens that their issuers made to be recognised: GitHub, GitLab, Slack, AWS, OpenAI and others, JSON web tokens.
-_TOKEN = re.compile(
-    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|sk-[\w-]{20,}"
-    r"|eyJ[\w-]{10,}\.[\w-]+\.[\w-]+)"
-)
-_USER_OF_URL = re.compile(r"(?<=://)[^\s/@'\"]+@")
-# `--password x`, `--api-key=x`, `PASSWORD=x`; parameters, variables and numbers are no secrets.
-_GIVEN = re.compile(
-    r"(?:(?i:-[\w-]*(?:password|passwd|passphrase|secret|token|api-?key|credentials?)[= ])"
-    r"|\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIALS?)[A-Z0-9_]*=)"
-    r"""['"]?(?!\$|\{|[\d.,]+(?:\s|$))([^\s'"]+)"""
-)
 # Where a path begins, which may be directly behind an option such as -I, and where the part of it that is a home ends.
 _BEGINS, _ENDS = r"(?:(?<![\w.~-])|(?<=-[A-Z]))", r"(?=$|[/\s:'\",;)\]}])"
 _HOME = re.compile(rf"{_BEGINS}(?:/home/[^/\s:'\",;)\]}}]+|/Users/[^/\s:'\",;)\]}}]+|/root){_ENDS}")
@@ -41,10 +30,10 @@ class Privacy:
     home: str
 
     def __call__(self, text: str) -> str:
-        """Return the text without secrets, and with every home as `~`."""
+        """Return the text without what is known or looks like a secret, and with every home as `~`."""
         for secret, instead in self.secrets:
             text = text.replace(secret, instead)
-        text = _USER_OF_URL.sub(f"{_HIDDEN}@", _TOKEN.sub(_HIDDEN, text))
+        text = secret_forms.without_known(text)
         if self.home not in ("", "/"):
             text = re.sub(rf"{_BEGINS}{re.escape(self.home)}{_ENDS}", "~", text)
         return _HOME.sub("~", text)
@@ -55,7 +44,7 @@ def learn(variables: Mapping[str, str], commands: Iterable[str], *, home: str, k
 
     A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; one that stands in a command by `…`.
     """
-    found = {**_in_commands(commands), **_in_variables(variables)}
+    found = {**dict.fromkeys(secret_forms.in_commands(commands), secret_forms.HIDDEN), **_in_variables(variables)}
     secrets = {secret: instead for secret, instead in found.items() if len(secret) >= _LEAST and secret not in known}
     return Privacy(tuple(sorted(secrets.items(), key=lambda item: (-len(item[0]), item))), home.rstrip("/"))
 
@@ -64,9 +53,5 @@ def _in_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         value: f"${name}"
         for name, value in sorted(variables.items())
-        if _SECRET_NAME.search(name) or _SECRET_SHAPE.fullmatch(value) or _TOKEN.search(value)
+        if _SECRET_NAME.search(name) or _SECRET_SHAPE.fullmatch(value) or secret_forms.TOKEN.search(value)
     }
-
-
-def _in_commands(commands: Iterable[str]) -> dict[str, str]:
-    return {secret: _HIDDEN for command in commands for secret in _GIVEN.findall(command)}

@@ -25,7 +25,7 @@ _LONGEST_NAME = 80  # of a function in the name of a file
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a ticket is written from, without anything private.
+    """What a ticket is written from; homes and known forms of secrets are taken out of it already.
 
     `script` compares again; `shown` is the cheapest point that shows the difference, and `at_point` the command that compares there.
     `variables` are those of the environment that builds depend on; `patch` is what the script applies, "" where that is nothing.

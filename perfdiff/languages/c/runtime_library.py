@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from perfdiff import seals
 from perfdiff.errors import BuildError, StoreError
 
 SOURCES = Path(__file__).parent / "runtime"
@@ -56,16 +57,19 @@ def build(compiler: str, cache: Path) -> Path:
     `libperfdiff` is the runtime of timed builds, `libperfdiff_counted` that of counted ones, each as `.so` and as `.a` for static links;
     the specs are what gcc compiles a counted build with, and `perfdiff_inline.h` what it includes there, to call the library less.
 
-    The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too.
+    The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too. One whose
+    libraries are not as they were compiled is made again.
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
     """
     driver = _c_driver(compiler)
     folder = cache / f"runtime-{_fingerprint(driver)}"
-    if folder.is_dir():
+    if folder.is_dir() and seals.broken(folder) is None:
         with contextlib.suppress(OSError):  # its age is the time since it was used
             os.utime(folder)
         return folder
     try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix="runtime-") as temporary:
             made = Path(temporary) / "made"
@@ -74,6 +78,7 @@ def build(compiler: str, cache: Path) -> Path:
             shutil.copy(SOURCES / HEADER, made)
             shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, made)
             (made / SPECS).write_text(_SPECS)
+            seals.close(made)
             _keep(made, folder)
     except OSError as error:
         raise StoreError.about(cache, error) from error

@@ -65,6 +65,12 @@ static __attribute__((noinline, cold)) void find_next(void)
 	finding = false;
 }
 
+static PD_RESOLVE void find_early(void)
+{
+	if (!next_malloc)
+		find_next();
+}
+
 static inline bool ready(void)
 {
 	if (pd_unlikely(!next_malloc))

@@ -106,55 +106,69 @@ static inline void closing(unsigned first, unsigned last)
 		closing_ours(first, last);
 }
 
-#define NEXT(type, name, arguments) \
-	static type (*next) arguments; \
-	if (pd_unlikely(!next)) \
-		next = (type (*) arguments)pd_next_function(#name)
+#define FUNCTIONS(X) \
+	X(int, close, (int)) \
+	X(int, dup2, (int, int)) \
+	X(int, dup3, (int, int, int)) \
+	X(int, close_range, (unsigned, unsigned, int)) \
+	X(void, closefrom, (int))
+
+#define DECLARE(type, name, arguments) type (*name) arguments;
+static struct {
+	FUNCTIONS(DECLARE)
+} next;
+
+static PD_RESOLVE void find_all(void)
+{
+#define FIND(type, name, arguments) next.name = (type (*) arguments)pd_next_function(#name);
+	FUNCTIONS(FIND)
+}
+
+static inline void ensure(void)
+{
+	if (pd_unlikely(!next.close))
+		find_all();
+}
 
 PD_API int close(int descriptor)
 {
-	NEXT(int, close, (int));
-
+	ensure();
 	closing((unsigned)descriptor, (unsigned)descriptor);
-	return next(descriptor);
+	return next.close(descriptor);
 }
 
 PD_API int dup2(int descriptor, int other)
 {
-	NEXT(int, dup2, (int, int));
-
+	ensure();
 	closing((unsigned)other, (unsigned)other);
-	return next(descriptor, other);
+	return next.dup2(descriptor, other);
 }
 
 PD_API int dup3(int descriptor, int other, int flags)
 {
-	NEXT(int, dup3, (int, int, int));
-
+	ensure();
 	closing((unsigned)other, (unsigned)other);
-	return next(descriptor, other, flags);
+	return next.dup3(descriptor, other, flags);
 }
 
 PD_API int close_range(unsigned first, unsigned last, int flags)
 {
-	NEXT(int, close_range, (unsigned, unsigned, int));
-
-	if (!next) { /* before glibc 2.34 */
+	ensure();
+	if (!next.close_range) { /* before glibc 2.34 */
 		errno = ENOSYS;
 		return -1;
 	}
 	if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC)) /* which closes none before a program is executed */
 		closing(first, last);
-	return next(first, last, flags);
+	return next.close_range(first, last, flags);
 }
 
 PD_API void closefrom(int first)
 {
-	NEXT(void, closefrom, (int));
-
+	ensure();
 	closing((unsigned)(first > 0 ? first : 0), PD_DESCRIPTORS);
-	if (next)
-		next(first);
+	if (next.closefrom)
+		next.closefrom(first);
 }
 
 #endif

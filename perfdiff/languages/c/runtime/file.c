@@ -54,6 +54,12 @@ bool pd_recording(void)
 	return pd_process.header && !(pd_process.header->flags & PD_FULL);
 }
 
+/* Not so in the child of a vfork, of a clone or of a raw system call, which has our memory or a copy of it, and the file mapped. */
+bool pd_is_recorded_process(void)
+{
+	return pd_process.header && pd_process.header->pid == (uint32_t)getpid();
+}
+
 void pd_stop(void)
 {
 	pd_probes = 0;

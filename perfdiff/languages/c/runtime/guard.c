@@ -114,13 +114,24 @@ static struct sigaction *target_of(int signal)
 	return signal == SIGSEGV ? &target_segv : signal == SIGBUS ? &target_bus : NULL;
 }
 
+static struct {
+	sigaction_function *sigaction;
+	handler_function (*signal)(int, handler_function);
+	handler_function (*sysv_signal)(int, handler_function);
+} next;
+
+static PD_RESOLVE void find_all(void)
+{
+	next.signal = (handler_function(*)(int, handler_function))pd_next_function("signal");
+	next.sysv_signal = (handler_function(*)(int, handler_function))pd_next_function("__sysv_signal");
+	next.sigaction = (sigaction_function *)pd_next_function("sigaction");
+}
+
 static int real_sigaction(int signal, const struct sigaction *action, struct sigaction *former)
 {
-	static sigaction_function *real;
-
-	if (!real)
-		real = (sigaction_function *)pd_next_function("sigaction");
-	return real ? real(signal, action, former) : -1;
+	if (!next.sigaction)
+		find_all();
+	return next.sigaction ? next.sigaction(signal, action, former) : -1;
 }
 
 /* Gives a fault that is not ours to the target, as the kernel would have. */
@@ -212,14 +223,14 @@ PD_API int sigaction(int signal, const struct sigaction *action, struct sigactio
 	return 0;
 }
 
-static handler_function install_simple(const char *name, int signal, handler_function handler, int flags)
+static handler_function install_simple(handler_function (**real)(int, handler_function), int signal, handler_function handler, int flags)
 {
 	struct sigaction action, former;
-	handler_function (*real)(int, handler_function);
 
 	if (!target_of(signal)) {
-		real = (handler_function(*)(int, handler_function))pd_next_function(name);
-		return real ? real(signal, handler) : SIG_ERR;
+		if (!*real)
+			find_all();
+		return *real ? (*real)(signal, handler) : SIG_ERR;
 	}
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = handler;
@@ -230,13 +241,13 @@ static handler_function install_simple(const char *name, int signal, handler_fun
 
 PD_API handler_function signal(int signal, handler_function handler)
 {
-	return install_simple("signal", signal, handler, SA_RESTART);
+	return install_simple(&next.signal, signal, handler, SA_RESTART);
 }
 
 /* What `signal` is in strict ISO and X/Open programs. */
 PD_API handler_function __sysv_signal(int signal, handler_function handler)
 {
-	return install_simple("__sysv_signal", signal, handler, SA_RESETHAND | SA_NODEFER);
+	return install_simple(&next.sysv_signal, signal, handler, SA_RESETHAND | SA_NODEFER);
 }
 
 #endif

@@ -59,6 +59,11 @@ static __attribute__((noinline, cold)) void find_all(void)
 	FUNCTIONS(FIND)
 }
 
+static PD_RESOLVE void find_early(void)
+{
+	find_all();
+}
+
 static void ensure(void)
 {
 	if (pd_unlikely(!next.pthread_cond_timedwait))

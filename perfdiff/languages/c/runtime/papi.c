@@ -277,7 +277,7 @@ static uint32_t events_name(const struct events *events, struct pd_counter *coun
 
 static uint32_t papi_open(struct pd_counter *counters, uint32_t room)
 {
-	const char *list = getenv("PERFDIFF_EVENTS");
+	const char *list = secure_getenv("PERFDIFF_EVENTS");
 	int error = errno;
 
 	if (!list || !*list)

@@ -1,4 +1,5 @@
 /* A probed process from its start to its end: environment, plan, fork, exit. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "runtime.h"
 
 #define PLAN_MAGIC "PDPLAN1\0"
+#define CHILDREN 4
 #define CONSTRUCTOR_FIRST 101 /* the first that is not the C library's own */
 
 struct plan_header {
@@ -33,6 +35,12 @@ static bool counter_is_invariant(void)
 #else
 	return true;
 #endif
+}
+
+static void modes_set(void)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++)
+		pd_modes[probe] = pd_process.plan[probe].mode <= PD_SAMPLE ? pd_process.plan[probe].mode : PD_OFF;
 }
 
 /* The plan stays mapped; its modes are copied, for calibration and for quick access. */
@@ -56,10 +64,11 @@ static bool plan_read(const char *path)
 	pd_modes = pd_memory(probes);
 	if (!pd_modes)
 		return false;
+	/* Off in a child of which nobody tells us, as of a raw clone: its calls must not count as its parent's. Before Linux 4.14 they do. */
+	madvise(pd_modes, probes, MADV_WIPEONFORK);
 	pd_process.plan = (const struct pd_plan_entry *)(header + 1);
 	pd_process.probes = probes;
-	for (uint32_t probe = 1; probe < probes; probe++)
-		pd_modes[probe] = pd_process.plan[probe].mode <= PD_SAMPLE ? pd_process.plan[probe].mode : PD_OFF;
+	modes_set();
 	return true;
 }
 
@@ -78,11 +87,30 @@ static void child_begin(void)
 	pd_threads_forget();
 	pd_types_forget();
 	pd_process.header = NULL;
+	modes_set();
+}
+
+static void (*children[CHILDREN])(void);
+static unsigned children_count;
+
+static void children_begin(void)
+{
+	for (unsigned i = 0; i < children_count; i++)
+		children[i]();
+}
+
+bool pd_child_add(void (*begin)(void))
+{
+	if (children_count == CHILDREN || (!children_count && pthread_atfork(NULL, NULL, children_begin)))
+		return false;
+	children[children_count++] = begin;
+	return true;
 }
 
 static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 {
-	const char *folder = getenv("PERFDIFF_OUT"), *plan = getenv("PERFDIFF_PLAN"), *seed = getenv("PERFDIFF_SEED");
+	/* Not in a program that runs with more rights than who started it: it would write where that one says. */
+	const char *folder = secure_getenv("PERFDIFF_OUT"), *plan = secure_getenv("PERFDIFF_PLAN"), *seed = secure_getenv("PERFDIFF_SEED");
 	struct pd_thread *thread;
 
 	if (!folder || !plan || strlen(folder) >= sizeof(pd_process.folder))
@@ -90,7 +118,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	pd_counters_open();
 	pd_process.counter_clock = counter_is_invariant();
 	pd_process.long_ticks = UINT64_MAX; /* until the probes' cost is known */
-	if (!plan_read(plan) || !pd_threads_begin() || pthread_atfork(NULL, NULL, child_begin))
+	if (!plan_read(plan) || !pd_threads_begin() || !pd_child_add(child_begin))
 		return;
 	strcpy(pd_process.folder, folder);
 	pd_process.seed = seed ? strtoull(seed, NULL, 10) : 0;
@@ -125,7 +153,7 @@ static void end(void)
 	struct pd_header *header = pd_process.header;
 	uint64_t now;
 
-	if (!header || header->flags & PD_ENDED || header->pid != (uint32_t)getpid()) /* a vfork's child shares our memory */
+	if (!pd_is_recorded_process() || header->flags & PD_ENDED)
 		return;
 	pd_probes = 0;
 	if (pd_self.thread)
@@ -165,6 +193,30 @@ PD_API __attribute__((noreturn)) void _exit(int status)
 PD_API __attribute__((noreturn)) void _Exit(int status)
 {
 	_exit(status);
+}
+
+static pid_t (*next_fork)(void);
+
+static PD_RESOLVE void find_fork(void)
+{
+	next_fork = (pid_t (*)(void))pd_next_function("_Fork");
+}
+
+/* fork without its handlers, ours included, for children that do next to nothing. */
+PD_API pid_t _Fork(void)
+{
+	pid_t child;
+
+	if (!next_fork)
+		find_fork();
+	if (!next_fork) { /* before glibc 2.34 */
+		errno = ENOSYS;
+		return -1;
+	}
+	child = next_fork();
+	if (!child)
+		children_begin();
+	return child;
 }
 
 #endif

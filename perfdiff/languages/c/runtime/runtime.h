@@ -229,7 +229,14 @@ void pd_slow_begin(struct pd_slow *slow);
 void pd_slow_end(struct pd_slow *slow);
 void pd_lock_reset(void);
 
+/*
+ * The functions behind interposed ones are looked up as the library is loaded: the linker's lock, which a look-up takes, may be held for
+ * ever in the child of a fork. What runs still earlier, such as constructors of libraries, has them looked up at its first call.
+ */
+#define PD_RESOLVE __attribute__((constructor(101), cold))
+
 /* file.c: called inside a slow path */
+bool pd_is_recorded_process(void);
 bool pd_file_create(void);
 bool pd_recording(void);
 void *pd_arena_take(struct pd_arena *arena, size_t size);
@@ -273,6 +280,9 @@ enum pd_guard { PD_GUARD_UNKNOWN, PD_GUARD_HANDLER, PD_GUARD_SYSCALL };
 enum pd_guard pd_guard_find(void);
 bool pd_peek(enum pd_guard guard, uintptr_t address, size_t size, uint64_t *value);
 void pd_guard_begin(void);
+
+/* process.c */
+bool pd_child_add(void (*begin)(void)); /* what a child has to begin with, whether fork made it or _Fork */
 
 /* interposed functions */
 void *pd_next_function(const char *name);

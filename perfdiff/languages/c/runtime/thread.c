@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime.h"
 
@@ -21,6 +22,8 @@ static void thread_end(void *data)
 	struct pd_thread *thread = data;
 	struct pd_slow slow;
 
+	if (!pd_is_recorded_process())
+		return;
 	pd_presence_mark(thread);
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
 	pd_thread_count_passed(thread);
@@ -54,7 +57,7 @@ static struct pd_thread *thread_new(void)
 {
 	size_t locals = (sizeof(struct pd_thread) + 63 + (pd_process.probes + (size_t)1) * sizeof(struct pd_local)) & ~(size_t)63;
 	size_t gates = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
-	size_t fixed = (gates + pd_process.probes * sizeof(uint32_t) + 63) & ~(size_t)63;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = (gates + pd_process.probes * sizeof(uint32_t) + page - 1) & ~(page - 1);
 	size_t stack = STACK_BYTES;
 	char *memory = pd_memory(fixed + stack);
 	struct pd_thread *thread;
@@ -66,6 +69,8 @@ static struct pd_thread *thread_new(void)
 			return NULL;
 	}
 	madvise(memory, fixed + stack, MADV_NOHUGEPAGE); /* a little of each part is touched */
+	/* In a child of which nobody tells us the calls that are open belong to its parent: their frames no longer find their entries. */
+	madvise(memory + fixed, stack, MADV_WIPEONFORK);
 	thread = (struct pd_thread *)memory;
 	thread->locals = (struct pd_local *)((uintptr_t)(memory + sizeof(*thread) + 63) & ~(uintptr_t)63);
 	thread->values = (uint64_t *)(memory + locals);

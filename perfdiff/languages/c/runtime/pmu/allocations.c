@@ -189,10 +189,11 @@ static void after_fork(void)
 
 static __attribute__((constructor(102))) void begin(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, NULL);
+	pd_child_add(after_fork);
 }
 
-/* In a C program that loads a C++ library, the C++ library is not behind us in link order. */
+/* In a C program that loads a C++ library, the C++ library is not behind us in link order. NULL where there is none yet. */
 static __attribute__((noinline, cold)) void *next_new(const char *name)
 {
 	static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
@@ -203,8 +204,6 @@ static __attribute__((noinline, cold)) void *next_new(const char *name)
 
 		found = library ? dlsym(library, name) : NULL;
 	}
-	if (!found)
-		abort(); /* somebody has compiled a call of it, and nobody has it */
 	return found;
 }
 
@@ -213,15 +212,23 @@ static __attribute__((noinline, cold)) void *next_new(const char *name)
  * what is called, and ours are not.
  */
 #define NEW(name, declared, passed) \
+	static void *(*next##name) declared; \
+\
+	static PD_RESOLVE void find##name(void) \
+	{ \
+		next##name = (void *(*) declared)next_new(#name); \
+	} \
+\
 	PD_API void *name declared; \
 	PD_API void *name declared \
 	{ \
-		static void *(*next) declared; \
 		void *memory; \
 \
-		if (pd_unlikely(!next)) \
-			next = (void *(*) declared)next_new(#name); \
-		memory = next passed; \
+		if (pd_unlikely(!next##name)) \
+			find##name(); \
+		if (pd_unlikely(!next##name)) \
+			abort(); /* somebody has compiled a call of it, and nobody has it */ \
+		memory = next##name passed; \
 		pd_allocated_for(memory, __builtin_return_address(0)); \
 		return memory; \
 	}

@@ -107,7 +107,7 @@ static bool begin(void)
 #endif
 	if (!pd_machine_begin())
 		return false;
-	if (!pd_shared_begin() || pthread_key_create(&key, thread_end) || pthread_atfork(NULL, NULL, child_begin)) {
+	if (!pd_shared_begin() || pthread_key_create(&key, thread_end) || !pd_child_add(child_begin)) {
 		pd_lose(PD_LOST_MEMORY);
 		return false;
 	}

@@ -311,5 +311,5 @@ static void forget(void)
 
 static __attribute__((constructor(102))) void begin(void)
 {
-	pthread_atfork(NULL, NULL, forget);
+	pd_child_add(forget);
 }

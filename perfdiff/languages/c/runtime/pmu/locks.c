@@ -25,11 +25,16 @@ static int spin(spin_function **next, const char *name, pthread_spinlock_t *lock
 }
 
 #define SPIN(name) \
+	static spin_function *next_##name; \
+\
+	static PD_RESOLVE void find_##name(void) \
+	{ \
+		next_##name = (spin_function *)pd_next_function(#name); \
+	} \
+\
 	PD_API int name(pthread_spinlock_t *lock) \
 	{ \
-		static spin_function *next; \
-\
-		return spin(&next, #name, lock); \
+		return spin(&next_##name, #name, lock); \
 	}
 
 SPIN(pthread_spin_lock)

@@ -80,7 +80,7 @@ static bool levels_fit(void)
 /* False, with the loss marked, where the environment describes no machine. */
 bool pd_machine_begin(void)
 {
-	const char *text = getenv("PERFDIFF_PMU");
+	const char *text = secure_getenv("PERFDIFF_PMU");
 
 	pd_pmu.l1 = geometry_of(64, 8);
 	pd_pmu.l2 = geometry_of(1024, 16);

@@ -9,12 +9,22 @@
 /* Before the new thread runs, and while the one that makes it is not at work on the caches. */
 #define MAKE(name, ...) \
 	do { \
-		static __typeof__(name) *next; \
-		if (!next) \
-			next = (__typeof__(name) *)pd_next_function(#name); \
+		if (!next.name) \
+			find_all(); \
 		pd_pmu.many = true; \
-		return next(__VA_ARGS__); \
+		return next.name(__VA_ARGS__); \
 	} while (0)
+
+static struct {
+	__typeof__(pthread_create) *pthread_create;
+	__typeof__(thrd_create) *thrd_create;
+} next;
+
+static PD_RESOLVE void find_all(void)
+{
+	next.pthread_create = (__typeof__(pthread_create) *)pd_next_function("pthread_create");
+	next.thrd_create = (__typeof__(thrd_create) *)pd_next_function("thrd_create");
+}
 
 PD_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {

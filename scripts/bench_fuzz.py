@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Feed damaged inputs to every reader of foreign files, and count how they end: whole, refused with a typed error, or a bug.
+
+    scripts/bench fuzz [--minutes 15] [--only recordings] [--seed 1] [--keep FOLDER]
+
+Each reader works in a process of its own, with a limit on memory, and on the time of an input. What is neither read nor refused by
+a PerfdiffError is a bug: its input is kept, and the command exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import figures
+import fuzz_seeds
+import mutation
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import test_freud_log
+import test_log
+import test_recording
+from perfdiff import accepted, configuration, searched
+from perfdiff.errors import PerfdiffError
+from perfdiff.models import language
+from perfdiff.records import freud_log, pairing, recorded, recording, store
+from perfdiff.records.freud_blocks import encode
+from perfdiff.records.schema import Side
+
+SECONDS_AN_INPUT = 2.0  # of CPU time; inputs have some kilobytes
+MEMORY_BYTES = 512 * 2**20  # beyond what the process has when it starts: no input of some kilobytes may ask for that
+AT_ONCE = 200  # inputs between two looks at the clock
+MOST_KEPT = 20  # inputs of bugs, of one reader
+
+
+class TooSlowError(Exception):
+    """Reading one input takes longer than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What is fuzzed: `inputs` makes the next damaged input, `read` reads it; both work in a folder of their own."""
+
+    name: str
+    inputs: Callable[[random.Random], bytes]
+    read: Callable[[bytes], object]
+
+
+@dataclass(slots=True)
+class Ends:
+    """How many inputs were read whole, and were refused by the slug of the error; bugs by what was raised and where."""
+
+    whole: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    bugs: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def inputs(self) -> int:
+        """Return how many inputs there were."""
+        return self.whole + self.refused.total() + self.bugs.total()
+
+
+def recordings(folder: Path) -> Reader:
+    """Read recordings of processes."""
+    path = folder / "one.pdrec"
+    seeds = [test_recording.two_threads(), test_recording.file(test_recording.extent(1))]
+    return Reader("recordings", lambda rng: mutation.changed_bytes(rng, seeds), lambda data: recording.read(written(path, data)))
+
+
+def logs(folder: Path) -> Reader:
+    """Read logs of Freud."""
+    path = folder / "idcm_f_1.bin"
+    seeds = [test_freud_log.handmade(), encode(test_freud_log.blocks_of("f", "g"))]
+    return Reader("Freud's logs", lambda rng: mutation.changed_bytes(rng, seeds), lambda data: freud_log.read(written(path, data)))
+
+
+def experiments(folder: Path) -> Reader:
+    """Read the JSON of stored experiments, its digest made to fit, and pair them with a whole one."""
+    whole, place = saved(folder / "whole"), saved(folder / "one")
+    text = (place / "experiment.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    document["experiment"]["functions"] = document["experiment"]["functions"][:2]
+    document["experiment"]["runs"] = document["experiment"]["runs"][:3]
+    seeds = [json.dumps(document), text]
+
+    def read(data: bytes) -> object:
+        fitting(place, "experiment.json", data)
+        return pairing.paired(whole_of(place), whole_of(whole))
+
+    return Reader("stored experiments", lambda rng: mutation.changed_json(rng, seeds), read)
+
+
+def tables(folder: Path) -> Reader:
+    """Read Parquet tables of stored experiments, their digests made to fit: changed bytes, and whole files of other columns."""
+    place = saved(folder / "one")
+    names = ["totals.parquet", "edges.parquet", "samples/1-base.parquet"]
+    seeds = {name: (place / name).read_bytes() for name in names}
+
+    def inputs(rng: random.Random) -> bytes:
+        name = rng.choice(names)
+        data = other_columns(rng, seeds[name]) if rng.random() < 0.3 else mutation.changed_bytes(rng, [seeds[name]])
+        return name.encode() + b"\0" + data
+
+    def read(data: bytes) -> object:
+        name, _, content = data.partition(b"\0")
+        fitting(place, name.decode(), content)
+        try:
+            found = whole_of(place)
+            return found.samples(1, Side.BASE)
+        finally:
+            fitting(place, name.decode(), seeds[name.decode()])
+
+    return Reader("Parquet tables", inputs, read)
+
+
+def other_columns(rng: random.Random, seed: bytes) -> bytes:
+    """Return a table with one column dropped, doubled, of another type or with other values."""
+    table = pq.read_table(io.BytesIO(seed))
+    place = rng.randrange(table.num_columns)
+    name, rows = table.column_names[place], table.num_rows
+    values: Sequence[object] = rng.choice(
+        (
+            pa.array([rng.choice((-1, 2**20, 2**62, -(2**63)))] * rows),
+            pa.array([float("nan")] * rows),
+            pa.array([None] * rows, pa.int64()),
+            pa.array(["x"] * rows),
+            pa.array([[1]] * rows),
+            pa.array([True] * rows),
+            pa.array(np.zeros(rows, np.uint64)),
+            pa.array(np.zeros(rows, np.int8)),
+            pa.array(["x"] * rows).dictionary_encode(),
+            pa.array([0] * rows, pa.timestamp("ns")),
+        )
+    )
+    match rng.randrange(4):
+        case 0:
+            table = table.remove_column(place)
+        case 1:
+            table = table.append_column(rng.choice((name, "other", "feature:7")), values)
+        case 2:
+            table = table.replace_schema_metadata(rng.choice((None, {"perfdiff": "{}"}, {"perfdiff": "[" * 5000}, {"perfdiff": "1"})))
+        case _:
+            table = table.set_column(place, name, values)
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression=rng.choice(("zstd", "none", "snappy")))
+    return sink.getvalue()
+
+
+def annotation_texts(folder: Path) -> Reader:
+    """Read texts of annotations, which are what is checked against."""
+    return Reader(
+        "annotations",
+        lambda rng: mutation.changed_text(rng, fuzz_seeds.ANNOTATIONS),
+        lambda data: language.parse_all(data.decode("utf-8", "replace")),
+    )
+
+
+def configurations(folder: Path) -> Reader:
+    """Read perfdiff.toml."""
+    path = folder / "perfdiff.toml"
+    overrides = configuration.Overrides(file=path)
+
+    def read(data: bytes) -> object:
+        return configuration.load(folder, overrides=overrides, environment={}) if written(path, data) else None
+
+    return Reader("perfdiff.toml", lambda rng: mutation.changed_text(rng, [fuzz_seeds.CONFIGURATION]), read)
+
+
+def known_costs(folder: Path) -> Reader:
+    """Read perfdiff-accepted.toml."""
+    path = folder / "perfdiff-accepted.toml"
+    return Reader(
+        "perfdiff-accepted.toml",
+        lambda rng: mutation.changed_text(rng, [fuzz_seeds.ACCEPTED]),
+        lambda data: accepted.read(written(path, data)),
+    )
+
+
+def searches(folder: Path) -> Reader:
+    """Read states of searches for a commit."""
+    path = folder / "state.json"
+    return Reader(
+        "states of searches", lambda rng: mutation.changed_json(rng, [fuzz_seeds.STATE]), lambda data: searched.load(written(path, data))
+    )
+
+
+READERS: dict[str, Callable[[Path], Reader]] = {
+    "recordings": recordings,
+    "logs": logs,
+    "experiments": experiments,
+    "tables": tables,
+    "annotations": annotation_texts,
+    "configurations": configurations,
+    "known-costs": known_costs,
+    "searches": searches,
+}
+
+
+def written(path: Path, data: bytes) -> Path:
+    """Write an input where its reader looks for it."""
+    path.write_bytes(data)
+    return path
+
+
+def saved(folder: Path) -> Path:
+    """Return the folder of a small stored experiment."""
+    _, found = test_log.recording(np.random.default_rng(1), "v1", calls=2)
+    assert isinstance(found, recorded.Recorded)
+    table = found.samples(1, Side.BASE)
+    assert table is not None
+    store.save(folder, found.experiment, [table])
+    return folder
+
+
+def whole_of(folder: Path) -> recorded.Recorded:
+    """Return a stored experiment, one that has been read once."""
+    return recorded.load(folder)
+
+
+def fitting(folder: Path, name: str, data: bytes) -> None:
+    """Write a file of an experiment, and its digest, as who sends a folder would."""
+    (folder / name).write_bytes(data)
+    digests = json.loads((folder / "digests.json").read_text(encoding="utf-8"))
+    digests[name] = hashlib.blake2b(data, digest_size=16).hexdigest()
+    (folder / "digests.json").write_text(json.dumps(digests), encoding="utf-8")
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Raise TooSlowError where what is inside takes too long."""
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_AN_INPUT)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def too_slow(number: int, frame: object) -> None:
+    """Take the alarm of an input's time."""
+    raise TooSlowError
+
+
+def fuzz(reader: Reader, rng: random.Random, seconds: float, last: Path, keep: Path) -> Ends:
+    """Read damaged inputs for some time; `last` holds the one at work, should the process die of it."""
+    ends = Ends()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for _ in range(AT_ONCE):
+            data = reader.inputs(rng)
+            last.write_bytes(data)
+            try:
+                with limited():
+                    reader.read(data)
+                ends.whole += 1
+            except PerfdiffError as error:
+                ends.refused[error.slug] += 1
+            except Exception as error:  # noqa: BLE001 - to count what must not be raised is what this is for
+                ends.bugs[where(error)] += 1
+                if ends.bugs.total() <= MOST_KEPT:
+                    (keep / f"{reader.name.replace(' ', '-')}-{ends.bugs.total()}").write_bytes(data)
+    return ends
+
+
+def where(error: Exception) -> str:
+    """Return what was raised, and in which line of perfdiff."""
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if "/perfdiff/" in frame.filename]
+    place = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else "?"
+    return f"{type(error).__name__} at {place}"
+
+
+def apart(make: Callable[[Path], Reader], seed: int, seconds: float, keep: Path) -> tuple[str, Ends]:
+    """Fuzz a reader in a process of its own; one that dies has a bug of its own."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as room:
+        folder = Path(room)
+        reader, result, last = make(folder), folder / "result", folder / "last"
+        child = os.fork()
+        if not child:
+            try:
+                used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
+                signal.signal(signal.SIGPROF, too_slow)
+                ends = fuzz(reader, random.Random(f"{seed} {reader.name}"), seconds, last, keep)
+                result.write_text(json.dumps([ends.whole, ends.refused, ends.bugs]))
+            finally:
+                if sys.exc_info()[0]:
+                    traceback.print_exc()
+                os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if result.exists():
+            whole, refused, bugs = json.loads(result.read_text())
+            return reader.name, Ends(whole, Counter(refused), Counter(bugs))
+        if last.exists():
+            (keep / f"{reader.name.replace(' ', '-')}-died").write_bytes(last.read_bytes())
+        return reader.name, Ends(bugs=Counter([f"the process died, status {status}"]))
+
+
+def main() -> int:
+    """Fuzz all readers for equal times and print how their inputs ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=15.0, help="of all readers together")
+    parser.add_argument("--only", choices=READERS, help="this reader alone")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="where inputs of bugs are kept")
+    asked = parser.parse_args()
+    asked.keep.mkdir(parents=True, exist_ok=True)
+    chosen = [make for name, make in READERS.items() if asked.only in (None, name)]
+    sums, found = Counter[str](), []
+    with figures.printed("Damaged inputs", "reader", "inputs", "read whole", "refused", "slugs", "bugs") as table:
+        for make in chosen:
+            name, ends = apart(make, asked.seed, asked.minutes * 60 / len(chosen), asked.keep)
+            slugs = ", ".join(slug for slug, _ in ends.refused.most_common())
+            table.add(name, f"{ends.inputs:,}", f"{ends.whole:,}", f"{ends.refused.total():,}", slugs, ends.bugs.total())
+            sums["inputs"] += ends.inputs
+            found += [f"{name}: {bug}, {count} times" for bug, count in ends.bugs.most_common()]
+        table.remarks.append(f"{sums['inputs']:,} inputs in all, seed {asked.seed}.")
+        table.remarks += found
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
