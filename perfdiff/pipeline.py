@@ -21,14 +21,14 @@ from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.build.builder import Built, compiler_identity
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, toolchain, workloads
+from perfdiff.collect import caveats, counters, counting, folding, machine, reach, schedule, survey, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.subjects import Subjects
-from perfdiff.collect.survey import Budget, Choice, Survey
+from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import BuildError, DiskFilledError, RecordingError, WorkloadError
@@ -37,7 +37,7 @@ from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import codec, plan, recorded, store
 from perfdiff.records.recorded import Kept, Recorded
-from perfdiff.records.schema import Experiment, Floats, HotSpot, Note, Phase, Point, Run, SampleTable, Side, Skipped
+from perfdiff.records.schema import Experiment, Floats, Folded, HotSpot, Note, Phase, Point, Run, SampleTable, Side, Skipped
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
@@ -76,7 +76,8 @@ class Measurement:
     """What is ready to be measured: the chosen functions, the built trees, and all that could not be had."""
 
     subjects: Subjects
-    choices: tuple[Choice, ...]
+    selection: Selection
+    folded: tuple[Folded, ...]
     probes: Probes
     counted_probes: Probes
     counted: Mapping[Side, Built]
@@ -177,23 +178,27 @@ class Bench:
         subjects = self._subjects(programs)
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, targets = self._surveyed(workshop, subjects, probeable, plain)
-        budget = Budget(config.probes.overhead, self._reservoir, bool(events.events))
-        choices = survey.choose(seen, probeable, subjects.conditions(), budget)
+        budget = Budget(config.probes.overhead, self._reservoir, bool(events.events), folds=len(self.sides) > 1)
+        selection = survey.choose(seen, probeable, subjects.conditions(), budget)
+        choices, folds = selection.choices, selection.folds
+        subjects = folding.stood_in_for(subjects, folds)
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)
         modes = {choice.id: choice.entry(self._reservoir) for choice in choices}
         targets |= workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
 
-        counted_probes = {side: subjects.counted_probes(side, choices) for side in self.sides}
+        counted_probes = {side: subjects.counted_probes(side, choices, folds) for side in self.sides}
         counted, uncounted = self._counted(workshop, counted_probes, plain)
         if counted:
-            own = {choice.id: plan.Entry.counted(reservoir=self._reservoir) for choice in choices}
+            ids = [choice.id for choice in choices] + [fold.id for fold in folds]
+            own = dict.fromkeys(ids, plan.Entry.counted(reservoir=self._reservoir))
             steering = counting.steering(config.counters, self.request.environment)
             targets |= workshop.targets(Phase.COUNTED, counted, own, counted_probes, steering)
         return Measurement(
             subjects=subjects,
-            choices=choices,
+            selection=selection,
+            folded=folding.folded(subjects, selection, seen),
             probes=probes,
             counted_probes=counted_probes,
             counted=counted,
@@ -204,12 +209,14 @@ class Bench:
                 *subjects.obstacles(config.probes.exclude),
                 *subjects.generated(lost),
                 *subjects.untouched(seen.ran, probeable.keys() - lost),
+                *folding.untimed(subjects, folds),
                 *dropped(timed, probes),
             ),
             notes=(
                 *dict.fromkeys(note for built in plain.values() for note in built.notes),
                 *caveats.changes_not_run(subjects, seen.ran),
                 *caveats.texts_not_read(subjects, choices),
+                *folding.note(subjects, folds),
                 *events.notes,
                 *uncounted,
             ),
@@ -273,7 +280,8 @@ class Bench:
         )
         experiment = self._experiment(measurement, [*runs, *counted.runs], assembly, notes)
         if counted.runs:
-            experiment = replace(experiment, counts=counted.assembly.totals(), spots=counted.spots)
+            counts = folding.with_folded(counted.assembly.totals(), counted.assembly.edges(), measurement.selection.folds)
+            experiment = replace(experiment, counts=counts, spots=counted.spots)
         store.save(folder, experiment, assembly.tables(), counted.assembly.tables())
 
     def _count(self, measurement: Measurement, collector: Collector, plain: Sequence[Run]) -> Counted:
@@ -319,12 +327,13 @@ class Bench:
             environment=replace(machine.environment(self.request.environment), **asdict(measurement.toolchain)),
             workloads=workloads.workloads(self.request.config.workloads),
             points=self._points,
-            functions=measurement.subjects.infos({choice.id for choice in measurement.choices}),
+            functions=measurement.subjects.infos({choice.id for choice in measurement.selection.choices}),
             skipped=measurement.skipped,
             runs=tuple(runs),
             totals=assembly.totals(),
             edges=assembly.edges(),
             notes=(*measurement.notes, *notes),
+            folded=measurement.folded,
         )
 
     def _workshop(self) -> Workshop:

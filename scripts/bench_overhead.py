@@ -32,7 +32,21 @@ ROUNDS = 41
 BAR = 0.02
 LEAST_MS = 100.0  # shorter runs show the start of the runtime, not the cost of probes
 CONFIDENCE = 0.95
-SIZES = {"recursion": 3_000_000, "allocation": 2_000_000, "coefficient": 400_000, "cmark links": 30_000, "cmark paragraphs": 128_000}
+SIZES = {
+    "recursion": 1_000_000,
+    "allocation": 2_000_000,
+    "coefficient": 400_000,
+    "throwing-method": 16_000,
+    "list-append": 16_000,
+    "interpreter tiny": 2_000_000,
+    "interpreter large": 2_000_000,
+    "parser tiny": 600_000,
+    "parser large": 600_000,
+    "queue tiny": 30_000_000,
+    "queue large": 30_000_000,
+    "cmark links": 30_000,
+    "cmark paragraphs": 128_000,
+}
 
 SMALLER = (8, 4, 2)  # times than the size that is measured; a run's share of the records to keep is that of a common comparison
 RUNS = 10
