@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -115,12 +115,15 @@ class Allotment:
 
         With these stands what each would have taken, as a share of CPU time.
 
-        Who is folded, or can never fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
+        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
         """
-        probed = {function for function in self.candidates if self._may_fit(function)}
+        probed = set(self.candidates)
         folded: dict[int, float] = {}
         while True:
             rates = self._served(probed)
+            if len(rates) < len(probed):
+                probed = set(rates)
+                continue
             costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
             over = sum(costs.values(), np.zeros_like(self.cpu_ns)) > self.budget + STRETCH
             foldable = [each for each in rates if self.candidates[each].may_fold and costs[each][over].any()]
@@ -130,7 +133,7 @@ class Allotment:
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
 
-    def callees(self, function: int, probed: Collection[int]) -> set[int]:
+    def callees(self, function: int, probed: Set[int]) -> set[int]:
         """Return the nearest of `probed` that a function calls, directly or through others."""
         found: set[int] = set()
         seen: set[int] = set()
@@ -138,19 +141,11 @@ class Allotment:
         while open_ends:
             fresh = set(self.calls.get(open_ends.pop(), ())) - seen
             seen |= fresh
-            found |= fresh & set(probed)
-            open_ends += fresh - set(probed)
+            found |= fresh & probed
+            open_ends += fresh - probed
         return found
 
-    def _may_fit(self, function: int) -> bool:
-        """Return whether a function may get a probe: one that is no suspect must fit the budget by itself, at the slowest rate."""
-        if self.candidates[function].suspect:
-            return True
-        traffic = self.candidates[function].traffic
-        least = np.min([traffic.cost(rate, self.cpu_ns) for rate in (*COUNTED_RATES, *PASSING_RATES, *RECURSIVE_RATES)], axis=0)
-        return bool(np.all(least <= self.budget))
-
-    def _served(self, probed: Collection[int]) -> dict[int, Rate]:
+    def _served(self, probed: Set[int]) -> dict[int, Rate]:
         """Return the rates of all that fit, and the slowest of suspects that do not.
 
         The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
@@ -168,7 +163,7 @@ class Allotment:
                 rates[function] = offer.rates[-1]
         return rates
 
-    def _offer(self, function: int, probed: Collection[int]) -> _Offer:
+    def _offer(self, function: int, probed: Set[int]) -> _Offer:
         """Return the rates that tell a function's time; all, where it is measured in any case and these would make runs unbearably long."""
         offered = self._possible(function, probed)
         if (function, offered) not in self._offers:
@@ -180,7 +175,7 @@ class Allotment:
             self._offers[function, offered] = _Offer(telling, costs, float(costs[0].max()))
         return self._offers[function, offered]
 
-    def _possible(self, function: int, probed: Collection[int]) -> tuple[Rate, ...]:
+    def _possible(self, function: int, probed: Set[int]) -> tuple[Rate, ...]:
         """Return what the places of a function's calls allow.
 
         A callee must find its caller on the stack, so that calls pass only where no probed function is called but the same one: then
