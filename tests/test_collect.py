@@ -335,7 +335,8 @@ def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expens
     assert [(fold.id, fold.hosts) for fold in selection.folds] == [(1, (2,)), (4, (2,))]
     assert [fold.overhead for fold in selection.folds] == pytest.approx([9e8 * 1.62e-9, 3e8 * 1.62e-9], rel=0.01)
     followed = {**pairs, 1: replace(pairs[1], followed=True)}
-    assert 1 in {choice.id for choice in survey.choose(seen, followed, {}, BUDGET).choices}
+    selection = survey.choose(seen, followed, {}, BUDGET)
+    assert ({choice.id for choice in selection.choices}, [fold.id for fold in selection.folds]) == ({1, 2, 3}, [4])
     alone = survey.choose(seen, pairs, {}, replace(BUDGET, folds=False))
     assert ({choice.id for choice in alone.choices}, alone.folds) == ({1, 2, 3, 4}, ())
 

@@ -111,11 +111,10 @@ class Allotment:
     _offers: dict[tuple[int, Sequence[Rate]], _Offer] = field(default_factory=dict)
 
     def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
-        """Return the rates of those that are probed, in the order in which they were served, and the suspects that are folded.
-
-        With these stands what each would have taken, as a share of CPU time.
+        """Return the rates of those that are probed, in the order in which they were served, and what folded suspects would have taken.
 
         Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
+        What those take that are measured in any case makes nobody else fold.
         """
         probed = set(self.candidates)
         folded: dict[int, float] = {}
@@ -125,8 +124,9 @@ class Allotment:
                 probed = set(rates)
                 continue
             costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
-            over = sum(costs.values(), np.zeros_like(self.cpu_ns)) > self.budget + STRETCH
-            foldable = [each for each in rates if self.candidates[each].may_fold and costs[each][over].any()]
+            bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].suspect]
+            over = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns)) > self.budget + STRETCH
+            foldable = [each for each in bounded if self.candidates[each].suspect and costs[each][over].any()]
             if not foldable:
                 return rates, folded
             worst = max(foldable, key=lambda each: (float(costs[each][over].max()), each))
