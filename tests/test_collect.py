@@ -341,6 +341,14 @@ def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expens
     assert ({choice.id for choice in alone.choices}, alone.folds) == ({1, 2, 3, 4}, ())
 
 
+@pytest.mark.parametrize(("cpu_ns", "folds"), [(1.5e6, []), (6e6, [1])])
+def test_in_runs_as_short_as_the_start_of_the_runtime_nothing_is_folded(cpu_ns: float, folds: list[int]) -> None:
+    pairs = {1: pair("pop", Change.CHANGED), 2: pair("main", Change.CALLER)}
+    seen = surveyed({1: cpu_ns / 5, 2: 1.0}, {}, {(0, 2), (2, 1)})
+    selection = survey.choose(replace(seen, cpu_ns=np.full(2, cpu_ns)), pairs, {}, BUDGET)
+    assert [fold.id for fold in selection.folds] == folds
+
+
 def test_callers_of_folded_functions_are_affected_by_them() -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("step", Change.CALLER), 3: pair("run", Change.CHANGED), 4: pair("new", Change.ADDED)}
     subjects = Subjects(pairs, {}, "c")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 INTERPRETER = Path(__file__).parent.parent / "fixtures" / "overhead" / "interpreter"
 POP = "	return machine->stack[--machine->depth];"
 SLOWER = "	for (int i = machine->depth; i < 63; i++)\n		machine->stack[i + 1] = 0;\n" + POP
-SIZES = (20_000, 40_000)
+SIZES = (40_000, 80_000)
 POPS = 13  # in each turn of the interpreted loop
 
 

@@ -18,6 +18,7 @@ BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured 
 # Of a run's CPU time, what suspects may add beyond the budget before they are folded. In programs of tiny functions a probe costs up to
 # twice what it does in a loop of its own (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter.
 STRETCH = 0.10
+START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
 
 class Rate(NamedTuple):
@@ -125,7 +126,8 @@ class Allotment:
                 continue
             costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
             bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].suspect]
-            over = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns)) > self.budget + STRETCH
+            total = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns))
+            over = total > np.maximum(self.budget + STRETCH, START_NS / self.cpu_ns)
             foldable = [each for each in bounded if self.candidates[each].suspect and costs[each][over].any()]
             if not foldable:
                 return rates, folded
