@@ -10,19 +10,19 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import caveats, counters, counting, machine, reach, schedule, survey, toolchain, workloads
+from perfdiff.collect import caveats, counters, counting, folding, machine, reach, schedule, survey, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
 from perfdiff.collect.subjects import Subjects, cleared
-from perfdiff.collect.survey import Budget, Choice, Survey
+from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped, spread
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
-from perfdiff.records.schema import Environment, Floats, Note, Phase, Point, Side, Skipped
+from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Side, Skipped
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair
 
@@ -46,7 +46,8 @@ class Site:
     toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
-    choices: tuple[Choice, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    folded: tuple[Folded, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
     targets: Targets = field(default_factory=dict)
     layouts: int = 1
@@ -109,11 +110,14 @@ class Bench:
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, targets = self._survey(workshop, subjects, probeable, site.plain)
         layouts = workshop.layouts(site.plain, config.measure.layouts, config.compare.seed) if len(self.sides) > 1 else {}
-        budget = Budget(config.probes.overhead, self.reservoir, bool(events.events))
-        choices = survey.choose(seen, probeable, subjects.conditions(), budget)
+        budget = Budget(config.probes.overhead, self.reservoir, bool(events.events), folds=len(self.sides) > 1)
+        selection = survey.choose(seen, probeable, subjects.conditions(), budget)
+        subjects = folding.stood_in_for(subjects, selection.folds)
         return replace(
             site,
-            choices=choices,
+            subjects=subjects,
+            selection=selection,
+            folded=folding.folded(subjects, selection, seen),
             steering=events.steering(),
             targets=spread(targets, layouts),
             layouts=min((len(each.folders) for each in layouts.values()), default=1),
@@ -122,11 +126,13 @@ class Bench:
                 *subjects.obstacles(config.probes.exclude),
                 *subjects.generated(lost),
                 *subjects.untouched(seen.ran, probeable.keys() - lost),
+                *folding.untimed(subjects, selection.folds),
             ),
             notes=(
                 *site.notes,
                 *caveats.changes_not_run(subjects, seen.ran),
-                *caveats.texts_not_read(subjects, choices),
+                *caveats.texts_not_read(subjects, selection.choices),
+                *folding.note(subjects, selection.folds),
                 *events.notes,
                 *caveats.layouts_missing(layouts),
             ),
@@ -135,16 +141,16 @@ class Bench:
     def timed(self, site: Site) -> Variant:
         """Build all sides with the chosen probes; raise BuildError."""
         workshop = self._workshop()
-        probes = {side: site.subjects.timed_probes(side, site.choices) for side in self.sides}
+        probes = {side: site.subjects.timed_probes(side, site.selection.choices) for side in self.sides}
         built = workshop.probed(Phase.TIMED, probes, site.plain)
-        modes = {choice.id: choice.entry(self.reservoir) for choice in site.choices}
+        modes = {choice.id: choice.entry(self.reservoir) for choice in site.selection.choices}
         targets = workshop.targets(Phase.TIMED, built, modes, probes, site.steering)
         return Variant(probes, targets, built, skipped=dropped(built, probes))
 
     def counted(self, site: Site) -> Variant:
         """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
         config = self.request.config
-        probes = {side: site.subjects.counted_probes(side, site.choices) for side in self.sides}
+        probes = {side: site.subjects.counted_probes(side, site.selection.choices, site.selection.folds) for side in self.sides}
         if not config.counters.software or len(self.sides) == 1:
             return Variant(probes, {}, {})
         workshop = self._workshop()
@@ -152,7 +158,7 @@ class Bench:
             built = workshop.probed(Phase.COUNTED, probes, site.plain)
         except BuildError as error:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
-        own = {choice.id: plan.Entry.counted(reservoir=self.reservoir) for choice in site.choices}
+        own = dict.fromkeys(site.selection.ids, plan.Entry.counted(reservoir=self.reservoir))
         steering = counting.steering(config.counters, self.request.environment)
         targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
         return Variant(probes, targets, built, notes=counting.left_plain(built.values()))

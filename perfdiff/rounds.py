@@ -16,7 +16,7 @@ from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, settled
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.bench import Bench, Site, Variant
-from perfdiff.collect import caveats, counting, schedule, workloads
+from perfdiff.collect import caveats, counting, folding, schedule, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
@@ -24,7 +24,7 @@ from perfdiff.collect.hotspots import HotSpots
 from perfdiff.config import LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import recorded, store
-from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped
+from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -158,7 +158,7 @@ class Rounds:
             environment=bench.environment(site),
             workloads=workloads.workloads(bench.request.config.workloads),
             points=bench.points,
-            functions=site.subjects.infos({choice.id for choice in site.choices}),
+            functions=site.subjects.infos({choice.id for choice in site.selection.choices}),
             skipped=(*site.skipped, *self._skipped),
             runs=tuple(self.runs),
             totals=self._timed.totals(),
@@ -169,11 +169,17 @@ class Rounds:
                 *self.notes,
                 *caveats.trees_written(bench.upkeep.written),
             ),
-            counts=self._counted.totals() if self._counted else None,
+            counts=self._counts(),
+            folded=site.folded,
             spots=self._spots,
             same_code=site.same_code,
             stages=bench.progress.seconds,
         )
+
+    def _counts(self) -> Totals | None:
+        if self._counted is None:
+            return None
+        return folding.with_folded(self._counted.totals(), self._counted.edges(), self.site.selection.folds)
 
     def save(self, folder: Path) -> None:
         """Keep what was measured."""

@@ -30,9 +30,25 @@ from perfdiff.records.schema import Phase, Side
 
 ROUNDS = 41
 BAR = 0.02
+MIDDLE_BAR = 0.05  # of the median over all programs and sides
+WORST_BAR = 0.25
 LEAST_MS = 100.0  # shorter runs show the start of the runtime, not the cost of probes
 CONFIDENCE = 0.95
-SIZES = {"recursion": 3_000_000, "allocation": 2_000_000, "coefficient": 400_000, "cmark links": 30_000, "cmark paragraphs": 128_000}
+SIZES = {
+    "recursion": 1_000_000,
+    "allocation": 2_000_000,
+    "coefficient": 400_000,
+    "throwing-method": 16_000,
+    "list-append": 16_000,
+    "interpreter tiny": 2_000_000,
+    "interpreter large": 2_000_000,
+    "parser tiny": 600_000,
+    "parser large": 600_000,
+    "queue tiny": 30_000_000,
+    "queue large": 30_000_000,
+    "cmark links": 30_000,
+    "cmark paragraphs": 128_000,
+}
 
 SMALLER = (8, 4, 2)  # times than the size that is measured; a run's share of the records to keep is that of a common comparison
 RUNS = 10
@@ -114,17 +130,24 @@ def main() -> None:
     options = parser.parse_args()
     columns = ("program", "n", "side", "plain, ms", "timed / plain", "least / least", "probes off / plain", "bar")
     title = "Timed build against plain, CPU time" + (f", counting {', '.join(options.events)}" if options.events else "")
+    ratios: list[float] = []
     with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
         for name in options.case:
             for side, times in sorted(measured(name, options.rounds, options.events, Path(room)).items()):
                 plain, off, timed = times.T
                 plain_ms = float(np.median(plain)) / 1e6
+                ratios.append(float(np.median(timed / plain)))
                 judged = figures.against(float(np.median(timed / plain)), 1 + BAR) if plain_ms >= LEAST_MS else "too short"
                 least = f"{timed.min() / plain.min():.3f}"
                 table.add(name, f"{SIZES[name]:,}", side, f"{plain_ms:.0f}", median(timed / plain), least, median(off / plain), judged)
         table.remarks.append(
             f"Medians of {options.rounds} interleaved rounds with {100 * CONFIDENCE:.0f} % intervals; bar: {100 * BAR:.0f} % more. "
             f"Runs under {LEAST_MS:.0f} ms are not judged."
+        )
+        table.remarks.append(
+            f"Of all rows the median is {np.median(ratios):.3f} (bar {1 + MIDDLE_BAR:.2f}, "
+            f"{figures.against(float(np.median(ratios)), 1 + MIDDLE_BAR)}), the worst {max(ratios):.3f} "
+            f"(bar {1 + WORST_BAR:.2f}, {figures.against(max(ratios), 1 + WORST_BAR)})."
         )
 
 

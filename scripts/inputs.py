@@ -1,8 +1,10 @@
-"""The programs that figures are measured on: every fixture, and the real input with both of its workloads."""
+"""The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tomllib
 from pathlib import Path
 
 import cmark
@@ -10,11 +12,12 @@ import programs
 from perfdiff import configuration, pipeline
 from perfdiff.config import Config
 
+TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
 
 
 def names() -> list[str]:
-    """Return the names of all programs."""
+    """Return the names of all programs in which something is found, or nothing is to be found."""
     return [*(case.name for case in programs.cases()), *REAL]
 
 
@@ -24,6 +27,11 @@ def request(name: str, room: Path, *revisions: str) -> pipeline.Request:
         made = room / "cmark" / "repository"
         checkout = made if made.exists() else cmark.repository(made.parent)
         config = Config(cmark.BUILD, (REAL[name],))
+    elif (TINY / name.split(maxsplit=1)[0]).is_dir():
+        checkout = room / name.replace(" ", "-")
+        if not checkout.exists():
+            _changed(*name.split(), checkout)
+        config = configuration.load(checkout, environment={})
     else:
         case = next(case for case in programs.cases() if case.name == name)
         checkout = room / name
@@ -31,3 +39,19 @@ def request(name: str, room: Path, *revisions: str) -> pipeline.Request:
             programs.repository(case, checkout)
         config = configuration.load(checkout, environment={})
     return pipeline.Request(checkout, revisions, config, room / "cache", dict(os.environ))
+
+
+def _changed(program: str, change: str, checkout: Path) -> None:
+    """Make `checkout` a repository of a program of tiny functions, tagged `base`, and of one change to it, tagged `head`."""
+    shutil.copytree(TINY / program, checkout, copy_function=shutil.copyfile)
+    edit = tomllib.loads((checkout / "changes.toml").read_text())[change]
+    source = checkout / edit["file"]
+    programs.git(checkout, "init", "-q")
+    for side in ("base", "head"):
+        if side == "head":
+            text = source.read_text()
+            assert text.count(edit["find"]) == 1, f"{program}: {change} is one change"
+            source.write_text(text.replace(edit["find"], edit["replace"]))
+        programs.git(checkout, "add", "-A")
+        programs.git(checkout, "commit", "-q", "-m", f"{program}: {side}")
+        programs.git(checkout, "tag", side)

@@ -1180,3 +1180,76 @@ def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:
     folders = {process.communicate(timeout=60)[0].strip() for process in processes}
     assert [process.returncode for process in processes] == [0, 0]
     assert [str(path) for path in (tmp_path / "cache").iterdir()] == list(folders)
+
+
+def test_calls_inside_a_recursion_pass_and_its_sums_stay_exact(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void leaf(void) {PD_1 busy(10000); }
+    __attribute__((noinline)) void walk(int n) {PD_2
+        busy(5000);
+        if (n > 1) { walk(n - 1); walk(n - 2); } else leaf();
+        __asm__ volatile("");
+    }
+    int main(void) {PD_3 for (int i = 0; i < 3; i++) walk(8); return 0; }
+    """
+    )
+    recursive = replace(sample(1, reservoir=1000), inner=16)
+    plan = {1: TIME, 2: recursive, 3: TIME}
+    [record] = build(source, probe(1), probe(2, "pd_signed(&pd_frame_, 0, (pd_signed_t)(n))"), probe(3)).run(plan)
+    leaf, walk, main = (row(record, number) for number in (1, 2, 3))
+    assert (walk["calls"], leaf["calls"], walk["unfinished"]) == (3 * 67, 3 * 34, 0)
+    assert edges(record) == {(0, 3): 1, (3, 2): 3, (2, 2): 3 * 66, (2, 1): 3 * 34}
+    assert 3 + 11 <= walk["timed"] <= 3 + 14
+    assert walk["wall_ns"] >= 3 * (67 * 5000 + 34 * 10000)
+    assert walk["wall_ns"] <= main["wall_ns"] * 1.01
+    assert walk["self_ns"] == pytest.approx(walk["wall_ns"] - leaf["wall_ns"], rel=0.02)
+    samples = record.samples[2]
+    assert samples.weight.sum() == pytest.approx(3 * 67)
+    outermost = samples.cells[:, 0] == 8
+    assert outermost.sum() == 3
+    assert samples.weight[~outermost].min() > 10 * samples.weight[outermost].max()
+    assert (samples.wall_ns[samples.cells[:, 0].view(np.int64) <= 1] < samples.wall_ns[outermost].min() / 10).all()
+
+
+def test_a_recursion_left_by_longjmp_is_looked_at_again(build: Build) -> None:
+    source = """
+    #include <setjmp.h>
+    static jmp_buf back;
+    static volatile int leaves = 1;
+    __attribute__((noinline)) void dive(int n) {PD_1 if (n) dive(n - 1); else if (leaves) longjmp(back, 1); __asm__ volatile(""); }
+    __attribute__((noinline)) void attempt(void) {PD_2 if (!setjmp(back)) dive(9); __asm__ volatile(""); }
+    int main(void) {PD_3 for (int i = 0; i < 200; i++) attempt(); return 0; }
+    """
+    [record] = build(source, probe(1), probe(2), probe(3)).run({1: replace(sample(), inner=64), 2: TIME, 3: TIME})
+    assert row(record, 1)["calls"] == 2000
+    calls = edges(record)
+    assert (calls[2, 1], calls[1, 1]) == (200, 1800)
+
+
+def test_a_callers_own_time_is_right_where_its_callee_is_sampled(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void callee(long ns) {PD_1 busy(ns); }
+    __attribute__((noinline)) void caller(long ns) {PD_2 busy(4000); for (int i = 0; i < 3; i++) callee(ns); __asm__ volatile(""); }
+    int main(int argc, char **argv) {PD_3 (void)argv; for (int i = 0; i < 4000; i++) caller(argc > 1 ? 4000 : 2000); return 0; }
+    """
+    )
+    program = build(source, probe(1), probe(2), probe(3))
+    for number, flags in enumerate(({}, {"passing": True})):
+        plan = {1: replace(sample(period=64), **flags), 2: sample(reservoir=200), 3: TIME}
+        seen = {record.pid for record in program.recordings()}
+        base, head = (
+            next(each for each in program.run(plan, *arguments) if each.pid not in seen and not seen.add(each.pid))
+            for arguments in ((), ("twice",))
+        )
+        ratio = np.median(head.samples[2].self_ns) / np.median(base.samples[2].self_ns)
+        assert ratio == pytest.approx(1.0, abs=0.15), number  # 1.6 where callees that are not timed count as the caller's own
+        assert 4000 <= np.median(base.samples[2].self_ns) < 8000 < np.median(base.samples[2].wall_ns)
+        for record in (base, head):
+            assert row(record, 1)["calls"] == 12000
+            assert edges(record)[2, 1] == 12000
+            assert row(record, 2)["self_ns"] / 4000 == pytest.approx(np.median(record.samples[2].self_ns), rel=0.35)
+            assert record.samples[1].weight.sum() == pytest.approx(12000, rel=0.01)

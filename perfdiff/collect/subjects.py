@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-from perfdiff.collect.survey import Choice
+from perfdiff.collect.survey import Choice, Fold
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Probe
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
@@ -54,7 +54,7 @@ class Subjects:
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
         """Return the suspects that cannot be probed, with their reasons."""
         return tuple(
-            Skipped(_definition(pair).name, _definition(pair).file, reason)
+            Skipped(shown(pair).name, shown(pair).file, reason)
             for pair in self.pairs.values()
             if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
         )
@@ -62,7 +62,7 @@ class Subjects:
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects that no workload ever called."""
         return tuple(
-            Skipped(_definition(pair).name, _definition(pair).file, NEVER_CALLED)
+            Skipped(shown(pair).name, shown(pair).file, NEVER_CALLED)
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ in probeable and id_ not in ran
         )
@@ -70,7 +70,7 @@ class Subjects:
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
         return tuple(
-            Skipped(_definition(pair).name, _definition(pair).file, "its file is made by the build, so that it carries no probe")
+            Skipped(shown(pair).name, shown(pair).file, "its file is made by the build, so that it carries no probe")
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ in ids
         )
@@ -97,9 +97,10 @@ class Subjects:
             found[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
         return found
 
-    def counted_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
-        """Return the same probes without conditions: watching one would be counted as basic blocks of the function."""
-        return {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
+    def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
+        """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
+        probes = {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
+        return probes | {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, [fold.id for fold in folds])}
 
     def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
         """Return the texts of the conditions of each function that can be watched."""
@@ -112,7 +113,7 @@ class Subjects:
     def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
         """Return the names of the functions of which texts and files are not read."""
         pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
-        return tuple(_definition(pair).name for pair in pairs if any(map(_far, _sides(pair))))
+        return tuple(shown(pair).name for pair in pairs if any(map(_far, _sides(pair))))
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
         """Return what the report needs to know of the functions `ids`, the probed ones."""
@@ -127,13 +128,13 @@ class Subjects:
 
     def _info(self, id_: int, probed: frozenset[int]) -> FunctionInfo:
         pair = self.pairs[id_]
-        shown = _definition(pair)
+        known = shown(pair)
         own = self._with_unprobed_callees(id_, probed)
         return FunctionInfo(
             id=id_,
-            name=shown.name,
-            file=shown.file,
-            line=shown.line,
+            name=known.name,
+            file=known.file,
+            line=known.line,
             language=self.language,
             change=pair.change,
             reasons=pair.reasons,
@@ -176,7 +177,8 @@ def digest(probes: Mapping[int, Probe]) -> str:
     return hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
 
 
-def _definition(pair: Counterpart) -> FunctionDefinition:
+def shown(pair: Counterpart) -> FunctionDefinition:
+    """Return the definition that a function is shown by, head's where there is one."""
     found = pair.head or pair.base
     assert found is not None, "a counterpart exists on one side at least"
     return found

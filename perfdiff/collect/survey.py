@@ -10,24 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 
+from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, rings
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
 
-PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
-COUNTED_NS = 10.0  # a call that is only counted (same script)
 BRANCH_NS = 1.0  # one outcome of one condition
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
 WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth
-PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
-SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
-BEARABLE = 4.0  # of a run's CPU time: where timing all calls of a function adds more (tiny recursive ones), they are sampled all the same
 READING_SHARE = 0.25  # of a run's CPU time that reading texts and files may take; no call's time holds it, but runs and caches do
 DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
 
@@ -44,32 +39,17 @@ class Priority(IntEnum):
     ANCESTOR = 3
 
 
-class Rate(NamedTuple):
-    """One call in `period` is timed. The others are counted, by their callers, or are `passing`: only their sum is known."""
-
-    period: int
-    passing: bool
-
-    @property
-    def ns(self) -> float:
-        """Return what the probe costs a call, on average."""
-        if self.period == 1:
-            return PROBE_NS
-        return PROBE_NS / self.period + (PASSED_NS if self.passing else COUNTED_NS)
-
-
-# What hot functions may come down to, in this order: fewer timed calls, then estimated callers.
-COUNTED_RATES = (Rate(1, passing=False), *(Rate(period, passing=False) for period in (4, 16, 64, 256)))
-PASSING_RATES = tuple(Rate(period, passing=True) for period in (16, 64, 256))
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What probes may do: add `overhead` to the CPU time of a run, keep `samples` calls of a function; `events` are counted, too."""
+    """What probes may do: add `overhead` to the CPU time of a run, keep `samples` calls of a function; `events` are counted, too.
+
+    With `folds`, suspects that exceed it by far are folded into their callers.
+    """
 
     overhead: float
     samples: int
     events: bool = False
+    folds: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +65,35 @@ class Choice:
 
     def entry(self, reservoir: int) -> plan.Entry:
         """Return what its probe does in the timed build, where up to `reservoir` calls a run are kept."""
-        return plan.Entry.timed(period=self.rate.period, passing=self.rate.passing, detail=self.detail, reservoir=reservoir)
+        rate = self.rate
+        return plan.Entry.timed(period=rate.period, passing=rate.passing, inner=rate.inner, detail=self.detail, reservoir=reservoir)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A suspect without a probe in timed runs, whose time is that of its `hosts`, the nearest probed callers.
+
+    `calls` by cell, `call_ns` the mean length of one, `overhead` what a probe would add to a run's CPU time at the slowest telling rate.
+    """
+
+    id: int
+    hosts: tuple[int, ...]
+    calls: Floats
+    call_ns: float
+    overhead: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is probed in timed runs, and what is folded into that."""
+
+    choices: tuple[Choice, ...] = ()
+    folds: tuple[Fold, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Return all functions that counted runs have probes in."""
+        return tuple(each.id for each in (*self.choices, *self.folds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ class Survey:
     `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `reading_ns`: what reading the texts and files of a call
     takes, and `lengths` (cells, 2, classes): how many calls are of which length, and their time in ns, the least of all rounds, as what
     was disturbed once is not long; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes
-    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred.
+    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred -> calls (cells,).
     """
 
     cells: tuple[tuple[int, Side], ...]
@@ -106,7 +114,7 @@ class Survey:
     lengths: Mapping[int, Floats]
     reading_ns: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
-    edges: frozenset[tuple[int, int]]
+    edges: Mapping[tuple[int, int], Floats]
 
     @property
     def ran(self) -> frozenset[int]:
@@ -134,6 +142,9 @@ def summarise(
     reading_ns = totals.other["reading_ns"] / np.maximum(totals.other["read"], 1.0)
     by_function: dict[int, dict[int, Floats]] = {}
     long_calls: dict[int, dict[int, Floats]] = {}
+    made: dict[tuple[int, int], dict[int, Floats]] = {}
+    for run_id, *pair, calls in zip(*(column.tolist() for column in (edges.run, edges.caller, edges.callee, edges.calls)), strict=True):
+        made.setdefault((pair[0], pair[1]), {})[run_id] = np.array(calls)
     rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, reading_ns])
     for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
         by_function.setdefault(function, {})[run_id] = row
@@ -149,7 +160,7 @@ def summarise(
         reading_ns={function: table[:, 3] for function, table in least.items()},
         lengths={function: _over_rounds(seen, rounds, np.min) for function, seen in long_calls.items()},
         executions=executions,
-        edges=frozenset(zip(edges.caller.tolist(), edges.callee.tolist(), strict=True)),
+        edges={pair: _over_rounds(seen, rounds, np.median) for pair, seen in made.items()},
     )
 
 
@@ -159,33 +170,21 @@ def _over_rounds(by_run: Mapping[int, Floats], rounds: Sequence[Sequence[int]], 
     return np.array([summary([by_run.get(run_id, absent) for run_id in ids] or [absent], axis=0) for ids in rounds])
 
 
-def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> tuple[Choice, ...]:
+def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> Selection:
     """Return the functions to measure, within the overhead of the plain build's CPU time at every point where that is possible.
 
-    Suspects are measured whatever they cost, at worst at the slowest rate that tells their time: leaving out the guilty one is worse than a
-    slower run. Where few calls hold it, that is every call. Only functions that call no other candidate may be passing: a callee must find
-    its caller on the stack.
+    Suspects may exceed it, at worst at the slowest rate that tells their time; those that would exceed it by far are folded. Where few
+    calls hold a function's time, every call is timed. Calls pass the gate only in functions that call no other candidate, as a callee
+    must find its caller on the stack.
     `conditions[side, id]` are the texts of those that can be watched. With events, counters are read of short calls, too, where few
     enough of them are sampled: a call of some ns has no CPU time of its own, but it has instructions.
     """
     priorities = _priorities(survey, pairs)
-    callers = {caller for caller, callee in survey.edges if callee in priorities}
-    possible = {function: COUNTED_RATES if function in callers else COUNTED_RATES + PASSING_RATES for function in priorities}
-    rates = {function: _telling(survey, function, offered) for function, offered in possible.items()}
-    costs = {function: np.stack([_cost(survey, function, rate) for rate in rates[function]]) for function in priorities}
-    spent = np.zeros(len(survey.cells))
-    choices: list[tuple[int, Rate]] = []
-    # The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
-    for function in sorted(priorities, key=lambda each: (priorities[each], float(costs[each][0].max()), each)):
-        fits = np.all(spent + costs[function] <= budget.overhead * (1 - BRANCH_SHARE), axis=1)
-        if fits.any():
-            spent += costs[function][fits.argmax()]
-            choices.append((function, rates[function][fits.argmax()]))
-        elif priorities[function] is Priority.SUSPECT:
-            choices.append((function, rates[function][-1]))
-    legible = _legible(survey, choices, budget.samples)
-    watched = _watched(survey, [function for function, _ in choices], conditions, budget.overhead * BRANCH_SHARE)
-    return tuple(
+    allotment = _allotment(survey, pairs, priorities, budget)
+    rates, folded = allotment.settle()
+    legible = _legible(survey, rates.items(), budget.samples)
+    watched = _watched(survey, list(rates), conditions, budget.overhead * BRANCH_SHARE)
+    choices = tuple(
         Choice(
             id=function,
             priority=priorities[function],
@@ -194,33 +193,40 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             far=function in legible,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
-        for function, rate in choices
+        for function, rate in rates.items()
     )
+    folds = (
+        Fold(
+            id=function,
+            hosts=tuple(sorted(host for host in rates if function in allotment.callees(host, {*rates, function}))),
+            calls=survey.calls[function],
+            call_ns=_mean_ns(survey, function),
+            overhead=overhead,
+        )
+        for function, overhead in folded.items()
+    )
+    return Selection(choices, tuple(folds))
 
 
-def _cost(survey: Survey, function: int, rate: Rate) -> Floats:
-    """Return what probing a function costs at each cell, as a share of the plain build's CPU time."""
-    return survey.calls[function] * rate.ns / survey.cpu_ns
-
-
-def _telling(survey: Survey, function: int, offered: Sequence[Rate]) -> Sequence[Rate]:
-    """Return the rates that tell the function's time; all, where each of these would make runs unbearably long."""
-    telling = [rate for rate in offered if rate.period == 1 or _tells(survey, function, rate)]
-    return telling if np.all(_cost(survey, function, telling[-1]) <= BEARABLE) else offered
-
-
-def _tells(survey: Survey, function: int, rate: Rate) -> bool:
-    """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.
-
-    Where each of n calls of length t is timed with probability 1/k and stands for k, the variance of the sum of their times is
-    (k - 1) n t² (Horvitz and Thompson 1952). Fewer than k are missed in most runs, and their time is taken for their caller's own. So
-    one in 256 is enough of many cheap calls, but not where expensive ones among them hold the time, as the outermost of a recursion do.
-    """
-    calls, ns = survey.lengths[function][:, 0], survey.lengths[function][:, 1]
-    is_missed = calls < rate.period - 1
-    variance = np.where(is_missed, 0.0, np.square(ns) * (rate.period - 1) / np.maximum(calls, 1.0)).sum(axis=1)
-    missed = np.where(is_missed, ns, 0.0).sum(axis=1)
-    return bool(np.all(np.hypot(np.sqrt(variance), missed) <= SAMPLING_ERROR * survey.cpu_ns))
+def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Mapping[int, Priority], budget: Budget) -> Allotment:
+    calls: dict[int, set[int]] = {}
+    for caller, callee in survey.edges:
+        calls.setdefault(caller, set()).add(callee)
+    around = rings(calls)
+    inner = dict.fromkeys(priorities, np.zeros(len(survey.cells)))
+    for (caller, callee), made in survey.edges.items():
+        if callee in inner and callee in around and around[callee] == around.get(caller):
+            inner[callee] = inner[callee] + made
+    candidates = {
+        function: Candidate(
+            traffic=Traffic(survey.calls[function], inner[function], survey.lengths[function]),
+            rank=priority,
+            suspect=priority is Priority.SUSPECT,
+            may_fold=budget.folds and priority is Priority.SUSPECT and not pairs[function].followed,
+        )
+        for function, priority in priorities.items()
+    }
+    return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE))
 
 
 def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:

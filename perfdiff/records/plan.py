@@ -29,6 +29,7 @@ _DETAIL = 1  # counters of sampled calls: CPU time, page faults, context switche
 _PASSING = 2  # calls between two timed ones pass without a look
 _OWN = 4  # counters of every call, without those of probed callees
 _LENGTHS = 8  # calls by their length, too
+_RECURSIVE = 16  # sums come from the outermost calls; most of those inside pass without a look
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Entry:
 
     With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `detail`
     the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `lengths`, calls are
-    counted by their length.
+    counted by their length. With `inner`, a function that calls itself, and no other probed one that calls it, is measured by its outermost
+    calls, for which all else holds; of the calls inside, one in `inner` is timed and kept, and the others pass.
     """
 
     mode: Mode
@@ -49,6 +51,7 @@ class Entry:
     passing: bool = False
     own: bool = False
     lengths: bool = False
+    inner: int = 0
 
     @classmethod
     def survey(cls, *, sampled: bool) -> Entry:
@@ -56,9 +59,9 @@ class Entry:
         return cls(Mode.SAMPLE, reservoir=SURVEY_SAMPLES, lengths=True) if sampled else cls(Mode.TIME, lengths=True)
 
     @classmethod
-    def timed(cls, *, period: int, passing: bool, detail: bool, reservoir: int) -> Entry:
+    def timed(cls, *, period: int, passing: bool, inner: int, detail: bool, reservoir: int) -> Entry:
         """Count, time one call in `period`, and keep up to `reservoir` of them."""
-        return cls(Mode.SAMPLE, period, detail, reservoir, passing=passing)
+        return cls(Mode.SAMPLE, period, detail, reservoir, passing=passing, inner=inner)
 
     @classmethod
     def counted(cls, *, reservoir: int) -> Entry:
@@ -77,5 +80,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
         flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _LENGTHS * entry.lengths
-        rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, 0, entry.period, entry.reservoir)
+        flags |= _RECURSIVE * (entry.inner > 0)
+        rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, entry.inner, entry.period, entry.reservoir)
     path.write_bytes(rows)

@@ -159,6 +159,23 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """A changed function that has no probe in timed runs, as too many calls are too short: its time counts as that of its `hosts`.
+
+    `hosts` are ids of the nearest functions above it that are timed. `base_calls` and `head_calls` are its exact calls in a run, by point.
+    `call_ns`, the mean length of a call, and `overhead`, the share of a run's CPU time that a probe would take, are rough. What counted
+    runs counted of it stands in `Experiment.counts` under its id, and in the sums of its hosts as well.
+    """
+
+    info: FunctionInfo
+    hosts: tuple[int, ...]
+    base_calls: Mapping[int, float]
+    head_calls: Mapping[int, float]
+    call_ns: float
+    overhead: float
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A workload as configured; `command` still holds its `{parameter}` places."""
 
@@ -339,8 +356,8 @@ class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
     `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted. `spots` are where
-    threads of counted runs met most. `same_code`: the machine code and data of both sides are the same, so that nothing had to run.
-    `stages` are the seconds that each stage of measuring took.
+    threads of counted runs met most. `folded` are not among `functions`. `same_code`: the machine code and data of both sides are the same,
+    so that nothing had to run. `stages` are the seconds that each stage of measuring took.
     """
 
     base: Revision
@@ -358,3 +375,4 @@ class Experiment:
     spots: tuple[HotSpot, ...] = ()
     same_code: bool = False
     stages: Mapping[str, float] = field(default_factory=dict)
+    folded: tuple[Folded, ...] = ()

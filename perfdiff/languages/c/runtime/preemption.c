@@ -79,7 +79,7 @@ __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thr
 
 	thread->preempted += lost << PD_TIME_FRACTION;
 	if (lost > began - entry->start)
-		entry->weight = 0;
+		entry->weight = entry->share = 0;
 	errno = error;
 	return pd_ticks() - began;
 }

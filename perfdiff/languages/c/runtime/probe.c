@@ -9,9 +9,20 @@ PD_API PD_TLS unsigned int *pd_gates;
 unsigned char *pd_modes;
 PD_TLS struct pd_local_state pd_self;
 
+/* Right below a sampled call no gate is open, until enough of its callees were timed. */
+static inline void gates_turn(struct pd_thread *thread)
+{
+	const struct pd_entry *top = thread->top;
+
+	if (pd_likely(thread == pd_self.thread))
+		pd_gates = top->record && top->close_passing < PD_CLOSE_PASSING ? thread->shut : thread->gates;
+}
+
 static inline void pop(struct pd_thread *thread, struct pd_entry *entry)
 {
 	thread->top = entry->parent;
+	if (pd_unlikely(entry->record | entry->parent->record))
+		gates_turn(thread);
 	pd_order();
 	thread->values = entry->values;
 	thread->next = (char *)entry;
@@ -35,10 +46,42 @@ static void charge(const struct pd_entry *entry, const uint64_t *counted)
 			payer->counters[2 * pd_process.counter_count + i] += counted[i];
 }
 
+/*
+ * Counts the calls that have passed the gate since the last that was counted, as made over `edge`: each caller's number becomes an
+ * estimate, but of calls inside a recursion, which its own calls make. What they cost is taken off `payer`.
+ */
+static inline void count_passed(struct pd_thread *thread, struct pd_local *local, struct pd_edge *edge, struct pd_entry *payer)
+{
+	uint32_t left = thread->gates[local->probe];
+	uint64_t passed = local->granted - left;
+
+	local->granted = left;
+	thread->probed[PD_LEVEL_PASSED] += passed;
+	local->totals->calls += passed;
+	local->totals->finished += passed;
+	if (!(local->flags & PD_FLAG_RECURSIVE))
+		local->totals->outer_finished += passed;
+	edge->calls += passed;
+	payer->debt += passed * pd_process.pass_cost;
+}
+
+/* Counts what has passed inside a recursive call. Behind the outermost one, which is the next to be looked at, the gate is closed. */
+static __attribute__((noinline)) void recursion_leave(struct pd_thread *thread, struct pd_local *local, struct pd_entry *payer)
+{
+	if (local->granted != thread->gates[local->probe])
+		count_passed(thread, local, pd_edge_find(thread, local->probe, local->probe), payer);
+	if (!local->active) {
+		local->inner_countdown = local->granted + 1;
+		local->granted = thread->gates[local->probe] = 0;
+	}
+}
+
 /* Drops a call that was left without its cleanup: when it ended is not known. */
 static void abandon(struct pd_thread *thread, struct pd_entry *entry)
 {
 	entry->local->active--;
+	if (pd_unlikely(entry->local->flags & PD_FLAG_RECURSIVE))
+		recursion_leave(thread, entry->local, entry->parent);
 	entry->local->totals->unfinished++;
 	entry->parent->debt += entry->debt;
 	if (entry->counters)
@@ -90,18 +133,51 @@ static inline uint32_t weigh(struct pd_thread *thread, struct pd_local *local)
 	return weight;
 }
 
-/* Counts the calls that have passed the gate, as made by the caller of the call that did not: each caller's number becomes an estimate. */
-static inline uint64_t count_passed(struct pd_thread *thread, struct pd_local *local)
+/* The same for recursive calls: calls inside the outermost one have a period of their own, and pass between those that are timed. */
+static __attribute__((noinline)) uint32_t weigh_recursive(struct pd_thread *thread, struct pd_local *local)
 {
-	uint64_t passed = local->granted - thread->gates[local->probe];
+	uint32_t weight = local->inner, position;
 
-	local->granted = 0;
-	thread->probed[PD_LEVEL_PASSED] += passed;
-	local->totals->calls += passed;
-	local->totals->finished += passed;
-	local->totals->outer_finished += passed;
-	local->edge->calls += passed;
-	return passed;
+	if (local->active > 1) {
+		position = (uint32_t)pd_random_below(&thread->random, local->inner);
+		local->inner_countdown = local->inner - local->inner_position + position;
+		local->inner_position = position;
+	} else {
+		local->finished_before = local->totals->finished;
+		weight = weigh(thread, local);
+	}
+	thread->gates[local->probe] = local->granted = local->inner_countdown - 1;
+	return weight;
+}
+
+/*
+ * How many callees a callee of a sampled call stands for in that one's own time. As those that its period leaves out would be taken for
+ * the caller's own time, it is timed for this alone: each of the first ones, then one at random in each 2, in each 4, and so on. Of
+ * those that pass the gate, the first ones are timed, then their period's.
+ */
+static __attribute__((noinline)) uint32_t share_below(struct pd_thread *thread, struct pd_entry *caller, const struct pd_entry *entry)
+{
+	uint32_t number, share;
+
+	if (entry->local->flags & PD_FLAG_PASSING)
+		return caller->close_passing < PD_CLOSE_PASSING ? 1 : entry->weight;
+	number = caller->close_callees++;
+	share = number < PD_CLOSE_CALLEES ? 1 : 1u << (31 - __builtin_clz(number / PD_CLOSE_CALLEES));
+	if (!(number & (share - 1)))
+		caller->close_pick = (uint32_t)pd_random_below(&thread->random, share);
+	return (number & (share - 1)) == caller->close_pick ? share : 0;
+}
+
+/* A call that would have passed the gate, but for its caller, which is sampled. Returns whether it passes all the same. */
+static __attribute__((noinline)) bool passes_anyway(struct pd_thread *thread, struct pd_local *local)
+{
+	struct pd_entry *caller = thread->top;
+
+	if (caller->record && ++caller->close_passing < PD_CLOSE_PASSING && !(local->flags & PD_FLAG_RECURSIVE))
+		return false;
+	thread->gates[local->probe]--;
+	gates_turn(thread);
+	return true;
 }
 
 /* Algorithm R (Vitter 1985): 1 + the record this call goes to, or 0. */
@@ -187,6 +263,7 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 		entry->record = 0;
 		return 0;
 	}
+	gates_turn(thread);
 	frame->cells = (uintptr_t)entry->cells;
 	entry->guard = PD_GUARD_UNKNOWN;
 	if (local->flags & (PD_FLAG_COUNTERS | PD_FLAG_OWN) && counters_open(thread, entry) && local->flags & PD_FLAG_OWN)
@@ -201,6 +278,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	struct pd_entry *entry, *parent;
 	struct pd_local *local;
 	struct pd_edge *edge;
+	bool is_extra;
 
 	if (pd_unlikely(!thread)) {
 		thread = pd_thread_open();
@@ -217,6 +295,9 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	parent = thread->top;
 	if (pd_unlikely(parent->stack < stack || parent->frame == frame))
 		parent = drop_stale(thread, frame, stack);
+	is_extra = thread->gates[frame->probe] != 0;
+	if (pd_unlikely(is_extra) && passes_anyway(thread, local))
+		return 0;
 
 	entry = (struct pd_entry *)thread->next;
 	if (pd_unlikely((char *)(entry + 1) > thread->limit)) {
@@ -229,8 +310,8 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	if (pd_unlikely(edge->caller != parent->local->probe))
 		local->edge = edge = pd_edge_find(thread, parent->local->probe, local->probe);
 	edge->calls++;
-	if (local->granted)
-		parent->debt += count_passed(thread, local) * pd_process.pass_cost;
+	if (local->granted && !is_extra)
+		count_passed(thread, local, edge, parent);
 	entry->parent = parent;
 	entry->frame = frame;
 	entry->stack = stack;
@@ -239,26 +320,36 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	entry->callee_time = 0;
 	entry->debt = 0;
 	entry->weight = 0;
+	entry->share = 0;
+	entry->close_callees = 0;
+	entry->close_passing = 0;
 	entry->callee_calls = 0;
 	entry->record = 0;
 	entry->cells = NULL;
 	entry->values = thread->values;
 	entry->counters = NULL;
 	entry->call = ++local->totals->calls;
-	parent->callee_calls += !(local->flags & PD_FLAG_PASSING);
+	parent->callee_calls += !(local->flags & PD_FLAG_PASSING) && !(local->flags & PD_FLAG_RECURSIVE && local->active);
 	local->active++;
 	frame->entry = (uintptr_t)entry;
 	pd_order();
 	thread->top = entry;
+	if (pd_unlikely(parent->record))
+		gates_turn(thread);
 
-	if (local->mode < PD_TIME || !(entry->weight = weigh(thread, local)))
+	if (local->mode < PD_TIME)
+		return 0;
+	if (pd_likely(!is_extra))
+		entry->weight = pd_unlikely(local->flags & PD_FLAG_RECURSIVE) ? weigh_recursive(thread, local) : weigh(thread, local);
+	entry->share = pd_unlikely(parent->record && local->period > 1) ? share_below(thread, parent, entry) : entry->weight;
+	if (!(entry->weight | entry->share))
 		return 0;
 	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
 	entry->entered = moment(local);
 	if (pd_unlikely(local->is_long))
 		pd_presence_mark(thread);
 	entry->preempted = thread->preempted;
-	if (local->mode == PD_SAMPLE) {
+	if (local->mode == PD_SAMPLE && entry->weight) {
 		entry->record = reservoir_choose(thread, local);
 		if (entry->record)
 			return sampled_begin(thread, entry, frame);
@@ -380,6 +471,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	struct pd_totals *totals = entry->local->totals;
 	struct pd_entry *parent = entry->parent;
 	uint32_t cost = entry->record ? PD_COST_SAMPLED : PD_COST_TIMED;
+	bool recursive = entry->local->flags & PD_FLAG_RECURSIVE;
 	uint64_t debt = entry->debt + pd_process.costs[cost] + ((entry->start - entry->entered) << PD_TIME_FRACTION);
 	uint64_t resources[PD_RESOURCES];
 	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1] -
@@ -387,9 +479,15 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 
 	for (int i = 0; i < PD_RESOURCES; i++)
 		resources[i] = counted[i] - entry->resources[i];
-	totals->timed++;
-	totals->weight += entry->weight;
-	totals->self += (wall - entry->callee_time) * entry->weight;
+	totals->timed += entry->weight != 0;
+	if (pd_unlikely(recursive)) {
+		/* The outermost call's own time is that of all inside, which it stands for. */
+		totals->weight += outer ? entry->weight * (totals->finished - entry->local->finished_before) : 0;
+		totals->self += outer ? (wall - entry->callee_time) * entry->weight : 0;
+	} else {
+		totals->weight += entry->weight;
+		totals->self += (wall - entry->callee_time) * entry->weight;
+	}
 	if (pd_unlikely(entry->local->flags & PD_FLAG_LENGTHS))
 		count_length(totals, wall);
 	if (pd_likely(outer)) {
@@ -401,7 +499,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	}
 	if (entry->record || pd_unlikely(entry->counters != NULL))
 		debt += extras_close(thread, entry, now, wall, resources);
-	parent->callee_time += wall * entry->weight;
+	parent->callee_time += pd_unlikely(recursive && !outer) ? entry->callee_time : wall * entry->share;
 	parent->debt += debt;
 	thread->probed[entry->counters ? PD_LEVEL_READ : entry->record ? PD_LEVEL_SAMPLED : PD_LEVEL_TIMED]++;
 	if (pd_unlikely(!(++thread->closed & 0xffff)))
@@ -416,7 +514,9 @@ static inline __attribute__((always_inline)) void close_call(struct pd_thread *t
 
 	local->totals->finished++;
 	local->totals->outer_finished += outer;
-	if (entry->weight) {
+	if (pd_unlikely(local->flags & PD_FLAG_RECURSIVE))
+		recursion_leave(thread, local, entry);
+	if (entry->weight | entry->share) {
 		close_timed(thread, entry, now, counted, outer);
 	} else {
 		entry->parent->debt += entry->debt + pd_process.costs[PD_COST_COUNTED];
@@ -445,14 +545,14 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 PD_API void pd_leave_call(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
-	uint64_t now = entry->weight ? moment(entry->local) : 0;
+	uint64_t now = entry->weight | entry->share ? moment(entry->local) : 0;
 	struct pd_thread *thread = pd_self.thread;
 
 	if (pd_unlikely(!thread))
 		return;
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
-	if (entry->weight) {
+	if (entry->weight | entry->share) {
 		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
 		if (pd_unlikely(entry->local->is_long))
 			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
@@ -464,8 +564,11 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 void pd_thread_count_passed(struct pd_thread *thread)
 {
 	for (uint32_t probe = 1; probe < pd_process.probes; probe++) {
-		if (thread->locals[probe].granted)
-			count_passed(thread, &thread->locals[probe]);
+		struct pd_local *local = &thread->locals[probe];
+
+		if (local->granted)
+			count_passed(thread, local, local->edge, &thread->root);
+		local->granted = 0;
 		thread->gates[probe] = 0;
 	}
 }

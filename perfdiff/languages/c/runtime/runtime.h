@@ -29,6 +29,7 @@ enum pd_flag {
 	PD_FLAG_PASSING = 2,
 	PD_FLAG_OWN = 4, /* counters of all calls, without those of probed callees */
 	PD_FLAG_LENGTHS = 8, /* calls by length, which tell how few of them hold the time */
+	PD_FLAG_RECURSIVE = 16, /* sums come from the outermost calls; calls inside pass, but for one in `inner` */
 };
 
 /* A probe's line of the plan file. */
@@ -37,7 +38,7 @@ struct pd_plan_entry {
 	uint8_t flags;
 	uint16_t features;
 	uint16_t branches;
-	uint16_t reserved;
+	uint16_t inner;
 	uint32_t period;
 	uint32_t reservoir;
 };
@@ -47,6 +48,10 @@ _Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
 #define PD_LONG_NS 100000u
 /* So many first calls of a probe are timed in each thread, whatever its period: few calls must not mean none. */
 #define PD_FIRST_CALLS 32u
+/* So many first callees of a sampled call are timed, then one in 2, 4, 8 …: its own time is exact, or nearly so. */
+#define PD_CLOSE_CALLEES 16u
+/* So many of a sampled call's callees that would pass the gate are timed: then it is open again, and the period's calls stand for them. */
+#define PD_CLOSE_PASSING 64u
 #define PD_GATE_SHUT UINT32_MAX /* of a probe that is off */
 
 #define PD_SEGMENTS 20
@@ -68,6 +73,10 @@ struct pd_local {
 	uint32_t position;  /* of the timed call within its period */
 	uint32_t countdown; /* calls until the next timed one */
 	uint32_t granted;   /* calls that may pass the gate, or have passed it, since the last one that was counted */
+	uint32_t inner;           /* with PD_FLAG_RECURSIVE: the period of the calls inside others */
+	uint32_t inner_position;
+	uint32_t inner_countdown;
+	uint64_t finished_before; /* calls that had ended when the outermost one began */
 	uint64_t considered; /* timed calls that the reservoir has seen */
 	struct pd_samples *segments[PD_SEGMENTS];
 };
@@ -81,10 +90,14 @@ struct pd_entry {
 	struct pd_edge *edge;
 	uint64_t entered; /* sampled calls: before the cells were read */
 	uint64_t start;
-	int64_t callee_time; /* direct callees' inclusive time, times their weights */
+	int64_t callee_time; /* direct callees' inclusive time, times their shares */
 	uint64_t preempted;  /* the thread's, at the start */
 	uint64_t debt;       /* cost of all probes that ran inside */
-	uint32_t weight;     /* calls it stands for; 0: not timed */
+	uint32_t weight;     /* calls it stands for in its function's sums; 0: none */
+	uint32_t share;      /* calls it stands for in its caller's own time; not timed where both are 0 */
+	uint32_t close_callees; /* of a sampled call: callees with a period, so far */
+	uint32_t close_pick;    /* which one of as many as they stand for is timed */
+	uint32_t close_passing; /* callees that would have passed the gate, so far */
 	uint32_t callee_calls;
 	uint32_t record; /* 1 + index in the reservoir; 0: not sampled */
 	uint32_t guard;  /* enum pd_guard */
@@ -127,7 +140,8 @@ struct pd_thread {
 	uint64_t *values; /* free part of the value stack */
 	uint64_t *values_limit;
 	struct pd_local *locals;
-	uint32_t *gates; /* what pd_gates points to while the thread runs */
+	uint32_t *gates; /* what pd_gates points to, but right below a sampled call */
+	uint32_t *shut;  /* what it points to there: no call passes */
 	uint64_t random;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
 	uint64_t probed[PD_LEVELS]; /* calls that have ended */

@@ -57,7 +57,7 @@ static struct pd_thread *thread_new(void)
 {
 	size_t locals = (sizeof(struct pd_thread) + 63 + (pd_process.probes + (size_t)1) * sizeof(struct pd_local)) & ~(size_t)63;
 	size_t gates = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = (gates + pd_process.probes * sizeof(uint32_t) + page - 1) & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = (gates + 2 * pd_process.probes * sizeof(uint32_t) + page - 1) & ~(page - 1);
 	size_t stack = STACK_BYTES;
 	char *memory = pd_memory(fixed + stack);
 	struct pd_thread *thread;
@@ -78,6 +78,7 @@ static struct pd_thread *thread_new(void)
 	thread->edges = (struct pd_edge **)(memory + locals + VALUE_BYTES);
 	thread->edges_mask = EDGES_FIRST - 1;
 	thread->gates = (uint32_t *)(memory + gates);
+	thread->shut = thread->gates + pd_process.probes;
 	thread->next = memory + fixed;
 	thread->limit = memory + fixed + stack;
 	thread->top = &thread->root;
@@ -143,6 +144,9 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 	local->is_long = !(plan->flags & PD_FLAG_OWN);
 	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
 	local->countdown = local->position + 1;
+	local->inner = plan->inner ? plan->inner : 1;
+	local->inner_position = (uint32_t)pd_random_below(&thread->random, local->inner);
+	local->inner_countdown = local->inner_position + 1;
 }
 
 bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe)

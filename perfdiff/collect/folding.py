@@ -1,0 +1,125 @@
+"""Suspects that are folded: without a probe in timed runs, they are measured as part of the functions that call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfdiff.collect.subjects import Subjects, shown
+from perfdiff.collect.survey import Fold, Selection, Survey
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Skipped, Totals
+
+_HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}
+_SHOWN = 3  # names that a sentence lists before it only counts
+
+
+def stood_in_for(subjects: Subjects, folds: Iterable[Fold]) -> Subjects:
+    """Return the subjects with the hosts of folded functions affected by these: what they cost can only show there."""
+    pairs = dict(subjects.pairs)
+    for fold in folds:
+        definition, change = shown(subjects.pairs[fold.id]), subjects.pairs[fold.id].change
+        reason = f"holds function {definition.name}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})"
+        for host in fold.hosts:
+            pairs[host] = _affected(pairs[host], f"function {definition.name}", reason)
+    return replace(subjects, pairs=pairs)
+
+
+def _affected(host: Counterpart, culprit: str, reason: str) -> Counterpart:
+    if host.change in (Change.ADDED, Change.REMOVED):
+        return host
+    change = host.change if host.change.is_suspect else Change.AFFECTED
+    return replace(host, change=change, reasons=(*host.reasons, reason), culprits=(*host.culprits, culprit))
+
+
+def folded(subjects: Subjects, selection: Selection, seen: Survey) -> tuple[Folded, ...]:
+    """Return what the analysis needs to know of folded functions."""
+    ids = {choice.id for choice in selection.choices} | {fold.id for fold in selection.folds}
+    infos = {info.id: info for info in subjects.infos(ids)}
+    return tuple(
+        Folded(
+            info=infos[fold.id],
+            hosts=fold.hosts,
+            call_ns=fold.call_ns,
+            overhead=fold.overhead,
+            **{
+                f"{side}_calls": {point: float(calls) for (point, at), calls in zip(seen.cells, fold.calls, strict=True) if at is side}
+                for side in Side
+            },
+        )
+        for fold in selection.folds
+    )
+
+
+def untimed(subjects: Subjects, folds: Iterable[Fold]) -> tuple[Skipped, ...]:
+    """Return the folded functions as those of which no times are told, with where these are."""
+    return tuple(
+        Skipped(
+            shown(subjects.pairs[fold.id]).name,
+            shown(subjects.pairs[fold.id]).file,
+            f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, fold)}",
+        )
+        for fold in folds
+    )
+
+
+def note(subjects: Subjects, folds: Sequence[Fold]) -> tuple[Note, ...]:
+    """Tell which changed functions have no times of their own."""
+    if not folds:
+        return ()
+    worst = max(folds, key=lambda fold: fold.overhead)
+    text = (
+        f"no times are told of {_listed([shown(subjects.pairs[fold.id]).name for fold in folds])} alone, as probes would take up to "
+        f"{100 * worst.overhead:.0f} % of a run: their time counts as that of their callers ({_hosts(subjects, worst)}), "
+        "and what they count is exact"
+    )
+    return (Note("functions-folded", text),)
+
+
+def _hosts(subjects: Subjects, fold: Fold) -> str:
+    return _listed([shown(subjects.pairs[host]).name for host in fold.hosts]) or "the whole run"
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return ", ".join(quoted[:_SHOWN]) + (f" and {len(quoted) - _SHOWN} more" if len(quoted) > _SHOWN else "")
+
+
+def with_folded(counts: Totals, edges: Edges, folds: Iterable[Fold]) -> Totals:
+    """Return sums of counted runs in which hosts also have what the folded functions below them counted, which keep their own rows.
+
+    Calls of a folded function are taken as alike: each caller gets its share of them. Where folded functions call each other, with
+    shares P from callee to caller among them, what arrives at them is x = own + Pᵀx, and at a host the shares of it.
+    """
+    ids = sorted(fold.id for fold in folds)
+    if not ids:
+        return counts
+    names = [name for name, values in counts.other.items() if np.isfinite(values).any()]
+    table = np.column_stack([counts.other[name] for name in names]) if names else np.empty((len(counts.run), 0))
+    for run in np.unique(counts.run):
+        rows = {int(counts.function[row]): int(row) for row in np.flatnonzero(counts.run == run)}
+        _pass_on(table, rows, _shares(edges, int(run), ids), ids)
+    return replace(counts, other={**counts.other, **{name: table[:, i] for i, name in enumerate(names)}})
+
+
+def _shares(edges: Edges, run: int, ids: Sequence[int]) -> Mapping[tuple[int, int], float]:
+    """Return of each folded function which part of its calls each caller makes."""
+    of_run = edges.run == run
+    found: dict[tuple[int, int], float] = {}
+    for callee in ids:
+        rows = np.flatnonzero(of_run & (edges.callee == callee))
+        made = edges.calls[rows].sum()
+        found |= {(callee, int(edges.caller[row])): float(edges.calls[row] / made) for row in rows if made > 0}
+    return found
+
+
+def _pass_on(table: Floats, rows: Mapping[int, int], shares: Mapping[tuple[int, int], float], ids: Sequence[int]) -> None:
+    inside = [function for function in ids if function in rows]
+    among = np.array([[shares.get((callee, caller), 0.0) for caller in inside] for callee in inside]).reshape(len(inside), len(inside))
+    own = np.array([table[rows[function]] for function in inside]).reshape(len(inside), table.shape[1])
+    arriving = np.linalg.solve(np.eye(len(inside)) - among.T, own)
+    for (callee, caller), share in shares.items():
+        if callee in inside and caller in rows and caller not in inside:
+            table[rows[caller]] += share * arriving[inside.index(callee)]

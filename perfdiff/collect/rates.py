@@ -1,0 +1,214 @@
+"""How often each probe looks at a call, within the overhead that probes may have; suspects that no rate makes cheap enough are folded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from perfdiff.records.schema import Floats
+
+PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
+COUNTED_NS = 10.0  # a call that is only counted (same script)
+PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
+SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
+BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured in any case, before its timed calls may mislead
+# Of a run's CPU time, what suspects may add beyond the budget before they are folded. In programs of tiny functions a probe costs up to
+# twice what it does in a loop of its own (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter.
+STRETCH = 0.10
+START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
+
+
+class Rate(NamedTuple):
+    """One call in `period` is timed. The others are counted, by their callers, or are `passing`: only their sum is known.
+
+    With `inner`, that holds for the outermost calls of a recursion, and one in `inner` of the calls inside it is timed; the others pass.
+    """
+
+    period: int
+    passing: bool = False
+    inner: int = 0
+
+    @property
+    def ns(self) -> float:
+        """Return what the probe costs a call, or an outermost one, on average."""
+        if self.period == 1:
+            return PROBE_NS
+        return PROBE_NS / self.period + (PASSED_NS if self.passing else COUNTED_NS)
+
+    @property
+    def inner_ns(self) -> float:
+        """Return what the probe costs a call inside a recursion, on average."""
+        return PROBE_NS / self.inner + PASSED_NS if self.inner else self.ns
+
+
+# What hot functions may come down to, in this order: fewer timed calls, then estimated callers.
+COUNTED_RATES = (Rate(1), *(Rate(period) for period in (4, 16, 64, 256)))
+PASSING_RATES = tuple(Rate(period, passing=True) for period in (16, 64, 256))
+# Of functions that call themselves: fewer inner calls are timed first, as outermost ones alone tell the sum.
+RECURSIVE_RATES = (Rate(1), *(Rate(1, inner=inner) for inner in (16, 64, 256)), *(Rate(period, inner=256) for period in (4, 16, 64, 256)))
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The calls of one function at each of c cells, as the survey saw them.
+
+    `calls` (c,), of these `inner` (c,) inside a call of the same function, by itself; `lengths` (c, 2, classes): how many calls are of
+    which length, and their time in ns.
+    """
+
+    calls: Floats
+    inner: Floats
+    lengths: Floats
+
+    def cost(self, rate: Rate, cpu_ns: Floats) -> Floats:
+        """Return what probing costs at each cell, as a share of CPU time."""
+        return ((self.calls - self.inner) * rate.ns + self.inner * rate.inner_ns) / cpu_ns
+
+    def tells(self, rate: Rate, cpu_ns: Floats) -> bool:
+        """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.
+
+        Where each of n calls of length t is timed with probability 1/k and stands for k, the variance of the sum of their times is
+        (k - 1) n t² (Horvitz and Thompson 1952). Fewer than k are missed in most runs, and their time is taken for their caller's own. So
+        one in 256 is enough of many cheap calls, but not where expensive ones among them hold the time, as the outermost of a recursion do.
+        """
+        if rate.period == 1:
+            return True
+        calls, ns = self.lengths[:, 0], self.lengths[:, 1]
+        is_missed = calls < rate.period - 1
+        variance = np.where(is_missed, 0.0, np.square(ns) * (rate.period - 1) / np.maximum(calls, 1.0)).sum(axis=1)
+        missed = np.where(is_missed, ns, 0.0).sum(axis=1)
+        return bool(np.all(np.hypot(np.sqrt(variance), missed) <= SAMPLING_ERROR * cpu_ns))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A function worth a probe. The lower its `rank`, the earlier it is served.
+
+    A `suspect` may exceed the budget, by so much that it is folded or, unless it `may_fold`, by whatever it takes.
+    """
+
+    traffic: Traffic
+    rank: int
+    suspect: bool
+    may_fold: bool
+
+
+@dataclass(slots=True)
+class Allotment:
+    """Gives out the overhead.
+
+    `cpu_ns` (c,) is the plain build's time at each cell, `calls` who calls whom, `rings` number the functions that call each other in
+    circles, or themselves.
+    """
+
+    candidates: Mapping[int, Candidate]
+    calls: Mapping[int, Collection[int]]
+    rings: Mapping[int, int]
+    cpu_ns: Floats
+    budget: float
+    _offers: dict[tuple[int, Sequence[Rate]], _Offer] = field(default_factory=dict)
+
+    def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
+        """Return the rates of those that are probed, in the order in which they were served, and what folded suspects would have taken.
+
+        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
+        What those take that are measured in any case makes nobody else fold.
+        """
+        probed = set(self.candidates)
+        folded: dict[int, float] = {}
+        while True:
+            rates = self._served(probed)
+            if len(rates) < len(probed):
+                probed = set(rates)
+                continue
+            costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
+            bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].suspect]
+            total = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns))
+            over = total > np.maximum(self.budget + STRETCH, START_NS / self.cpu_ns)
+            foldable = [each for each in bounded if self.candidates[each].suspect and costs[each][over].any()]
+            if not foldable:
+                return rates, folded
+            worst = max(foldable, key=lambda each: (float(costs[each][over].max()), each))
+            probed.remove(worst)
+            folded[worst] = float(costs[worst].max())
+
+    def callees(self, function: int, probed: Set[int]) -> set[int]:
+        """Return the nearest of `probed` that a function calls, directly or through others."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        open_ends = [function]
+        while open_ends:
+            fresh = set(self.calls.get(open_ends.pop(), ())) - seen
+            seen |= fresh
+            found |= fresh & probed
+            open_ends += fresh - probed
+        return found
+
+    def _served(self, probed: Set[int]) -> dict[int, Rate]:
+        """Return the rates of all that fit, and the slowest of suspects that do not.
+
+        The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
+        """
+        offers = {function: self._offer(function, probed) for function in probed}
+        spent = np.zeros_like(self.cpu_ns)
+        rates: dict[int, Rate] = {}
+        for function in sorted(probed, key=lambda each: (self.candidates[each].rank, offers[each].dearest, each)):
+            offer = offers[function]
+            fits = np.all(spent + offer.costs <= self.budget, axis=1)
+            if fits.any():
+                spent += offer.costs[fits.argmax()]
+                rates[function] = offer.rates[fits.argmax()]
+            elif self.candidates[function].suspect:
+                rates[function] = offer.rates[-1]
+        return rates
+
+    def _offer(self, function: int, probed: Set[int]) -> _Offer:
+        """Return the rates that tell a function's time; all, where it is measured in any case and these would make runs unbearably long."""
+        offered = self._possible(function, probed)
+        if (function, offered) not in self._offers:
+            candidate = self.candidates[function]
+            telling = [rate for rate in offered if candidate.traffic.tells(rate, self.cpu_ns)]
+            if not candidate.may_fold and not np.all(candidate.traffic.cost(telling[-1], self.cpu_ns) <= BEARABLE):
+                telling = list(offered)
+            costs = np.stack([candidate.traffic.cost(rate, self.cpu_ns) for rate in telling])
+            self._offers[function, offered] = _Offer(telling, costs, float(costs[0].max()))
+        return self._offers[function, offered]
+
+    def _possible(self, function: int, probed: Set[int]) -> tuple[Rate, ...]:
+        """Return what the places of a function's calls allow.
+
+        A callee must find its caller on the stack, so that calls pass only where no probed function is called but the same one: then
+        the outermost call stands for all of them.
+        """
+        callees = self.callees(function, probed)
+        if function in callees:
+            around = {each for each in probed if self.rings.get(each) == self.rings[function]}
+            return RECURSIVE_RATES if around == {function} else COUNTED_RATES
+        return COUNTED_RATES if callees else (*COUNTED_RATES, *PASSING_RATES)
+
+
+class _Offer(NamedTuple):
+    """Rates with their costs (rates, c), and the most that the first one takes."""
+
+    rates: Sequence[Rate]
+    costs: Floats
+    dearest: float
+
+
+def rings(calls: Mapping[int, Iterable[int]]) -> dict[int, int]:
+    """Number the functions that call themselves, directly or through others: the same number for those that call each other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = sorted({*calls, *(callee for callees in calls.values() for callee in callees)})
+    place = {name: i for i, name in enumerate(names)}
+    pairs = np.array([(place[caller], place[callee]) for caller, callees in calls.items() for callee in callees], np.int64).reshape(-1, 2)
+    if not len(pairs):
+        return {}
+    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(names), len(names)))
+    _, ring = connected_components(graph, directed=True, connection="strong")
+    sizes = np.bincount(ring)
+    return {name: int(ring[i]) for i, name in enumerate(names) if sizes[ring[i]] > 1 or name in calls.get(name, ())}
