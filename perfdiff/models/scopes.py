@@ -11,7 +11,7 @@ import numpy.typing as npt
 from perfdiff.models.annotation import Condition, Factors, Operator
 from perfdiff.models.modes import split_modes
 from perfdiff.models.observations import Observations, ranks
-from perfdiff.models.regression import Choice, Tolerance, decide, matrix, survey
+from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix, survey
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.records.schema import Floats
 
@@ -63,11 +63,12 @@ def _grow(
     if len(rows) < 2:
         yield Leaf(conditions, index, ((((),), index),))
         return
-    setting = survey(rows, tolerance)
-    choice = decide(rows, setting, tolerance)
-    split = best_split(rows, setting, choice, tolerance) if len(conditions) < DEPTH else None
+    regime = Regime(rows, tolerance)
+    setting = survey(regime)
+    choice = decide(regime, setting)
+    split = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if split is None:
-        modes = split_modes(rows, choice.terms, tolerance)
+        modes = split_modes(regime, choice.terms)
         yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
         return
     yield from _grow(observations, index[split.holds], _narrowed(conditions, split.condition), tolerance)
@@ -80,22 +81,23 @@ def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Cond
     return (*(c for c in conditions if not (c.feature == added.feature and c.operator is implied)), added)
 
 
-def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: Tolerance) -> Split | None:
+def best_split(regime: Regime, setting: Setting, whole: Choice) -> Split | None:
     """Return the split that lowers BIC by the margin and takes away a material share of the misfit, or None.
 
     All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
     on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
     """
+    rows = regime.rows
     splits = list(_splits(rows, whole))
     if not splits:
         return None
-    ranked = _ranked(rows, setting, whole, splits)
+    ranked = _ranked(regime, setting, whole)
     total = ranked.T @ ranked
     left = np.array([_left(ranked, total, split.holds) for split in splits])
     best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
     if best.border:
         best = _refined(best, rows, ranked, total)
-    sides = [decide(rows.rows(which), setting.rows(which), tolerance) for which in (best.holds, ~best.holds)]
+    sides = [decide(Regime(rows.rows(which), regime.tolerance), setting.rows(which)) for which in (best.holds, ~best.holds)]
     misfit = sum(side.misfit for side in sides)
     terms = sum(len(side.terms) for side in sides) + 1
     gain = setting.bic(np.array([whole.misfit]), len(whole.terms)) - setting.bic(np.array([misfit]), terms) - 2 * np.log(len(splits))
@@ -217,9 +219,9 @@ def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) ->
     return best
 
 
-def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Split]) -> Floats:
+def _ranked(regime: Regime, setting: Setting, whole: Choice) -> Floats:
     """Return the standardised columns (n, k + 1) by which splits are ranked: intercept, likely terms, and the cost last."""
-    usable = rows.usable()
+    rows, usable = regime.rows, regime.usable
     linear = [((name, "x"),) for name in usable]
     terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))
     root = np.sqrt(setting.weights) / setting.deviation
