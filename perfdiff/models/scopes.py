@@ -88,7 +88,7 @@ def best_split(regime: Regime, setting: Setting, whole: Choice) -> Split | None:
     on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
     """
     rows = regime.rows
-    splits = list(_splits(rows, whole))
+    splits = list(_splits(regime, whole))
     if not splits:
         return None
     ranked = _ranked(regime, setting, whole)
@@ -117,10 +117,11 @@ def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: flo
     return bool(after[smaller] <= (1 - MATERIAL_SPLIT) * before[smaller])
 
 
-def _splits(rows: Observations, whole: Choice) -> Iterator[Split]:
+def _splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     """Yield the possible splits, plainest first: categories, branches, absence, then borders of numeric features."""
+    rows = regime.rows
     least = max(SMALLEST, SMALLEST_SHARE * len(rows))
-    for split in (*_category_splits(rows), *_branch_splits(rows), *_absence_splits(rows), *_border_splits(rows, whole)):
+    for split in (*_category_splits(rows), *_branch_splits(regime), *_absence_splits(rows), *_border_splits(regime, whole)):
         if min(split.holds.sum(), (~split.holds).sum()) >= least:
             yield split
 
@@ -142,12 +143,12 @@ def _category_splits(rows: Observations) -> Iterator[Split]:
             yield Split(condition, condition.holds(column))
 
 
-def _branch_splits(rows: Observations) -> Iterator[Split]:
+def _branch_splits(regime: Regime) -> Iterator[Split]:
     """Yield, per branch, the calls that took it at all, and those that always did.
 
     Where a feature decides the branch, its border stands for it (Freud §4.3): it says the same of inputs, on any version.
     """
-    usable = rows.usable()
+    rows, usable = regime.rows, regime.usable
     for name in rows.branches:
         column = rows.columns[name]
         for condition in (Condition(name, Operator.ABOVE, (0.0,), ("true",)), Condition(name, Operator.IN, (1.0,))):
@@ -174,14 +175,14 @@ def _absence_splits(rows: Observations) -> Iterator[Split]:
             yield Split(condition, condition.holds(column))
 
 
-def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
+def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow.
 
     A few calls beyond a border may pass for outliers of a constant; the feature that orders the costs best is tried as well.
     """
     explaining = [name for factors in whole.terms for name, _ in factors]
-    for name in dict.fromkeys([*explaining, *_ordering(rows)]):
-        column = rows.columns[name]
+    for name in dict.fromkeys([*explaining, *_ordering(regime)]):
+        column = regime.rows.columns[name]
         if len(np.unique(column)) < _DISTINCT:
             continue
         for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
@@ -189,14 +190,15 @@ def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
             yield Split(condition, condition.holds(column), border=True)
 
 
-def _ordering(rows: Observations) -> list[str]:
+def _ordering(regime: Regime) -> list[str]:
     """Return the numeric feature with the strongest rank correlation with the cost, if there is any feature."""
-    usable = {name: ranks(column) for name, column in rows.usable().items()}
-    cost = ranks(rows.cost)
-    varying = [name for name, column in usable.items() if np.ptp(column) > 0]
+    cost = ranks(regime.rows.cost)
+    varying = {name: ranked for name, column in regime.usable.items() if np.ptp(ranked := ranks(column)) > 0}
     if not varying or np.ptp(cost) == 0:
         return []
-    return [max(varying, key=lambda name: abs(float(np.corrcoef(usable[name], cost)[0, 1])))]
+    ranked = np.array(list(varying.values())) - cost.mean()  # ranks of whatever values have one mean
+    strength = np.abs(ranked @ (cost - cost.mean())) / np.sqrt((ranked**2).sum(axis=1))
+    return [list(varying)[int(strength.argmax())]]
 
 
 def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) -> Split:
