@@ -1,4 +1,4 @@
-"""Medians and quantiles of a column, many thousand times an analysis: numpy's own spends ten times as long on cases that do not occur here."""
+"""Medians and quantiles of a column, many thousand times an analysis: numpy's own take ten times as long, for cases that do not occur."""
 
 from __future__ import annotations
 

@@ -140,24 +140,32 @@ def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
     parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
     if not parameters or len(parameters) == len(base.features):
         return set()
-    of_head = columns(head)
-    for name, values in columns(base).items():
-        if name not in parameters and _moved(base, head, values, of_head[name]):
-            return parameters
+    names = [feature.name for feature in base.features if feature.name not in parameters]
+    before, after = _run_means(base, names), _run_means(head, names)
+    for point in before.keys() & after.keys():
+        for name in names:
+            means = [side[point][name] for side in (before, after)]
+            means = [each[np.isfinite(each)] for each in means]
+            if all(len(side) for side in means) and clear_shift(means[0], means[1]):
+                return parameters
     return set()
 
 
-def _moved(base: SampleTable, head: SampleTable, before: Floats, after: Floats) -> bool:
-    for point in np.intersect1d(base.point, head.point):
-        means = [
-            np.array(
-                [np.nanmean(values[rows]) for run in np.unique(table.run[here]) if np.isfinite(values[rows := table.run == run]).any()]
-            )
-            for table, values, here in ((base, before, base.point == point), (head, after, head.point == point))
-        ]
-        if all(len(side) for side in means) and clear_shift(means[0], means[1]):
-            return True
-    return False
+def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, dict[str, Floats]]:
+    """Return, by point and feature, the mean of each run's calls (runs,), NaN where a run has no value."""
+    order = np.argsort(table.run, kind="stable")
+    _, first = np.unique(table.run[order], return_index=True)
+    point = table.point[order[first]]
+    found: dict[int, dict[str, Floats]] = {int(each): {} for each in np.unique(point)}
+    for name, column in columns(table).items():
+        if name in names:
+            values = column[order]
+            known = ~np.isnan(values)
+            with np.errstate(invalid="ignore"):
+                means = np.add.reduceat(np.where(known, values, 0.0), first) / np.add.reduceat(known, first, dtype=np.float64)
+            for each, by_name in found.items():
+                by_name[name] = means[point == each]
+    return found
 
 
 def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:

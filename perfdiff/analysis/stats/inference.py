@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.middle import median
+from perfdiff.models.middle import median, quantile
 from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
 from perfdiff.records.schema import Floats, Ints
 
@@ -142,10 +142,9 @@ def _point_contrast(pair: Pair) -> tuple[float, float, float]:
     runs = len(base) + len(head)
     whole = max(runs - pair.base.clipped - pair.head.clipped, 3)
     loss = ((runs - 2) / (whole - 2)) ** 2
-    shared = np.intersect1d(pair.base.blocks, pair.head.blocks)
-    if len(shared) >= PAIRED_BLOCKS:
-        differences = _block_means(pair.head, shared) - _block_means(pair.base, shared)
-        return float(differences.mean()), loss * float(differences.var(ddof=1)) / len(shared), len(shared) - 1.0
+    differences = _within_blocks(pair)
+    if differences is not None:
+        return float(differences.mean()), loss * float(differences.var(ddof=1)) / len(differences), len(differences) - 1.0
     variance, freedom = _variance(base, head)
     return float(head.mean() - base.mean()), loss * variance, freedom
 
@@ -161,6 +160,15 @@ def _variance(base: Floats, head: Floats) -> tuple[float, float]:
         return float(parts.sum()), float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
     pooled = (variances[0] * freedoms[0] + variances[1] * freedoms[1]) / sum(freedoms)
     return pooled * (1 / len(base) + 1 / len(head)), sum(freedoms)
+
+
+def _within_blocks(pair: Pair) -> Floats | None:
+    """Return head minus base per block that both have (blocks,), or None where these are too few to compare within."""
+    base, head = pair.base.blocks, pair.head.blocks
+    if np.array_equal(base, head) and np.all(base[1:] > base[:-1]):  # one run a side in each, as a rule
+        return pair.head.values - pair.base.values if len(base) >= PAIRED_BLOCKS else None
+    shared = np.intersect1d(base, head)
+    return _block_means(pair.head, shared) - _block_means(pair.base, shared) if len(shared) >= PAIRED_BLOCKS else None
 
 
 def _block_means(group: Group, blocks: Ints) -> Floats:
@@ -194,7 +202,7 @@ def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
         np.mean([_split_differences(side, rng) for side in sides], axis=0)
         for sides in ([pair.base.values for pair in usable], [pair.head.values for pair in usable])
     ]
-    return float(np.quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE))
+    return quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE)
 
 
 def _split_differences(values: Floats, rng: np.random.Generator) -> Floats:
