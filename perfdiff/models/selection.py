@@ -103,10 +103,9 @@ class Contest:
         scaled = np.empty((rows, terms + 1))
         np.multiply(candidates.columns, root[:, None], out=scaled[:, :-1])
         np.multiply(cost, root, out=scaled[:, -1])
+        norms = np.sqrt((scaled**2).sum(axis=0))
+        scaled /= np.where(norms > 0, norms, 1.0)
         gram = scaled.T @ scaled
-        norms = np.sqrt(np.diag(gram))
-        scale = np.where(norms > 0, norms, 1.0)
-        gram /= scale[:, None] * scale
         gram[np.diag_indices_from(gram)] += _RIDGE
         # A column of zeros before the cost's fills sets up to one length, so that all are solved at once.
         self._empty = terms
