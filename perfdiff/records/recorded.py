@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,17 @@ def load(folder: Path) -> Recorded:
     if not found.sides:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
+
+
+class Held:
+    """A loader of tables that are in memory."""
+
+    def __init__(self, tables: Iterable[SampleTable]) -> None:
+        self._tables = {(table.function, table.side): table for table in tables}
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        """Return a function's table of one side, or None where it has none."""
+        return self._tables.get((function, side))
 
 
 class Kept:

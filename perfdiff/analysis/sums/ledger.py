@@ -72,6 +72,11 @@ class Ledger:
     block_of: Mapping[int, int]
     labels: Mapping[int, str] = field(default_factory=dict)
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return what sums are kept of, the number of calls among them."""
+        return tuple(dict.fromkeys(metric for book in self.books.values() for metric in book.medians))
+
     def blocks(self, runs: Ints) -> Ints:
         """Return the block of each run by its id."""
         return np.array([self.block_of.get(run, -1) for run in runs.tolist()], dtype=np.int64)
