@@ -89,13 +89,14 @@ def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, con
 def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:
     """Return functions that all together cost less than a material share of a run, at any point and on either side.
 
-    Suspects are seen with what they call, and stay where they allocate: more of that is a regression without time.
+    The dearest run speaks for each function, for one that varies much may matter more than its median says. Suspects are seen with what
+    they call, and stay where they allocate: more of that is a regression without time.
     """
     shares = np.zeros(len(ledger.ids))
     stays = np.zeros(len(ledger.ids), dtype=bool)
     suspect = np.isin(ledger.ids, [info.id for info in functions if info.change.is_suspect])
     for book in ledger.books.values():
-        own = np.where(suspect, book.medians["wall_ns"], book.medians["self_ns"])
+        own = np.where(suspect, book.wall_ns.max(axis=0), book.self_ns.max(axis=0))
         shares = np.maximum(shares, own / max(book.cost_ns, 1.0))
         for metric in ALLOCATION:
             stays |= suspect & (book.medians.get(metric, np.zeros(1)) > 0)
