@@ -108,10 +108,31 @@ def test_false_discovery_is_benjamini_and_hochbergs() -> None:
     assert len(false_discovery([])) == 0
 
 
-def test_counts_that_depend_on_timing_must_part_to_have_moved() -> None:
+def test_counts_that_do_not_vary_have_moved_by_any_difference() -> None:
     assert clear_shift(np.array([10.0, 10.0]), np.array([11.0, 11.0]))
-    assert not clear_shift(np.array([10.0, 14.0, 12.0]), np.array([15.0, 17.0, 16.0]))
+    assert not clear_shift(np.array([0.1 + 0.2, 0.3]), np.array([0.3, 0.3]))  # rounding
     assert not clear_shift(np.array([10.0]), np.array([20.0]))
+    assert not clear_shift(np.array([10.0, np.nan]), np.array([20.0, 20.0]))
+
+
+def test_a_shift_of_counts_that_depend_on_timing_is_seen_more_surely_with_more_runs() -> None:
+    def seen(runs: int, deviations: float) -> float:
+        return rate(lambda rng: clear_shift(rng.normal(100, 1, runs), rng.normal(100 + deviations, 1, runs)), 1000)
+
+    powers = [seen(runs, 5.0) for runs in (2, 5, 8, 12, 30)]
+    assert powers == sorted(powers)
+    assert 0.4 < powers[1] < 0.65
+    assert powers[2] > 0.97
+    assert powers[3] == 1.0
+    assert max(seen(runs, 0.0) for runs in (2, 5, 12)) <= 0.003
+
+
+def test_q_values_are_those_of_scipy() -> None:
+    from scipy.stats import false_discovery_control
+
+    p = np.random.default_rng(3).beta(0.3, 2.0, 200)
+    assert false_discovery(p.tolist()) == pytest.approx(false_discovery_control(p), rel=1e-12)
+    assert len(false_discovery([])) == 0
 
 
 def program(slower: float = 1.0) -> tuple[Made, ...]:

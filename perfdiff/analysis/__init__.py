@@ -1,5 +1,5 @@
 """From sample tables and exact sums to findings: what got slower, by how much, for which inputs, and why."""
 
-from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.analysis import analyse, look
 
-__all__ = ["analyse"]
+__all__ = ["analyse", "look"]

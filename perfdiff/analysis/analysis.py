@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+<<<<<<< HEAD
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+=======
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+>>>>>>> speed
 
 import numpy as np
 
@@ -12,7 +17,7 @@ from perfdiff.analysis.blame.attribution import Attribution, attribute
 from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, same_cost, study_all
+from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, same_cost, study_all, study_decisive
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
@@ -32,7 +37,7 @@ from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision
 from perfdiff.analysis.verdicts.volume import volume_note
-from perfdiff.analysis.verdicts.wholeruns import overhead, whole_runs
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
@@ -51,7 +56,54 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     parallel, in processes that each hold the tables of one.
     """
     ledger = open_ledger(experiment)
-    studies = study_all(experiment, samples, ledger, config)
+    evidence = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
+    cases, attribution = evidence.cases, evidence.attribution
+    functions = _with_anomalies(_functions(cases, evidence.q_values, samples, experiment.points), counts, config)
+    verdict, sentence = whole(functions, evidence.runs.unexplained_by(attribution))
+    findings = _findings(experiment, functions, verdict, sentence, config)
+    notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, evidence.own, ledger.ids, config))
+    return replace(
+        findings,
+        end_to_end=evidence.runs.ends,
+        notes=(*experiment.notes, *notes),
+        overhead=overhead(experiment),
+        calls=call_graph(experiment, ledger),
+    )
+
+
+def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
+    """Return the verdicts alone, by the same judge as `analyse`, for a look at the findings while runs go on.
+
+    Left out is what decides nothing: cost functions of head, growth, causes, sentences, calls, metrics that only explain, and functions
+    that all together are not a material share of a run. Tests that are left out still count for the false discovery rate, as failed
+    ones, so that a look never finds what the end would not.
+    """
+    ledger = open_ledger(experiment)
+    evidence = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
+    ruling = rule(evidence.cases)
+    functions = []
+    for case in evidence.cases:
+        decision = ruling.decisions[case.info.id]
+        clear = decision.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
+        metrics = _compared(case, decision, evidence.q_values, samples)[0] if clear else {}
+        functions.append(_verdict_alone(case, decision, metrics))
+    verdict, sentence = whole(functions, evidence.runs.unexplained_by(evidence.attribution))
+    return _findings(experiment, functions, verdict, sentence, config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """All that the verdicts rest on."""
+
+    cases: Sequence[Case]
+    q_values: Mapping[tuple[int, str], float]
+    own: Mapping[int, Comparison]
+    attribution: Attribution
+    runs: WholeRuns
+
+
+def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig) -> _Evidence:
+    """Judge the studies and put extra cost down to changes."""
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
@@ -67,9 +119,36 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
+<<<<<<< HEAD
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code)
     concluded = conclude(functions, evidence, config)
+=======
+    return _Evidence(cases, q_values, own, attribution, runs)
+
+
+def _verdict_alone(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
+    return FunctionFinding(
+        info=case.info,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        rank=None,
+        calls_base=None,
+        calls_head=None,
+        extra_ns=0.0,
+        share=None,
+        metrics=metrics,
+        causes=(),
+        chain=(),
+        headline="",
+    )
+
+
+def _findings(
+    experiment: Experiment, functions: Sequence[FunctionFinding], verdict: Verdict, sentence: str, config: CompareConfig
+) -> Findings:
+    """Return findings of functions, with what the experiment says of itself."""
+>>>>>>> speed
     return Findings(
         verdict=concluded.verdict,
         sentence=concluded.sentence,
@@ -78,6 +157,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         environment=experiment.environment,
         workloads=experiment.workloads,
         points=experiment.points,
+<<<<<<< HEAD
         end_to_end=runs.ends,
         functions=tuple(functions if ledger.points or counted is None else _with_calls(functions, counted)),
         skipped=experiment.skipped,
@@ -89,6 +169,15 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
         rung=concluded.rung,
         excluded=concluded.excluded,
         stages=experiment.stages,
+=======
+        end_to_end=(),
+        functions=tuple(functions),
+        skipped=experiment.skipped,
+        notes=experiment.notes,
+        overhead=None,
+        confidence=config.confidence,
+        min_effect=config.min_effect,
+>>>>>>> speed
     )
 
 
@@ -102,8 +191,8 @@ def _with_calls(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterat
 def _q_values(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
     """Return the false discovery rate at which each function's metric would be reported, over all functions and metrics."""
     tests = [(each.info.id, metric, found.p) for each in studies for metric, found in each.comparisons.items()]
-    q = false_discovery([p for _, _, p in tests])
-    return {(function, metric): float(value) for (function, metric, _), value in zip(tests, q, strict=True)}
+    q = false_discovery([*(p for _, _, p in tests), *[1.0] * sum(each.untested for each in studies)])
+    return {(function, metric): float(value) for (function, metric, _), value in zip(tests, q[: len(tests)], strict=True)}
 
 
 def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
@@ -183,7 +272,20 @@ def _moved(finding: FunctionFinding) -> bool:
 def _metrics(
     case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
 ) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
-    """Return the findings on each metric of a function, with annotations of both sides where they were learnt or matter."""
+    """Return the findings on each metric of a function and on its runs, with annotations of both sides where they were learnt or matter."""
+    found, spots = _compared(case, decision, q_values, samples)
+    runs = case.study.growth
+    if runs is None and decision.verdict is not Verdict.UNCHANGED:
+        runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
+    if runs is not None:
+        found[RUN] = runs
+    return found, spots
+
+
+def _compared(
+    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples
+) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+    """Return the findings on each metric of a function's calls."""
     found = {metric: _of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
     spots: dict[str, Spot] = {}
     differing = _differing(case, decision)
@@ -194,11 +296,6 @@ def _metrics(
         spot = _spot(comparison, found[metric])
         if spot is not None:
             spots[metric] = spot
-    runs = case.study.growth
-    if runs is None and decision.verdict is not Verdict.UNCHANGED:
-        runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
-    if runs is not None:
-        found[RUN] = runs
     return found, spots
 
 

@@ -204,10 +204,12 @@ def transformed(function: str, x: Floats) -> Floats:
 
 def product(factors: Factors, values: Mapping[str, Floats], rows: int) -> Floats:
     """Return the column (rows,) of a term without its coefficient."""
-    column = np.ones(rows)
-    for name, function in factors:
-        column = column * transformed(function, np.asarray(values[name], dtype=np.float64))
-    return column
+    if not factors:
+        return np.ones(rows)
+    first, *others = (transformed(function, np.asarray(values[name], dtype=np.float64)) for name, function in factors)
+    for column in others:
+        first = first * column
+    return first
 
 
 def inputs(annotation: Annotation, values: Mapping[str, Floats]) -> tuple[dict[str, Floats], int]:

@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.models.annotation import Factors, Trend
 from perfdiff.models.likelihood import is_skewed
 from perfdiff.models.observations import Observations
-from perfdiff.models.regression import Tolerance, decide, fit_terms, matrix, survey
+from perfdiff.models.regression import Regime, Tolerance, decide, survey
 from perfdiff.records.schema import Floats, Ints
 
 # Calls are selected only if the regression on all of them explains less than half of what the cost varies,
@@ -44,8 +44,7 @@ def refined(rows: Observations, terms: tuple[Factors, ...], tolerance: Tolerance
     """
     if len(rows) < SELECTABLE:
         return None
-    columns = matrix(terms, rows.columns, len(rows))
-    fit = fit_terms(columns, rows.cost, tolerance)
+    columns, fit = Regime(rows, tolerance).fitted(terms)
     residuals = rows.cost - columns @ fit.coefficients
     kept = fit.weights > 0
     if not is_skewed(residuals) or residuals[kept].var() < UNEXPLAINED * rows.cost[kept].var():
@@ -82,9 +81,10 @@ def _promising(rows: Observations, trend: Trend) -> Iterator[str]:
 
 def _regression(rows: Observations, trend: Trend, name: str, tolerance: Tolerance) -> Refinement | None:
     chosen = replace(rows, numeric=(name,)).rows(selected(trend, rows.columns[name], rows.cost))
-    terms = decide(chosen, survey(chosen, tolerance), tolerance).terms
-    columns = matrix(terms, chosen.columns, len(chosen))
-    left = chosen.cost - columns @ fit_terms(columns, chosen.cost, tolerance).coefficients
+    regime = Regime(chosen, tolerance)
+    terms = decide(regime, survey(regime)).terms
+    columns, fit = regime.fitted(terms)
+    left = chosen.cost - columns @ fit.coefficients
     if len(terms) < 2 or float(left @ left) > (1 - CLEAR) * len(chosen) * float(chosen.cost.var()):
         return None
     return Refinement(trend, terms)

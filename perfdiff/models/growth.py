@@ -24,6 +24,10 @@ SHAPES: tuple[Shape, ...] = (
     ("x", "x2", "x3"),
 )
 
+# So many values allow each of them; a look at the first rows spares most features the sort of all.
+_ENOUGH_VALUES = max(map(len, SHAPES)) + 2
+_FIRST_ROWS = 64
+
 # The class is that of the terms that, with all that grow faster, make up at least this share of the growth over the measured range. Half a
 # square's growth beside half a line's raise the local exponent at the top of the range to 1.5, where the square becomes the nearer
 # one: a line that outgrows the caches there bends as much as 1.4.
@@ -43,7 +47,7 @@ def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
     Over fewer than `doublings` of the values, n log n passes for a line that bends a little, and is left out.
     Two values only have a slope. Logarithms need values of at least 0, where both log x and x·log x count as 0.
     """
-    distinct = len(np.unique(x))
+    distinct = _distinct(x)
     if distinct < 2:
         return ()
     if distinct == 2:
@@ -52,6 +56,12 @@ def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
     if doublings and x.max() < 2**doublings * x[x > 0].min(initial=x.max()):
         refused.add("xlogx")
     return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
+
+
+def _distinct(x: Floats) -> int:
+    """Return the number of distinct values, or of those among the first rows where they are enough for every shape."""
+    first = len(np.unique(x[:_FIRST_ROWS]))
+    return first if first >= _ENOUGH_VALUES else len(np.unique(x))
 
 
 def completed(terms: Sequence[Factors], values: Mapping[str, Floats]) -> list[Factors]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from perfdiff.models import noise
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
-from perfdiff.models.middle import median
+from perfdiff.models.middle import median, quantile, quantiles
 from perfdiff.models.selection import MARGIN
 from perfdiff.records.schema import Floats
 
@@ -65,8 +65,8 @@ def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floa
 def bounded(columns: Floats, cost: Floats, bound: Floats) -> Verdict:
     """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
     above = cost - columns @ bound
-    middle = float(np.median(above))
-    kept = noise.kept((above - middle) / max(noise.NORMAL_MAD * float(np.median(np.abs(above - middle))), 1e-300))
+    middle = median(above)
+    kept = noise.kept((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
     coefficients = _raised(bound, float(above[kept].mean()))
     normal = Normal(float(above[kept].std()))
     plain = Verdict(normal, coefficients, kept / max(normal.sigma, 1e-300) ** 2)
@@ -84,7 +84,7 @@ def trending(columns: Floats, cost: Floats, trend: Floats) -> Verdict:
 
 def is_skewed(residuals: Floats) -> bool:
     """Return whether residuals may be delays: skewed upward, whatever the outliers."""
-    low, middle, high = np.quantile(residuals, [0.1, 0.5, 0.9])
+    low, middle, high = quantiles(residuals, (0.1, 0.5, 0.9))
     return bool(high > low and high + low - 2 * middle >= _SKEWED * (high - low))
 
 
@@ -101,7 +101,7 @@ def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expecte
     if not np.all(deviation > 0):
         return None
     standardised = (cost - expected) / deviation
-    limit = float(np.quantile(standardised, 1 - _CENSORED))
+    limit = quantile(standardised, 1 - _CENSORED)
     seen = standardised <= limit
     above = cost - columns @ edge
     start, mean = _shifted(np.minimum(above, above + (limit - standardised) * deviation), seen)
@@ -192,8 +192,8 @@ def _edge(columns: Floats, cost: Floats, coefficients: Floats) -> Floats:
     norms = np.maximum(np.sqrt((columns**2).sum(axis=0)), 1e-300)
     scaled = columns / norms
     solution = coefficients * norms
-    solution[0] += float(np.quantile(cost - columns @ coefficients, _EDGE)) * norms[0]  # the intercept comes first
-    smallest = 1e-3 * max(float(np.median(np.abs(cost - scaled @ solution))), 1e-100)
+    solution[0] += quantile(cost - columns @ coefficients, _EDGE) * norms[0]  # the intercept comes first
+    smallest = 1e-3 * max(median(np.abs(cost - scaled @ solution)), 1e-100)
     for _ in range(_ROUNDS):
         residuals = cost - scaled @ solution
         weights = np.where(residuals > 0, _EDGE, 1 - _EDGE) / np.maximum(np.abs(residuals), smallest)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors
-from perfdiff.models.observations import Observations
-from perfdiff.models.regression import Tolerance, decide, fit_terms, matrix, survey
+from perfdiff.models.middle import median, quantiles
+from perfdiff.models.regression import Regime, decide, survey
 from perfdiff.records.schema import Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
@@ -26,22 +26,21 @@ _WITHIN_RUNS = 0.5
 _GRID = 512
 
 
-def split_modes(
-    rows: Observations, terms: tuple[Factors, ...], tolerance: Tolerance
-) -> list[tuple[tuple[Factors, ...], npt.NDArray[np.int64]]]:
+def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[Factors, ...], npt.NDArray[np.int64]]]:
     """Return each mode's terms and rows (indices); one mode with the given terms where the costs are not clearly multimodal."""
+    rows = regime.rows
     everything = np.arange(len(rows))
-    columns = matrix(terms, rows.columns, len(rows))
-    expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
-    borders = _borders(_relative(rows.cost, expected), rows.run)
+    columns, fit = regime.fitted(terms)
+    relative = _relative(rows.cost, columns @ fit.coefficients)
+    borders = _borders(relative, rows.run)
     if not borders:
         return [(terms, everything)]
     modes = []
-    labels = np.searchsorted(borders, _relative(rows.cost, expected))
+    labels = np.searchsorted(borders, relative)
     for label in range(len(borders) + 1):
         members = everything[labels == label]
-        part = rows.rows(members)
-        modes.append((decide(part, survey(part, tolerance), tolerance).terms, members))
+        part = Regime(rows.rows(members), regime.tolerance)
+        modes.append((decide(part, survey(part)).terms, members))
     return modes
 
 
@@ -64,7 +63,7 @@ def _borders(values: Floats, run: Ints) -> list[float]:
             continue
         above = members & (values > border)
         below = members & ~above
-        if np.median(values[above]) - np.median(values[below]) >= APART and _within_runs(above[members], run[members]):
+        if median(values[above]) - median(values[below]) >= APART and _within_runs(above[members], run[members]):
             borders.append(border)
             pending += [below, above]
     return sorted(borders)
@@ -76,7 +75,7 @@ _BULK = (0.005, 0.995)  # quantiles: what lies beyond would only stretch the gri
 
 def _valley(values: Floats, smallest: float) -> float | None:
     """Return the deepest valley of the density that leaves `smallest` values on both sides, or None."""
-    low, high = np.quantile(values, _BULK) if len(values) >= 2 * smallest and len(values) else (0.0, 0.0)
+    low, high = quantiles(values, _BULK) if len(values) >= 2 * smallest and len(values) else (0.0, 0.0)
     bulk = values[(values >= low) & (values <= high)]
     if low == high or np.ptp(bulk) <= EXACT * np.abs(bulk).max():  # too few, or all one value but for outliers
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.models.middle import median
+from perfdiff.models.middle import median, quantile
 from perfdiff.records.schema import Floats, Ints
 
 # Huber's constant: 95 % efficient under normal noise, and no row has more pull than one 1.345 standard deviations away.
@@ -21,6 +22,7 @@ OUTLIER_RUNS = 5  # of a group; with fewer, no run can be told to be the outlier
 MAX_TRIMMED = 0.10
 # A group of rows of similar cost must have this many members to say how far costs scatter there.
 _GROUP = 5
+_COLLINEAR = 1e-24  # of a unit vector's square: less is the arithmetic's, and both parts say the same
 NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 
 
@@ -52,8 +54,6 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     Groups span a factor of four in cost, so that a few large calls among many small ones have a say of their own; the median
     absolute deviation makes outliers harmless.
     """
-    from scipy.optimize import nnls
-
     largest = float(np.abs(expected).max())
     magnitude = np.maximum(np.abs(expected), 1e-9 * largest) if largest > 0 else np.ones(len(expected))
     group = np.floor(np.log(magnitude) / np.log(4.0)).astype(np.int64)
@@ -69,8 +69,29 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     at, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
     spreads = np.maximum(spreads, 1e-60 * unit)  # their squares must stay numbers
-    solution, _ = nnls(np.column_stack([(unit / spreads) ** 2, (at / spreads) ** 2]), np.ones(len(at)))
-    return Noise(float(np.sqrt(solution[0])) * unit, float(np.sqrt(solution[1])), floor)
+    additive, relative = _two_parts((unit / spreads) ** 2, (at / spreads) ** 2)
+    return Noise(math.sqrt(additive) * float(unit), math.sqrt(relative), floor)
+
+
+def _two_parts(first: Floats, second: Floats) -> tuple[float, float]:
+    """Return the non-negative a, b for which a·first + b·second (g,), both positive, is nearest to 1 by least squares.
+
+    Two unknowns need no iteration, and `scipy.optimize`, whose import takes as long as ten annotations, is not needed for them: where
+    the free solution is negative in one part, the best lies at 0 of that part.
+    """
+    norms = float(np.sqrt(first @ first)), float(np.sqrt(second @ second))
+    one, other = first / norms[0], second / norms[1]
+    shared = float(one @ other)
+    apart = other - shared * one
+    by_one, by_other = float(one.sum()), float(other.sum())
+    width = float(apart @ apart)
+    if width <= _COLLINEAR:  # such as one group alone: the part that is the larger
+        return (by_one / norms[0], 0.0) if norms[0] > norms[1] else (0.0, by_other / norms[1])
+    of_other = float(apart.sum()) / width
+    of_one = by_one - shared * of_other
+    if of_one > 0 and of_other > 0:
+        return of_one / norms[0], of_other / norms[1]
+    return (by_one / norms[0], 0.0) if by_one > by_other else (0.0, by_other / norms[1])
 
 
 def huber_weights(standardised: Floats) -> Floats:
@@ -80,7 +101,7 @@ def huber_weights(standardised: Floats) -> Floats:
 
 def kept(standardised: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which rows are no upward outliers (n,); at most `MAX_TRIMMED` of them are."""
-    bound = max(OUTLIER, float(np.quantile(standardised, 1 - MAX_TRIMMED)))
+    bound = max(OUTLIER, quantile(standardised, 1 - MAX_TRIMMED))
     return np.asarray(standardised <= bound)
 
 

@@ -178,6 +178,11 @@ def _correlations(matrix: Floats) -> Floats:
 
 
 def ranks(column: Floats) -> Floats:
-    """Return the mean rank of each value (n,); equal values share one."""
-    _, index, counts = np.unique(column, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - counts / 2.0)[index])
+    """Return the mean rank of each value (n,), none of them NaN; equal values share one."""
+    order = np.argsort(column)
+    ordered = column[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    end = np.append(first[1:], len(column))
+    found = np.empty(len(column))
+    found[order] = np.repeat((first + end) / 2.0, end - first)
+    return found

@@ -9,8 +9,9 @@ import numpy as np
 
 from perfdiff.models import noise
 from perfdiff.models.annotation import Factors, product
+from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.models.selection import MARGIN, Contest, Setting, basis, extended, select
+from perfdiff.models.selection import MARGIN, Basis, Contest, Setting, basis, extended, select
 from perfdiff.records.schema import Floats, Ints
 
 # A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
@@ -71,31 +72,68 @@ class Fit:
         return float(np.mean(self.weights == 0)) if len(self.weights) else 0.0
 
 
-def survey(rows: Observations, tolerance: Tolerance) -> Setting:
+class Regime:
+    """Some rows that one regime may explain, with what every model of them needs, made once: candidate terms, and fits by their terms."""
+
+    def __init__(self, rows: Observations, tolerance: Tolerance) -> None:
+        self.rows = rows
+        self.tolerance = tolerance
+        self._usable: dict[str, Floats] | None = None
+        self._bases: dict[tuple[str, ...], Basis] = {}
+        self._fits: dict[tuple[Factors, ...], tuple[Floats, Fit]] = {}
+
+    @property
+    def usable(self) -> dict[str, Floats]:
+        """Return the numeric columns that may enter a regression."""
+        if self._usable is None:
+            self._usable = self.rows.usable()
+        return self._usable
+
+    def candidates(self, products_of: tuple[str, ...] = ()) -> Basis:
+        """Return the candidate terms, with the products of some features."""
+        if products_of not in self._bases:
+            if products_of:
+                found = self.candidates().with_products(products_of, self.usable)
+            else:
+                found = basis(self.usable, len(self.rows), doublings=self.tolerance.doublings)
+            self._bases[products_of] = found
+        return self._bases[products_of]
+
+    def fitted(self, terms: tuple[Factors, ...]) -> tuple[Floats, Fit]:
+        """Return the columns (n, k) of terms and their robust fit."""
+        if terms not in self._fits:
+            columns = matrix(terms, self.rows.columns, len(self.rows))
+            self._fits[terms] = columns, fit_terms(columns, self.rows.cost, self.tolerance)
+        return self._fits[terms]
+
+
+def survey(regime: Regime) -> Setting:
     """Learn the noise of some rows from a pilot: the richest model that BIC allows.
 
     The first pilot weighs rows by their own costs, which favours the cheap among calls of one input; the second by the noise that the
     first one left.
     """
+    rows, tolerance = regime.rows, regime.tolerance
     weights = np.ones(len(rows))
     deviation = noise.observed_deviation(rows.cost)
     for _ in range(_PILOTS):
-        pilot = _chosen(rows, Setting(deviation, weights, tolerance.floor**2, 1.0), tolerance, margin=0.0)
-        columns = matrix(pilot, rows.columns, len(rows))
-        expected = columns @ fit_terms(columns, rows.cost, tolerance).coefficients
+        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0), margin=0.0)
+        columns, fit = regime.fitted(pilot)
+        expected = columns @ fit.coefficients
         deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (rows.cost - expected) / deviation
         if tolerance.robust:
             weights = noise.huber_weights(standardised)
     clipped = standardised * weights
-    effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(rows)))
+    effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(regime)))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
     return Setting(deviation, weights, unexplained, 1.0 / effect, tuple(factors for factors in pilot if len(factors) > 1))
 
 
-def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice:
+def decide(regime: Regime, setting: Setting) -> Choice:
     """Choose the terms that earn their place by the margin and whose effect is material."""
-    terms = _chosen(rows, setting, tolerance, margin=MARGIN)
+    rows = regime.rows
+    terms = _chosen(regime, setting, margin=MARGIN)
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
@@ -104,7 +142,7 @@ def decide(rows: Observations, setting: Setting, tolerance: Tolerance) -> Choice
     for name in {name for factors in terms for name, _ in factors}:
         mine = [any(name == other for other, _ in factors) for factors in terms]
         part = columns[:, mine] @ solution[mine]
-        if np.max(np.abs(part - np.median(part)) / magnitude) < tolerance.material:
+        if np.max(np.abs(part - median(part)) / magnitude) < regime.tolerance.material:
             kept -= {factors for factors, has in zip(terms, mine, strict=True) if has}
     if len(kept) < len(terms):
         terms = tuple(factors for factors in terms if factors in kept)
@@ -143,25 +181,27 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
     return Fit(solution, sigma, weights / deviation**2)
 
 
-def _chosen(rows: Observations, setting: Setting, tolerance: Tolerance, *, margin: float) -> tuple[Factors, ...]:
-    usable = rows.usable()
-    candidates = basis(usable, len(rows), doublings=tolerance.doublings)
-    contest = Contest(candidates, rows.cost, setting)
+def _chosen(regime: Regime, setting: Setting, *, margin: float) -> tuple[Factors, ...]:
+    candidates = regime.candidates()
+    contest = Contest(candidates, regime.rows.cost, setting)
     terms = select(contest, margin=margin)
-    features = [name for name in candidates.shapes if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)]
+    features = tuple(
+        name for name in candidates.shapes if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)
+    )
     if len(features) > 1:
-        candidates = candidates.with_products(features, usable)
-        contest = Contest(candidates, rows.cost, setting)
+        contest = Contest(regime.candidates(features), regime.rows.cost, setting)
     return extended(contest, terms, margin=margin)
 
 
-def _inputs(rows: Observations) -> Ints:
+def _inputs(regime: Regime) -> Ints:
     """Return an id per distinct input: rows with the same values of all numeric features deviate together from any model."""
-    usable = np.array(list(rows.usable().values()) or [np.zeros(len(rows))])
-    identifier = np.zeros(len(rows), dtype=np.int64)
-    for column in usable:
+    rows = len(regime.rows)
+    identifier = np.zeros(rows, dtype=np.int64)
+    for column in regime.usable.values():
         _, index = np.unique(column, return_inverse=True)
-        _, identifier = np.unique(identifier * (index.max() + 1) + index, return_inverse=True)
+        values, identifier = np.unique(identifier * (index.max() + 1) + index, return_inverse=True)
+        if len(values) == rows:  # no further feature can tell more apart
+            break
     return identifier
 
 

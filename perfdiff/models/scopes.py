@@ -11,7 +11,7 @@ import numpy.typing as npt
 from perfdiff.models.annotation import Condition, Factors, Operator
 from perfdiff.models.modes import split_modes
 from perfdiff.models.observations import Observations, ranks
-from perfdiff.models.regression import Choice, Tolerance, decide, matrix, survey
+from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix, survey
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.records.schema import Floats
 
@@ -63,11 +63,12 @@ def _grow(
     if len(rows) < 2:
         yield Leaf(conditions, index, ((((),), index),))
         return
-    setting = survey(rows, tolerance)
-    choice = decide(rows, setting, tolerance)
-    split = best_split(rows, setting, choice, tolerance) if len(conditions) < DEPTH else None
+    regime = Regime(rows, tolerance)
+    setting = survey(regime)
+    choice = decide(regime, setting)
+    split = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if split is None:
-        modes = split_modes(rows, choice.terms, tolerance)
+        modes = split_modes(regime, choice.terms)
         yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
         return
     yield from _grow(observations, index[split.holds], _narrowed(conditions, split.condition), tolerance)
@@ -80,22 +81,23 @@ def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Cond
     return (*(c for c in conditions if not (c.feature == added.feature and c.operator is implied)), added)
 
 
-def best_split(rows: Observations, setting: Setting, whole: Choice, tolerance: Tolerance) -> Split | None:
+def best_split(regime: Regime, setting: Setting, whole: Choice) -> Split | None:
     """Return the split that lowers BIC by the margin and takes away a material share of the misfit, or None.
 
     All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
     on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
     """
-    splits = list(_splits(rows, whole))
+    rows = regime.rows
+    splits = list(_splits(regime, whole))
     if not splits:
         return None
-    ranked = _ranked(rows, setting, whole, splits)
+    ranked = _ranked(regime, setting, whole)
     total = ranked.T @ ranked
     left = np.array([_left(ranked, total, split.holds) for split in splits])
     best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
     if best.border:
         best = _refined(best, rows, ranked, total)
-    sides = [decide(rows.rows(which), setting.rows(which), tolerance) for which in (best.holds, ~best.holds)]
+    sides = [decide(Regime(rows.rows(which), regime.tolerance), setting.rows(which)) for which in (best.holds, ~best.holds)]
     misfit = sum(side.misfit for side in sides)
     terms = sum(len(side.terms) for side in sides) + 1
     gain = setting.bic(np.array([whole.misfit]), len(whole.terms)) - setting.bic(np.array([misfit]), terms) - 2 * np.log(len(splits))
@@ -115,10 +117,11 @@ def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: flo
     return bool(after[smaller] <= (1 - MATERIAL_SPLIT) * before[smaller])
 
 
-def _splits(rows: Observations, whole: Choice) -> Iterator[Split]:
+def _splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     """Yield the possible splits, plainest first: categories, branches, absence, then borders of numeric features."""
+    rows = regime.rows
     least = max(SMALLEST, SMALLEST_SHARE * len(rows))
-    for split in (*_category_splits(rows), *_branch_splits(rows), *_absence_splits(rows), *_border_splits(rows, whole)):
+    for split in (*_category_splits(rows), *_branch_splits(regime), *_absence_splits(rows), *_border_splits(regime, whole)):
         if min(split.holds.sum(), (~split.holds).sum()) >= least:
             yield split
 
@@ -140,12 +143,12 @@ def _category_splits(rows: Observations) -> Iterator[Split]:
             yield Split(condition, condition.holds(column))
 
 
-def _branch_splits(rows: Observations) -> Iterator[Split]:
+def _branch_splits(regime: Regime) -> Iterator[Split]:
     """Yield, per branch, the calls that took it at all, and those that always did.
 
     Where a feature decides the branch, its border stands for it (Freud §4.3): it says the same of inputs, on any version.
     """
-    usable = rows.usable()
+    rows, usable = regime.rows, regime.usable
     for name in rows.branches:
         column = rows.columns[name]
         for condition in (Condition(name, Operator.ABOVE, (0.0,), ("true",)), Condition(name, Operator.IN, (1.0,))):
@@ -172,14 +175,14 @@ def _absence_splits(rows: Observations) -> Iterator[Split]:
             yield Split(condition, condition.holds(column))
 
 
-def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
+def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow.
 
     A few calls beyond a border may pass for outliers of a constant; the feature that orders the costs best is tried as well.
     """
     explaining = [name for factors in whole.terms for name, _ in factors]
-    for name in dict.fromkeys([*explaining, *_ordering(rows)]):
-        column = rows.columns[name]
+    for name in dict.fromkeys([*explaining, *_ordering(regime)]):
+        column = regime.rows.columns[name]
         if len(np.unique(column)) < _DISTINCT:
             continue
         for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
@@ -187,14 +190,15 @@ def _border_splits(rows: Observations, whole: Choice) -> Iterator[Split]:
             yield Split(condition, condition.holds(column), border=True)
 
 
-def _ordering(rows: Observations) -> list[str]:
+def _ordering(regime: Regime) -> list[str]:
     """Return the numeric feature with the strongest rank correlation with the cost, if there is any feature."""
-    usable = {name: ranks(column) for name, column in rows.usable().items()}
-    cost = ranks(rows.cost)
-    varying = [name for name, column in usable.items() if np.ptp(column) > 0]
+    cost = ranks(regime.rows.cost)
+    varying = {name: ranked for name, column in regime.usable.items() if np.ptp(ranked := ranks(column)) > 0}
     if not varying or np.ptp(cost) == 0:
         return []
-    return [max(varying, key=lambda name: abs(float(np.corrcoef(usable[name], cost)[0, 1])))]
+    ranked = np.array(list(varying.values())) - cost.mean()  # ranks of whatever values have one mean
+    strength = np.abs(ranked @ (cost - cost.mean())) / np.sqrt((ranked**2).sum(axis=1))
+    return [list(varying)[int(strength.argmax())]]
 
 
 def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) -> Split:
@@ -217,9 +221,9 @@ def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) ->
     return best
 
 
-def _ranked(rows: Observations, setting: Setting, whole: Choice, splits: list[Split]) -> Floats:
+def _ranked(regime: Regime, setting: Setting, whole: Choice) -> Floats:
     """Return the standardised columns (n, k + 1) by which splits are ranked: intercept, likely terms, and the cost last."""
-    usable = rows.usable()
+    rows, usable = regime.rows, regime.usable
     linear = [((name, "x"),) for name in usable]
     terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))
     root = np.sqrt(setting.weights) / setting.deviation

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors, product
 from perfdiff.models.growth import Shape, order, shapes_for
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Floats, Ints
 
 # A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
 MARGIN = 10.0
@@ -81,7 +81,7 @@ class Setting:
         """Return the setting for some of the rows."""
         return replace(self, deviation=self.deviation[which], weights=self.weights[which])
 
-    def bic(self, misfit: Floats, terms: int) -> Floats:
+    def bic(self, misfit: Floats, terms: int | Ints) -> Floats:
         """Return n·log(misfit/n + unexplained) + terms·log n, n independent rows, for weighted sums of squares of models of all rows."""
         n = len(self.deviation)
         effective = max(n * self.independent, 2.0)
@@ -94,35 +94,45 @@ class Contest:
     def __init__(self, candidates: Basis, cost: Floats, setting: Setting) -> None:
         self.basis = candidates
         self.index = {factors: position for position, factors in enumerate(candidates.factors)}
+        self.places = {
+            name: [[self.index[((name, function),)] for function in shape] for shape in shapes]
+            for name, shapes in candidates.shapes.items()
+        }
         root = np.sqrt(setting.weights) / setting.deviation
-        scaled = np.column_stack([candidates.columns, cost]) * root[:, None]
+        rows, terms = candidates.columns.shape
+        scaled = np.empty((rows, terms + 1))
+        np.multiply(candidates.columns, root[:, None], out=scaled[:, :-1])
+        np.multiply(cost, root, out=scaled[:, -1])
         norms = np.sqrt((scaled**2).sum(axis=0))
         scaled /= np.where(norms > 0, norms, 1.0)
-        self._gram = scaled.T @ scaled
-        self._gram[np.diag_indices_from(self._gram)] += _RIDGE
+        gram = scaled.T @ scaled
+        gram[np.diag_indices_from(gram)] += _RIDGE
+        # A column of zeros before the cost's fills sets up to one length, so that all are solved at once.
+        self._empty = terms
+        self._gram = np.insert(np.insert(gram, terms, 0.0, axis=0), terms, 0.0, axis=1)
         self._total = norms[-1] ** 2
         self._setting = setting
-        self._bent = np.array([len(each) == 1 and order(each) > (1, 0) for each in candidates.factors])
+        self._bent = np.array([*(len(each) == 1 and order(each) > (1, 0) for each in candidates.factors), False])
 
-    def misfits(self, sets: Sequence[list[int]]) -> Floats:
-        """Return the weighted sum of squares that each set of columns leaves, all sets of one length.
+    def _misfits(self, columns: Ints) -> Floats:
+        """Return the weighted sum of squares that each set of columns (sets, k) leaves.
 
         Infinite where a superlinear term is negative: that is a wiggle, no growth.
         """
-        columns = np.array(sets)
         target = self._gram[columns, -1]
-        solution = np.linalg.solve(self._gram[columns[:, :, None], columns[:, None, :]], target[..., None])[..., 0]
+        inner = self._gram[columns[:, :, None], columns[:, None, :]]
+        diagonal = np.arange(columns.shape[1])
+        inner[:, diagonal, diagonal] += columns == self._empty
+        solution = np.linalg.solve(inner, target[..., None])[..., 0]
         left = np.maximum(self._gram[-1, -1] - (solution * target).sum(axis=1), 0.0) * self._total
         return np.where((self._bent[columns] & (solution < 0)).any(axis=1), np.inf, left)
 
-    def bic(self, sets: Sequence[list[int]]) -> Floats:
+    def bic(self, sets: Sequence[Sequence[int]]) -> Floats:
         """Return the BIC of each set of columns."""
-        scores = np.empty(len(sets))
-        lengths = np.array([len(each) for each in sets])
-        for length in np.unique(lengths):
-            which = np.flatnonzero(lengths == length)
-            scores[which] = self._setting.bic(self.misfits([sets[int(position)] for position in which]), int(length))
-        return scores
+        lengths = [len(each) for each in sets]
+        longest = max(lengths)
+        columns = np.array([[*each, *[self._empty] * (longest - length)] for each, length in zip(sets, lengths, strict=True)])
+        return self._setting.bic(self._misfits(columns), np.array(lengths))
 
     def screen(self, chosen: Sequence[int]) -> list[str]:
         """Return the features, best first, by what one term of theirs would explain beside the chosen terms."""
@@ -143,7 +153,7 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
 
     Features enter one by one, each with the shape that earns its terms. A margin of 0 gives the richest model that BIC allows.
     """
-    chosen: dict[str, Shape] = {}
+    chosen: dict[str, int] = {}  # each feature's shape, by its place among those that are possible
     score = _score(contest, chosen)
     while len(chosen) < MAX_FEATURES:
         name, gained = _best_feature(contest, chosen)
@@ -185,32 +195,32 @@ def _pruned(contest: Contest, current: list[int], margin: float) -> list[int]:
     return current
 
 
-def _positions(contest: Contest, chosen: Mapping[str, Shape]) -> list[int]:
-    return [0, *(contest.index[((name, function),)] for name, shape in chosen.items() for function in shape)]
+def _positions(contest: Contest, chosen: Mapping[str, int]) -> list[int]:
+    return [0, *(position for name, shape in chosen.items() for position in contest.places[name][shape])]
 
 
-def _score(contest: Contest, chosen: Mapping[str, Shape]) -> float:
+def _score(contest: Contest, chosen: Mapping[str, int]) -> float:
     return float(contest.bic([_positions(contest, chosen)])[0])
 
 
-def _best_feature(contest: Contest, chosen: Mapping[str, Shape]) -> tuple[str | None, float]:
+def _best_feature(contest: Contest, chosen: Mapping[str, int]) -> tuple[str | None, float]:
     """Return the feature whose best shape lowers BIC most, with that BIC; of equals, the first."""
-    screened = contest.screen(_positions(contest, chosen))
-    names = [name for name in screened if name not in chosen][:SCREENED]
-    moves = [(name, shape) for name in names for shape in contest.basis.shapes[name]]
+    start = _positions(contest, chosen)
+    names = [name for name in contest.screen(start) if name not in chosen][:SCREENED]
+    moves = [(name, places) for name in names for places in contest.places[name]]
     if not moves:
         return None, np.inf
-    scores = contest.bic([_positions(contest, {**chosen, name: shape}) for name, shape in moves])
+    scores = contest.bic([[*start, *places] for _, places in moves])
     best = int(scores.argmin())
     return moves[best][0], float(scores[best])
 
 
-def _best_shape(contest: Contest, chosen: Mapping[str, Shape], name: str, margin: float) -> Shape:
+def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: float) -> int:
     """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features."""
-    shapes = contest.basis.shapes[name]
+    shapes = range(len(contest.places[name]))
     scores = contest.bic([_positions(contest, {**chosen, name: shape}) for shape in shapes])
     best = 0
-    for place in range(1, len(shapes)):
+    for place in shapes[1:]:
         if scores[place] < scores[best] - margin:
             best = place
-    return shapes[best]
+    return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +56,7 @@ def load(folder: Path) -> Recorded:
     return found
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class _Table:
     """A loader of tables whose rows are of these runs and points; others are damage."""
@@ -72,6 +73,17 @@ class _Table:
                 slug="damaged-recording",
             )
         return table
+=======
+class Held:
+    """A loader of tables that are in memory."""
+
+    def __init__(self, tables: Iterable[SampleTable]) -> None:
+        self._tables = {(table.function, table.side): table for table in tables}
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        """Return a function's table of one side, or None where it has none."""
+        return self._tables.get((function, side))
+>>>>>>> speed
 
 
 class Kept:

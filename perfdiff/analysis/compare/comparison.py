@@ -24,11 +24,11 @@ from perfdiff.analysis.compare.mix import (
 from perfdiff.analysis.compare.strata import Stratum, stratify
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
-from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS, STEP_NS
-from perfdiff.models.middle import median
+from perfdiff.models.middle import median, quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, metric_of
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
@@ -114,7 +114,8 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     seen = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
     found = tuple(each.summary for each in seen)
     worst = _worst(found, config)
-    place = None if worst is None else seen[found.index(worst)]
+    place = None if worst is None else next(each for each in seen if each.summary is worst)
+    floor = noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf
     return Comparison(
         function=question.base.function,
         metric=question.metric,
@@ -123,8 +124,8 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
         worst=worst,
         typical=None if place is None or place.summary.name == MEAN else _typical(question, place.stratum),
         p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
-        floor=noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf,
-        worst_floor=noise_floor(place.pairs, seed=config.seed) if place else math.inf,
+        floor=floor,
+        worst_floor=floor if seen and place is seen[0] else noise_floor(place.pairs, seed=config.seed) if place else math.inf,
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
         grown=unseen or grown_features(question, mix),
@@ -154,7 +155,13 @@ def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], 
     """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
     lines = _lines(question, calls, (question.base.point, question.head.point))
     stakes = _stakes(question, ledger)
-    found = [_contrast(stratum, _pairs(stratum, lines, ledger, fine=calls.fine), stakes) for stratum in strata]
+    everything = _pairs(strata[0], lines, ledger, fine=calls.fine) if strata else {}
+    found = []
+    for stratum in strata:
+        # The calls of one point are that point's part of all calls.
+        at_points = everything if stratum is strata[0] or stratum.point is not None else _pairs(stratum, lines, ledger, fine=calls.fine)
+        pairs = [pair for point, pair in at_points.items() if stratum.point in (None, point)]
+        found.append(_contrast(stratum, pairs, stakes))
     shown = [each for each in found if each is not None]
     return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
 
@@ -170,7 +177,7 @@ def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum]
     stakes = _stakes(question, ledger)
     found = []
     for stratum in strata:
-        seen = _contrast(stratum, _pairs(stratum, lines, ledger, fine=calls.fine), stakes)
+        seen = _contrast(stratum, list(_pairs(stratum, lines, ledger, fine=calls.fine).values()), stakes)
         if seen is not None:
             shown = seen.summary.contrast
             found.append(replace(seen, summary=replace(seen.summary, contrast=replace(shown, error=math.hypot(shown.error, misfit)))))
@@ -246,7 +253,8 @@ def _sizes(question: Question, expected: Sides) -> Sides:
         if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
             continue
         base, head = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
-        low, high = np.nanquantile(base, (0.05, 0.95)) if np.isfinite(base).any() else (0.0, 0.0)
+        known = base[np.isfinite(base)]
+        low, high = quantiles(known, (0.05, 0.95)) if len(known) else (0.0, 0.0)
         if (spread := (1 + high) / (1 + low)) > widest:
             widest, sizes = float(spread), (1 + np.nan_to_num(base), 1 + np.nan_to_num(head))
     return sizes
@@ -257,7 +265,7 @@ def _mix_ratio(question: Question, expected: Sides, ledger: Ledger, config: Comp
     for table, values in zip((question.base, question.head), expected, strict=True):
         runs, means = run_means(table, values)
         groups.append((runs, points_of(table, runs), np.log(means)))
-    seen = contrast(_paired_groups(groups[0], groups[1], ledger))
+    seen = contrast(list(_paired_groups(groups[0], groups[1], ledger).values()))
     return as_ratio(seen, config.confidence) if seen else None
 
 
@@ -302,8 +310,8 @@ def _lines(question: Question, calls: Calls, labels: tuple[Ints, Ints]) -> tuple
     return found[0], found[1]
 
 
-def _pairs(stratum: Stratum, lines: tuple[_Lines, _Lines], ledger: Ledger, *, fine: bool) -> list[Pair]:
-    """Return the stratum's runs as pairs, one per label."""
+def _pairs(stratum: Stratum, lines: tuple[_Lines, _Lines], ledger: Ledger, *, fine: bool) -> dict[int, Pair]:
+    """Return the stratum's runs as pairs by label."""
     base, head = (_run_levels(side, mask, fine=fine) for side, mask in zip(lines, (stratum.base, stratum.head), strict=True))
     return _paired_groups(base, head, ledger)
 
@@ -326,11 +334,11 @@ def _run_levels(lines: _Lines, mask: Bools, *, fine: bool) -> tuple[Ints, Ints, 
     return runs[first], labels[first], medians
 
 
-def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floats], ledger: Ledger) -> list[Pair]:
-    return [
-        Pair(*(Group(values[of == label], ledger.blocks(runs[of == label])) for runs, of, values in (base, head)))
+def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floats], ledger: Ledger) -> dict[int, Pair]:
+    return {
+        int(label): Pair(*(Group(values[of == label], ledger.blocks(runs[of == label])) for runs, of, values in (base, head)))
         for label in np.intersect1d(base[1], head[1])
-    ]
+    }
 
 
 def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[_Seen]:
@@ -377,20 +385,19 @@ def _stakes(question: Question, ledger: Ledger) -> list[_Stake] | None:
     column = ledger.place[question.base.function]
     for point in ledger.points:
         for book, table, is_base in zip(ledger.pair(point), (question.base, question.head), (True, False), strict=True):
-            sums = book.sums(question.metric)
-            if sums is None:
+            if question.metric not in book.medians:
                 return None
             rows = np.flatnonzero(table.point == point)
             costs = np.nan_to_num(table.metrics[question.metric][rows]) * table.weight[rows]
-            own = float(np.median(sums[:, column]))
-            share = MATERIAL * _whole_run(book.cost_ns, sums, question.metric) / own if own > 0 else math.inf
+            own = float(book.medians[question.metric][column])
+            share = MATERIAL * _whole_run(book, question.metric) / own if own > 0 else math.inf
             found.append(_Stake(is_base, rows, costs, share * float(costs.sum()) if len(rows) else math.inf))
     return found
 
 
-def _whole_run(cost_ns: float, sums: Floats, metric: str) -> float:
+def _whole_run(book: Book, metric: str) -> float:
     """Return what a whole run costs in a metric: its time, or the count of the function that has most of it, callees included."""
-    return cost_ns if metric_of(metric).unit == "ns" else float(np.median(sums.max(axis=1)))
+    return book.cost_ns if metric_of(metric).unit == "ns" else book.largest[metric]
 
 
 def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumContrast | None:

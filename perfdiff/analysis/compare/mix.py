@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.middle import median, quantile
 from perfdiff.records.schema import Feature, Floats, Ints, Origin, SampleTable
 
 # Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
@@ -17,6 +18,7 @@ SMALLEST_SHARE = 1e-6
 # Inputs count as equal where their expected costs lie within a factor of two (one octave) of each other.
 OCTAVE = math.log(2.0)
 
+_FIRST_ROWS = 64  # most features vary among them, which spares a look at all
 # No cost is larger: a curve through huge inputs, followed to larger ones, has no end.
 LARGEST = 1e45
 
@@ -48,7 +50,7 @@ def expected_costs(question: Question) -> Sides:
     cost = question.base.metrics[question.metric]
     known = cost[np.isfinite(cost) & (cost > 0)]
     # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
-    least = max(float(np.quantile(known, 0.01)) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
+    least = max(quantile(known, 0.01) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
     return np.fmin(np.fmax(base, least), LARGEST), np.fmin(np.fmax(head, least), LARGEST)
 
 
@@ -80,7 +82,7 @@ def mix_by_point(question: Question, expected: Sides) -> dict[int, float]:
     mix = {}
     for point in np.intersect1d(base_points, head_points).tolist():
         before, after = base[base_points == point], head[head_points == point]
-        mix[point] = float(np.median(after) / np.median(before)) if clear_shift(before, after) else 1.0
+        mix[point] = median(after) / median(before) if clear_shift(before, after) else 1.0
     return mix
 
 
@@ -90,16 +92,26 @@ def unseen_inputs(question: Question) -> tuple[Feature, ...]:
     Base cannot say what these inputs cost.
     """
     found = []
-    of_head = columns(question.head)
+    of_base, of_head = columns(question.base), columns(question.head)
     for feature in question.base.features:
-        before, after = columns(question.base)[feature.name], of_head[feature.name]
+        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM) or _varies(of_base[feature.name][:_FIRST_ROWS]):
+            continue
+        before, after = of_base[feature.name], of_head[feature.name]
+        if _varies(before):
+            continue
         before, after = before[np.isfinite(before)], after[np.isfinite(after)]
-        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM) or not len(before) or not len(after) or np.ptp(before) > 0:
+        if not len(before) or not len(after):
             continue
         moved = abs(math.log((1 + abs(float(np.median(after)))) / (1 + abs(float(before[0]))))) > 0.5 * OCTAVE
         if (moved or feature.category) and not np.any(after == before[0]):
             found.append(feature)
     return tuple(found)
+
+
+def _varies(column: Floats) -> bool:
+    """Return whether the finite values of a column differ."""
+    known = column[np.isfinite(column)]
+    return len(known) > 0 and bool(np.ptp(known) > 0)
 
 
 def grown_features(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:

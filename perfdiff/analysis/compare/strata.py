@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.stats.inference import Bools
+from perfdiff.models.middle import quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable
 
 SIZE_GROUPS = 3
@@ -63,7 +64,7 @@ def _by_size(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats])
 
 
 def _spread_within_points(points: Ints, sizes: Floats) -> float:
-    spreads = [np.quantile(sizes[points == point], (0.05, 0.95)) for point in np.unique(points)]
+    spreads = [quantiles(sizes[points == point], (0.05, 0.95)) for point in np.unique(points)]
     return max((float(high / low) for low, high in spreads if low > 0), default=1.0)
 
 

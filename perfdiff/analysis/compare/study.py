@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import Comparison, as_ratio, compare, resolved
+from perfdiff.analysis.compare.comparison import MATERIAL, Comparison, as_ratio, compare, resolved
 from perfdiff.analysis.compare.mix import Question, columns
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.trend import over_runs
@@ -23,6 +23,9 @@ from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, O
 
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")
+ALLOCATION = ("alloc_bytes", "alloc_count")
+# What verdicts on functions rest on; the other metrics explain.
+DECISIVE = (*LEARNT, *ALLOCATION)
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
 # With fewer functions, processes would take longer to start than they save.
@@ -35,7 +38,8 @@ class Study:
     """What one function's calls and sums tell by themselves, without its tables: some kB, however many calls there were.
 
     `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
-    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run.
+    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
+    comparisons that a mere look at the verdicts leaves out.
     """
 
     info: FunctionInfo
@@ -46,6 +50,7 @@ class Study:
     growth: MetricFinding | None
     calls: Ratio | None
     totals: Mapping[str, Ratio]
+    untested: int = 0
 
 
 def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
@@ -67,33 +72,97 @@ def _studied(
     return [study(info, samples, ledger, points, config) for info in batch]
 
 
+def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
+    """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
+    trifles = _trifles(experiment.functions, ledger)
+    ground = _Ground(ledger, experiment.points, config, DECISIVE)
+    kept = [name for name in ledger.metrics if name != "calls"]
+    others = sum(name not in DECISIVE for name in kept)
+    return [
+        Study(info, {}, {}, {}, {}, None, None, {}, untested=len(kept))
+        if info.id in trifles
+        else replace(_decisive(info, samples, ground), untested=others)
+        for info in experiment.functions
+    ]
+
+
+def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:
+    """Return functions that all together cost less than a material share of a run, at any point and on either side.
+
+    The dearest run speaks for each function, for one that varies much may matter more than its median says. Suspects are seen with what
+    they call, and stay where they allocate: more of that is a regression without time.
+    """
+    shares = np.zeros(len(ledger.ids))
+    stays = np.zeros(len(ledger.ids), dtype=bool)
+    suspect = np.isin(ledger.ids, [info.id for info in functions if info.change.is_suspect])
+    for book in ledger.books.values():
+        own = np.where(suspect, book.wall_ns.max(axis=0), book.self_ns.max(axis=0))
+        shares = np.maximum(shares, own / max(book.cost_ns, 1.0))
+        for metric in ALLOCATION:
+            stays |= suspect & (book.medians.get(metric, np.zeros(1)) > 0)
+    order = np.argsort(shares, kind="stable")
+    order = order[~stays[order]]
+    light = order[np.cumsum(shares[order]) < MATERIAL]
+    return {ledger.ids[column] for column in light}
+
+
+def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
+    """Return a function's study by the metrics that verdicts rest on."""
+    tables = both_tables(info.id, samples)
+    comparisons = _comparisons(info, tables, ground) if tables is not None else {}
+    totals = {metric: ratio for metric in LEARNT if (ratio := _sum_ratio(info.id, metric, ground.ledger, ground.config)) is not None}
+    return Study(
+        info=info,
+        comparisons=comparisons,
+        resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
+        shifts={},
+        alone={},
+        growth=None,
+        calls=_sum_ratio(info.id, "calls", ground.ledger, ground.config),
+        totals=totals,
+    )
+
+
 def study(info: FunctionInfo, samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Study:
     """Compare all metrics of a function that both sides have; learn what one side has alone."""
-    comparisons: dict[str, Comparison] = {}
-    visible: dict[str, bool] = {}
-    shifts: dict[str, Shift] = {}
     tables = both_tables(info.id, samples)
-    if tables is not None:
-        base, head = tables
-        for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
-            if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
-                annotation = _learn(metric, base, comparisons, info.name, config)
-                found = compare(Question(metric, base, head, annotation), ledger, points, config)
-                if found is not None:
-                    comparisons[metric] = found
-                    visible[metric] = resolved(found, base)
-        shifts = _shifts(comparisons, base, head, config)
+    comparisons = _comparisons(info, tables, _Ground(ledger, points, config)) if tables is not None else {}
     totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
     return Study(
         info=info,
         comparisons=comparisons,
-        resolved=visible,
-        shifts=shifts,
+        resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
+        shifts=_shifts(comparisons, *tables, config) if tables is not None else {},
         alone=_alone(info, samples, config) if tables is None else {},
         growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if info.change.is_suspect else None,
         calls=_sum_ratio(info.id, "calls", ledger, config),
         totals=totals,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What all functions are compared on; `only` these metrics, if any are named."""
+
+    ledger: Ledger
+    points: Sequence[Point]
+    config: CompareConfig
+    only: tuple[str, ...] | None = None
+
+
+def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
+    """Return the comparisons of a function's metrics, those that are learnt first."""
+    base, head = tables
+    comparisons: dict[str, Comparison] = {}
+    for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
+        if ground.only is not None and metric not in ground.only:
+            continue
+        if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
+            annotation = _learn(metric, base, comparisons, info.name, ground.config)
+            found = compare(Question(metric, base, head, annotation), ground.ledger, ground.points, ground.config)
+            if found is not None:
+                comparisons[metric] = found
+    return comparisons
 
 
 def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
@@ -140,24 +209,32 @@ def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
     parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
     if not parameters or len(parameters) == len(base.features):
         return set()
-    of_head = columns(head)
-    for name, values in columns(base).items():
-        if name not in parameters and _moved(base, head, values, of_head[name]):
-            return parameters
+    names = [feature.name for feature in base.features if feature.name not in parameters]
+    before, after = _run_means(base, names), _run_means(head, names)
+    for point in before.keys() & after.keys():
+        for name in names:
+            means = [side[point][name] for side in (before, after)]
+            means = [each[np.isfinite(each)] for each in means]
+            if all(len(side) for side in means) and clear_shift(means[0], means[1]):
+                return parameters
     return set()
 
 
-def _moved(base: SampleTable, head: SampleTable, before: Floats, after: Floats) -> bool:
-    for point in np.intersect1d(base.point, head.point):
-        means = [
-            np.array(
-                [np.nanmean(values[rows]) for run in np.unique(table.run[here]) if np.isfinite(values[rows := table.run == run]).any()]
-            )
-            for table, values, here in ((base, before, base.point == point), (head, after, head.point == point))
-        ]
-        if all(len(side) for side in means) and clear_shift(means[0], means[1]):
-            return True
-    return False
+def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, dict[str, Floats]]:
+    """Return, by point and feature, the mean of each run's calls (runs,), NaN where a run has no value."""
+    order = np.argsort(table.run, kind="stable")
+    _, first = np.unique(table.run[order], return_index=True)
+    point = table.point[order[first]]
+    found: dict[int, dict[str, Floats]] = {int(each): {} for each in np.unique(point)}
+    for name, column in columns(table).items():
+        if name in names:
+            values = column[order]
+            known = ~np.isnan(values)
+            with np.errstate(invalid="ignore"):
+                means = np.add.reduceat(np.where(known, values, 0.0), first) / np.add.reduceat(known, first, dtype=np.float64)
+            for each, by_name in found.items():
+                by_name[name] = means[point == each]
+    return found
 
 
 def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:

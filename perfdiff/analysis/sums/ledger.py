@@ -16,7 +16,8 @@ class Book:
     """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
 
     `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
-    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread.
+    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. What follows from these is worked out once:
+    `blocks` (r,) of the schedule, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by metric.
     """
 
     runs: tuple[Run, ...]
@@ -25,19 +26,19 @@ class Book:
     wall_ns: Floats
     other: Mapping[str, Floats]
     edges: Mapping[tuple[int, int], Floats]
+    blocks: Ints = field(init=False)
+    cost_ns: float = field(init=False)
+    medians: Mapping[str, Floats] = field(init=False)
+    largest: Mapping[str, float] = field(init=False)
 
-    @property
-    def blocks(self) -> Ints:
-        """Return the block of every run, (r,)."""
-        return np.array([run.block for run in self.runs], dtype=np.int64)
-
-    @property
-    def cost_ns(self) -> float:
-        """Return the cost of a run: its median CPU time, and the least that any run waited; what waited longer waited for a CPU."""
-        if not self.runs:
-            return 0.0
-        waited = min(run.wall_ns - run.cpu_ns for run in self.runs)
-        return float(np.median([run.cpu_ns for run in self.runs])) + max(0.0, waited)
+    def __post_init__(self) -> None:
+        """Work out what every function's comparison asks for."""
+        kept = {"calls": self.calls, "self_ns": self.self_ns, "wall_ns": self.wall_ns, **self.other}
+        largest = {metric: float(np.median(sums.max(axis=1))) for metric, sums in kept.items() if sums.size}
+        object.__setattr__(self, "blocks", np.array([run.block for run in self.runs], dtype=np.int64))
+        object.__setattr__(self, "cost_ns", _cost_ns(self.runs))
+        object.__setattr__(self, "medians", {metric: np.median(sums, axis=0) for metric, sums in kept.items() if len(sums)})
+        object.__setattr__(self, "largest", largest)
 
     def sums(self, metric: str) -> Floats | None:
         """Return the sums (r, f) of a metric over all calls of a run, or the number of calls; None where it was not kept."""
@@ -71,6 +72,11 @@ class Ledger:
     block_of: Mapping[int, int]
     labels: Mapping[int, str] = field(default_factory=dict)
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return what sums are kept of, the number of calls among them."""
+        return tuple(dict.fromkeys(metric for book in self.books.values() for metric in book.medians))
+
     def blocks(self, runs: Ints) -> Ints:
         """Return the block of each run by its id."""
         return np.array([self.block_of.get(run, -1) for run in runs.tolist()], dtype=np.int64)
@@ -96,10 +102,18 @@ class Ledger:
         columns = slice(None) if only is None else slice(self.place[only], self.place[only] + 1)
         total = np.zeros(len(self.ids[columns]))
         for point in self.points:
-            sums = self.books[point, side].sums(metric)
-            if sums is not None:
-                total += np.median(sums[:, columns], axis=0)
+            medians = self.books[point, side].medians.get(metric)
+            if medians is not None:
+                total += medians[columns]
         return total
+
+
+def _cost_ns(runs: Sequence[Run]) -> float:
+    """Return the cost of a run: the median CPU time, and the least that any run waited; what waited longer waited for a CPU."""
+    if not runs:
+        return 0.0
+    waited = min(run.wall_ns - run.cpu_ns for run in runs)
+    return float(np.median([run.cpu_ns for run in runs])) + max(0.0, waited)
 
 
 def open_ledger(experiment: Experiment, sides: Sequence[Side] = tuple(Side)) -> Ledger:

@@ -20,7 +20,7 @@ def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
 
 def most_of(function: int, metric: str, ledger: Ledger) -> int | None:
     """Return the point where a call in head has most of a metric, the last of equals; None where some point keeps no sums of it."""
-    if any(book.sums(metric) is None for point in ledger.points for book in ledger.pair(point)):
+    if any(metric not in book.medians for point in ledger.points for book in ledger.pair(point)):
         return None
     return max(reversed(ledger.points), key=lambda point: per_call_at(point, function, metric, ledger)[1], default=None)
 
@@ -29,10 +29,8 @@ def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple
     """Return a metric per call on base and head at one point; the point must keep sums of it."""
     values, column = [], ledger.place[function]
     for book in ledger.pair(point):
-        sums = book.sums(metric)
-        assert sums is not None
-        calls = float(np.median(book.calls[:, column]))
-        values.append(float(np.median(sums[:, column])) / calls if calls else 0.0)
+        calls = float(book.medians["calls"][column])
+        values.append(float(book.medians[metric][column]) / calls if calls else 0.0)
     return values[0], values[1]
 
 
@@ -40,7 +38,7 @@ def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tupl
     """Return calls of `callee` per call of `caller` on base and head, at the `place`-th point."""
     found = []
     for book in ledger.pair(ledger.points[place]):
-        own = float(np.median(book.calls[:, ledger.place[caller]]))
+        own = float(book.medians["calls"][ledger.place[caller]])
         made = float(np.median(book.edges.get((ledger.place[callee], ledger.place[caller]), np.zeros(1))))
         found.append(made / own if own else 0.0)
     return found[0], found[1]
@@ -50,9 +48,9 @@ def extra_calls_ns(function: int, ledger: Ledger) -> float:
     """Return what the calls that only head makes cost there, callees included, in one run of each point."""
     place, extra = ledger.place[function], 0.0
     for before, after in (ledger.pair(point) for point in ledger.points):
-        base, head = float(np.median(before.calls[:, place])), float(np.median(after.calls[:, place]))
+        base, head = (float(book.medians["calls"][place]) for book in (before, after))
         if head > base:
-            extra += float(np.median(after.wall_ns[:, place])) * (head - base) / head
+            extra += float(after.medians["wall_ns"][place]) * (head - base) / head
     return extra
 
 

@@ -165,7 +165,7 @@ class References:
         keys = self._type_keys(record)
         if not keys:
             return NOTHING
-        return Target(Kind.FIELD, keys, f"{self.says(record)}.{bound(field, self._unit).spelling}")
+        return Target(Kind.FIELD, keys, f"{self.says(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
 
     def _variable(self, variable: Cursor) -> Target:
         variable = template_of(variable)

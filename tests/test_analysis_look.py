@@ -1,0 +1,72 @@
+"""A look at the findings while runs go on: the verdicts of the end, for less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments import Made, Noise, World, same
+from perfdiff import analysis
+from perfdiff.analysis.compare.study import study_decisive
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.sums.ledger import open_ledger
+from perfdiff.analysis.verdicts.settling import settled
+from perfdiff.config import CompareConfig
+from perfdiff.records.recorded import Held
+from perfdiff.records.schema import Change, Side
+
+CONFIG = CompareConfig()
+SMALL = 10  # functions of a two-thousandth of a run each
+
+
+def world(factor: float, *, runs: int = 6, noise: float = 0.02) -> World:
+    """Return a program whose `work` changed, slower by a factor, and that has many small functions beside, every second changed."""
+    work = Made(
+        "work",
+        lambda side, inputs: 2000 + 10 * inputs["n"] * (factor if side is Side.HEAD else 1.0),
+        change=Change.CHANGED,
+        calls=lambda side, n: {"": 50},
+        inputs=lambda side, n, count, rng: {"n": rng.uniform(n / 2, n, count)},
+        alloc={Side.BASE: 64.0, Side.HEAD: 64.0},
+    )
+    small = [
+        Made(f"small{number}", same(5.0), change=Change.AFFECTED if number % 2 else Change.UNCHANGED, calls=lambda side, n: {"work": 10})
+        for number in range(SMALL)
+    ]
+    return World((work, *small), runs=runs, noise=Noise(run=noise, function=noise))
+
+
+@pytest.mark.parametrize(("factor", "runs", "noise"), [(1.0, 8, 0.005), (1.0, 5, 0.1), (1.3, 6, 0.02)])
+def test_a_look_gives_the_verdicts_of_the_end(factor: float, runs: int, noise: float) -> None:
+    made = world(factor, runs=runs, noise=noise)
+    seen, end = (judge(made.experiment(), made.samples, CONFIG) for judge in (analysis.look, analysis.analyse))
+    assert seen.verdict is end.verdict
+    assert {each.info.id: each.verdict for each in seen.functions} == {each.info.id: each.verdict for each in end.functions}
+    assert settled(seen, CONFIG) == settled(end, CONFIG)
+
+
+def test_functions_that_are_no_material_share_together_are_not_compared() -> None:
+    made = world(1.3)
+    ledger = open_ledger(made.experiment())
+    studies = study_decisive(made.experiment(), made.samples, ledger, CONFIG)
+    compared = [each.info.name for each in studies if each.comparisons]
+    assert compared[0] == "work"
+    share = sum(float(np.max(book.medians["self_ns"][1:] / book.cost_ns)) for book in list(ledger.books.values())[:1])
+    assert share < 0.01
+    assert len(compared) < 1 + SMALL / 2
+    assert all(each.untested for each in studies if not each.comparisons)
+
+
+def test_a_small_function_that_allocates_more_is_looked_at() -> None:
+    heavy = Made("heavy", same(5.0), change=Change.CHANGED, calls=lambda side, n: {"": 10}, alloc={Side.BASE: 1e3, Side.HEAD: 1e5})
+    made = World((heavy, Made("rest", same(1e5), calls=lambda side, n: {"": 10})))
+    verdicts = {each.info.name: each.verdict for each in analysis.look(made.experiment(), made.samples, CONFIG).functions}
+    assert verdicts["heavy"] is Verdict.REGRESSION
+
+
+def test_tables_in_memory_are_loaded_like_stored_ones() -> None:
+    made = world(1.3)
+    tables = [table for function in made.ids.values() for side in Side if (table := made.samples(function, side)) is not None]
+    held = Held(tables)
+    assert held(1, Side.HEAD) is next(table for table in tables if (table.function, table.side) == (1, Side.HEAD))
+    assert held(10_000, Side.BASE) is None
