@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,8 @@ from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.config import LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
-from perfdiff.records import recorded, store
+from perfdiff.records import store
+from perfdiff.records.recorded import Held
 from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
@@ -142,12 +142,9 @@ class Rounds:
         self.notes += (*caveats.recordings_incomplete(incomplete, points), *referee.notes(runs))
 
     def _is_settled(self) -> bool:
-        """Look at the findings half-way: nothing is kept of this, so that what is kept is always a whole measurement."""
+        """Look at the findings half-way; nothing is kept of this."""
         config = self.bench.request.config.compare
-        with tempfile.TemporaryDirectory(dir=self.bench.room) as folder:
-            self.save(Path(folder) / "look")
-            found = recorded.load(Path(folder) / "look")
-            return settled(analysis.analyse(found.experiment, found.samples, config, found.counts), config)
+        return settled(analysis.look(self.experiment(), Held(self._timed.tables()), config), config)
 
     def experiment(self) -> Experiment:
         """Return what was measured so far."""

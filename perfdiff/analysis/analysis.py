@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import math
-<<<<<<< HEAD
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-=======
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
->>>>>>> speed
 
 import numpy as np
 
@@ -56,17 +51,17 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     parallel, in processes that each hold the tables of one.
     """
     ledger = open_ledger(experiment)
-    evidence = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
-    cases, attribution = evidence.cases, evidence.attribution
-    functions = _with_anomalies(_functions(cases, evidence.q_values, samples, experiment.points), counts, config)
-    verdict, sentence = whole(functions, evidence.runs.unexplained_by(attribution))
-    findings = _findings(experiment, functions, verdict, sentence, config)
-    notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, evidence.own, ledger.ids, config))
+    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
+    cases, attribution = found.cases, found.attribution
+    functions = _with_anomalies(_functions(cases, found.q_values, samples, experiment.points), counts, config)
+    findings = _findings(experiment, functions, found.evidence, config)
+    notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(
         findings,
-        end_to_end=evidence.runs.ends,
+        functions=tuple(functions if ledger.points or found.counted is None else _with_calls(functions, found.counted)),
+        end_to_end=found.runs.ends,
         notes=(*experiment.notes, *notes),
-        overhead=overhead(experiment),
+        overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
     )
 
@@ -79,30 +74,31 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
     ones, so that a look never finds what the end would not.
     """
     ledger = open_ledger(experiment)
-    evidence = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
-    ruling = rule(evidence.cases)
+    found = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
+    ruling = rule(found.cases)
     functions = []
-    for case in evidence.cases:
+    for case in found.cases:
         decision = ruling.decisions[case.info.id]
         clear = decision.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
-        metrics = _compared(case, decision, evidence.q_values, samples)[0] if clear else {}
+        metrics = _compared(case, decision, found.q_values, samples)[0] if clear else {}
         functions.append(_verdict_alone(case, decision, metrics))
-    verdict, sentence = whole(functions, evidence.runs.unexplained_by(evidence.attribution))
-    return _findings(experiment, functions, verdict, sentence, config)
+    return _findings(experiment, functions, found.evidence, config)
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
-    """All that the verdicts rest on."""
+class _Gathered:
+    """All that the verdicts rest on; `evidence` is that on the whole program, of `runs` without what the workload itself asks for."""
 
     cases: Sequence[Case]
     q_values: Mapping[tuple[int, str], float]
     own: Mapping[int, Comparison]
     attribution: Attribution
+    counted: Ledger | None
     runs: WholeRuns
+    evidence: Evidence
 
 
-def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig) -> _Evidence:
+def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig) -> _Gathered:
     """Judge the studies and put extra cost down to changes."""
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
@@ -119,12 +115,8 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
     runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
     cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
-<<<<<<< HEAD
-    functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code)
-    concluded = conclude(functions, evidence, config)
-=======
-    return _Evidence(cases, q_values, own, attribution, runs)
+    return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 
 def _verdict_alone(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
@@ -144,11 +136,9 @@ def _verdict_alone(case: Case, decision: Decision, metrics: Mapping[str, MetricF
     )
 
 
-def _findings(
-    experiment: Experiment, functions: Sequence[FunctionFinding], verdict: Verdict, sentence: str, config: CompareConfig
-) -> Findings:
+def _findings(experiment: Experiment, functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Findings:
     """Return findings of functions, with what the experiment says of itself."""
->>>>>>> speed
+    concluded = conclude(functions, evidence, config)
     return Findings(
         verdict=concluded.verdict,
         sentence=concluded.sentence,
@@ -157,19 +147,6 @@ def _findings(
         environment=experiment.environment,
         workloads=experiment.workloads,
         points=experiment.points,
-<<<<<<< HEAD
-        end_to_end=runs.ends,
-        functions=tuple(functions if ledger.points or counted is None else _with_calls(functions, counted)),
-        skipped=experiment.skipped,
-        notes=(*experiment.notes, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, own, ledger.ids, config)),
-        overhead=overhead(experiment.runs),
-        confidence=config.confidence,
-        min_effect=config.min_effect,
-        calls=call_graph(experiment, ledger),
-        rung=concluded.rung,
-        excluded=concluded.excluded,
-        stages=experiment.stages,
-=======
         end_to_end=(),
         functions=tuple(functions),
         skipped=experiment.skipped,
@@ -177,7 +154,9 @@ def _findings(
         overhead=None,
         confidence=config.confidence,
         min_effect=config.min_effect,
->>>>>>> speed
+        rung=concluded.rung,
+        excluded=concluded.excluded,
+        stages=experiment.stages,
     )
 
 

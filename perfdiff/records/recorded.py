@@ -51,12 +51,11 @@ def load(folder: Path) -> Recorded:
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
     samples, counts = (_Table(functools.partial(read, folder), runs, points) for read in (store.samples, store.counts))
     found = Recorded(experiment, samples, counts)
-    if not found.sides:
+    if not found.sides and not experiment.same_code:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class _Table:
     """A loader of tables whose rows are of these runs and points; others are damage."""
@@ -73,7 +72,8 @@ class _Table:
                 slug="damaged-recording",
             )
         return table
-=======
+
+
 class Held:
     """A loader of tables that are in memory."""
 
@@ -83,7 +83,6 @@ class Held:
     def __call__(self, function: int, side: Side) -> SampleTable | None:
         """Return a function's table of one side, or None where it has none."""
         return self._tables.get((function, side))
->>>>>>> speed
 
 
 class Kept:

@@ -101,7 +101,7 @@ def _check_numbers(experiment: Experiment) -> None:
     _check_known([run.point for run in experiment.runs], points, "point")
     for totals in filter(None, (experiment.totals, experiment.counts)):
         _check_known(totals.run, runs, "run")
-        _check_known(totals.function, functions, "function")
+        _check_known(totals.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
     _check_known(experiment.edges.run, runs, "run")
     _check_known(experiment.edges.caller, [0, *functions], "function")
     _check_known(experiment.edges.callee, functions, "function")
@@ -263,15 +263,11 @@ def _write_digests(folder: Path) -> None:
 
 def _digests(folder: Path) -> Mapping[str, str]:
     try:
-<<<<<<< HEAD
-        return codec.decode(dict[str, str], bounds.parsed(bounds.content(folder / _DIGESTS).decode()))
-=======
-        return _decoded_digests((folder / _DIGESTS).read_bytes())
->>>>>>> speed
+        return _decoded_digests(bounds.content(folder / _DIGESTS))
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error
 
 
 @functools.lru_cache(maxsize=4)  # asked for with every table, of one experiment or the two that are compared
 def _decoded_digests(content: bytes) -> Mapping[str, str]:
-    return codec.decode(dict[str, str], json.loads(content.decode("utf-8")))
+    return codec.decode(dict[str, str], bounds.parsed(content.decode()))
