@@ -93,7 +93,7 @@ class Selection:
     @property
     def ids(self) -> tuple[int, ...]:
         """Return all functions that counted runs have probes in."""
-        return tuple([*(choice.id for choice in self.choices), *(fold.id for fold in self.folds)])
+        return (*(choice.id for choice in self.choices), *(fold.id for fold in self.folds))
 
 
 @dataclass(frozen=True, slots=True)
