@@ -185,14 +185,13 @@ class Bench:
 
         probes = {side: subjects.timed_probes(side, choices) for side in self.sides}
         timed = workshop.probed(Phase.TIMED, probes, plain)
-        modes = {choice.id: choice.entry(self._reservoir) for choice in choices}
-        targets |= workshop.targets(Phase.TIMED, timed, modes, probes, events.steering())
+        entries = {choice.id: choice.entry(self._reservoir) for choice in choices}
+        targets |= workshop.targets(Phase.TIMED, timed, entries, probes, events.steering())
 
         counted_probes = {side: subjects.counted_probes(side, choices, folds) for side in self.sides}
         counted, uncounted = self._counted(workshop, counted_probes, plain)
         if counted:
-            ids = [choice.id for choice in choices] + [fold.id for fold in folds]
-            own = dict.fromkeys(ids, plan.Entry.counted(reservoir=self._reservoir))
+            own = {id_: plan.Entry.counted(reservoir=self._reservoir) for each in counted_probes.values() for id_ in each}
             steering = counting.steering(config.counters, self.request.environment)
             targets |= workshop.targets(Phase.COUNTED, counted, own, counted_probes, steering)
         return Measurement(
@@ -280,8 +279,7 @@ class Bench:
         )
         experiment = self._experiment(measurement, [*runs, *counted.runs], assembly, notes)
         if counted.runs:
-            counts = folding.with_folded(counted.assembly.totals(), counted.assembly.edges(), measurement.selection.folds)
-            experiment = replace(experiment, counts=counts, spots=counted.spots)
+            experiment = replace(experiment, counts=folding.with_folded(counted.assembly, measurement.selection.folds), spots=counted.spots)
         store.save(folder, experiment, assembly.tables(), counted.assembly.tables())
 
     def _count(self, measurement: Measurement, collector: Collector, plain: Sequence[Run]) -> Counted:
