@@ -158,7 +158,7 @@ class Bench:
             built = workshop.probed(Phase.COUNTED, probes, site.plain)
         except BuildError as error:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
-        own = dict.fromkeys(site.selection.ids, plan.Entry.counted(reservoir=self.reservoir))
+        own = {id_: plan.Entry.counted(reservoir=self.reservoir) for each in probes.values() for id_ in each}
         steering = counting.steering(config.counters, self.request.environment)
         targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
         return Variant(probes, targets, built, notes=counting.left_plain(built.values()))

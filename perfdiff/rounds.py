@@ -176,7 +176,7 @@ class Rounds:
     def _counts(self) -> Totals | None:
         if self._counted is None:
             return None
-        return folding.with_folded(self._counted.totals(), self._counted.edges(), self.site.selection.folds)
+        return folding.with_folded(self._counted, self.site.selection.folds)
 
     def save(self, folder: Path) -> None:
         """Keep what was measured."""

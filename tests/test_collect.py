@@ -27,7 +27,7 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Edges, Note, Phase, Point, Run, Side, Totals
+from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
 
 
 @pytest.fixture
@@ -422,20 +422,14 @@ def test_callers_of_folded_functions_are_affected_by_them() -> None:
 
 
 def test_what_folded_functions_counted_is_their_hosts_as_well_by_calls() -> None:
+    counted = assembly.Assembly({}, {}, counted=True)
+    own = {1: (8.0, 80.0), 2: (4.0, 100.0), 3: (1.0, 7.0), 4: (1.0, 9.0)}
+    counted._totals = [(0, function, {"calls": calls, "blocks": blocks, "absent": np.nan}) for function, (calls, blocks) in own.items()]
     # 1 and 2 are folded and call each other; 1 is also called by 3 and 4, once and three times.
-    counts = Totals(
-        run=np.zeros(4, np.int64),
-        function=np.array([1, 2, 3, 4]),
-        calls=np.array([8.0, 4.0, 1.0, 1.0]),
-        wall_ns=np.full(4, np.nan),
-        self_ns=np.full(4, np.nan),
-        other={"blocks": np.array([80.0, 100.0, 7.0, 9.0]), "absent": np.full(4, np.nan)},
-    )
-    edges = Edges(np.zeros(4, np.int64), np.array([3, 4, 2, 1]), np.array([1, 1, 1, 2]), np.array([1.0, 3.0, 4.0, 4.0]), np.zeros(4))
-    folds = [Fold(number, (3, 4), np.zeros(1), 1.0, 1.0) for number in (1, 2)]
-    found = folding.with_folded(counts, edges, folds)
+    counted._edges = [(0, 3, 1, 1.0, 0.0), (0, 4, 1, 3.0, 0.0), (0, 2, 1, 4.0, 0.0), (0, 1, 2, 4.0, 0.0)]
+    found = folding.with_folded(counted, [Fold(number, (3, 4), np.zeros(1), 1.0, 1.0) for number in (1, 2)])
     assert found.other["blocks"].tolist() == pytest.approx([80, 100, 7 + 180 / 4, 9 + 180 * 3 / 4])
-    assert found.calls.tolist() == counts.calls.tolist()
+    assert found.calls.tolist() == [8, 4, 1, 1]
     assert np.isnan(found.other["absent"]).all()
 
 

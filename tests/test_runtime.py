@@ -1251,5 +1251,5 @@ def test_a_callers_own_time_is_right_where_its_callee_is_sampled(build: Build) -
         for record in (base, head):
             assert row(record, 1)["calls"] == 12000
             assert edges(record)[2, 1] == 12000
-            assert row(record, 2)["self_ns"] / 4000 == pytest.approx(np.median(record.samples[2].self_ns), rel=0.35)
+            assert row(record, 2)["self_ns"] < 0.75 * row(record, 2)["wall_ns"]  # a sum, in which calls that lost the CPU show
             assert record.samples[1].weight.sum() == pytest.approx(12000, rel=0.01)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.subjects import Subjects, shown
 from perfdiff.collect.survey import Fold, Selection, Survey
 from perfdiff.languages.protocol import Counterpart
@@ -87,13 +88,13 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(quoted[:_SHOWN]) + (f" and {len(quoted) - _SHOWN} more" if len(quoted) > _SHOWN else "")
 
 
-def with_folded(counts: Totals, edges: Edges, folds: Iterable[Fold]) -> Totals:
+def with_folded(counted: Assembly, folds: Iterable[Fold]) -> Totals:
     """Return sums of counted runs in which hosts also have what the folded functions below them counted, which keep their own rows.
 
     Calls of a folded function are taken as alike: each caller gets its share of them. Where folded functions call each other, with
     shares P from callee to caller among them, what arrives at them is x = own + Pᵀx, and at a host the shares of it.
     """
-    ids = sorted(fold.id for fold in folds)
+    counts, edges, ids = counted.totals(), counted.edges(), sorted(fold.id for fold in folds)
     if not ids:
         return counts
     names = [name for name, values in counts.other.items() if np.isfinite(values).any()]

@@ -90,11 +90,6 @@ class Selection:
     choices: tuple[Choice, ...] = ()
     folds: tuple[Fold, ...] = ()
 
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Return all functions that counted runs have probes in."""
-        return (*(choice.id for choice in self.choices), *(fold.id for fold in self.folds))
-
 
 @dataclass(frozen=True, slots=True)
 class Survey:
