@@ -53,14 +53,15 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
+    counted = open_counts(experiment)
+    tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     attribution = attribute(
         ledger,
         {info.id: info for info in experiment.functions},
         own,
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
+        [function for function, counts in tallies.items() if "blocks" in counts and counts["blocks"].grew],
     )
-    counted = open_counts(experiment)
-    tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
     runs = whole_runs(experiment, config)
     by_point = {end.point.id: end for end in runs.ends}

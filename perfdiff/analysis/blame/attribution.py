@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.analysis.blame.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
+from perfdiff.analysis.blame.links import (
+    Link,
+    LinkKind,
+    Web,
+    behind_inputs,
+    behind_new_calls,
+    behind_state,
+    is_laid_out_anew,
+    spin,
+    work_moved,
+)
 from perfdiff.analysis.blame.parts import Parts, take_apart
 from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
@@ -131,13 +141,15 @@ def attribute(
     functions: Mapping[int, FunctionInfo],
     comparisons: Mapping[int, Comparison],
     proved: Mapping[int, int],
+    works_more: Collection[int] = (),
 ) -> Attribution:
     """Put the extra cost of all functions down to the changes that cause it.
 
     `comparisons` are those of self time by function. `proved` says of which functions a different cost at equal inputs is
-    beyond doubt: 1 slower, -1 faster; differences of the others are noise.
+    beyond doubt: 1 slower, -1 faster; differences of the others are noise. `works_more` names those that execute more basic blocks a
+    call, by counts.
     """
-    web = spin(ledger, functions)
+    web = spin(ledger, functions, works_more)
     parts = tuple(take_apart(point, ledger, functions, comparisons) for point in ledger.points)
     blames: list[Blame] = []
     lost: dict[int, Floats] = {}
@@ -177,9 +189,21 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], pro
     # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
     if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
         return Found([], nothing)
-    if change.is_suspect:
-        return Found([Blame(function, function, LinkKind.OWN, ns, blur)], nothing)
-    return _spread(behind_state(web, function), Shown(function, ns, blur, Extra.COST))
+    return _spread(_behind_cost(web, function), Shown(function, ns, blur, Extra.COST))
+
+
+def _behind_cost(web: Web, function: int) -> list[Link]:
+    """Return who is behind a different cost at equal inputs.
+
+    A suspect that is only laid out anew is so itself, unless its calls are mostly new, or it does more work: neither is a matter of layout.
+    """
+    own = [Link(function, LinkKind.OWN, 1.0)]
+    if not web.functions[function].change.is_suspect:
+        return behind_state(web, function)
+    if not is_laid_out_anew(web.functions[function]):
+        return own
+    others = behind_state(web, function) if function in web.works_more else behind_new_calls(web, function)
+    return [link for link in others if link.suspect != function] or own
 
 
 def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame]:
@@ -208,7 +232,7 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], gr
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
     blur = np.array([part.calls_blur[:, place] for part in parts])
     if web.functions[function].change.is_suspect:
-        links = [Link(function, LinkKind.CALLS, 1.0)]
+        links = behind_new_calls(web, function) or [Link(function, LinkKind.CALLS, 1.0)]
     else:
         links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
     callees = np.flatnonzero(made.any(axis=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from perfdiff.analysis.blame.attribution import Blame
-from perfdiff.analysis.blame.links import LinkKind, behind_state
+from perfdiff.analysis.blame.links import LinkKind, behind_sharing
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.case import Case
@@ -90,6 +90,6 @@ def held_up(cases: Sequence[Case], waiting: Mapping[int, tuple[int, ...]]) -> di
 
 def _likeliest(case: Case) -> tuple[int, ...]:
     """Return the suspects likeliest behind a function's state: by shared data, else the nearest."""
-    links = behind_state(case.attribution.web, case.info.id)
+    links = behind_sharing(case.attribution.web, case.info.id)
     most = max((link.weight for link in links), default=0.0)
     return tuple(link.suspect for link in links if link.weight == most)
