@@ -664,7 +664,8 @@ PAPI = """
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-static const char *const names[] = {"BLOCKS", "LOADS", "STORES", "ATOMICS", "L1D_MISS", "L2_MISS", "LLC_MISS", "HITM", "HITM_FALSE", "REMOTE_DRAM",
+static const char *const names[] = {"BLOCKS", "LOADS", "STORES", "ATOMICS", "L1D_MISS", "L2_MISS", "LLC_MISS", "HITM", "HITM_FALSE",
+    "REMOTE_DRAM",
     "ALLOC_COUNT", "ALLOC_BYTES"};
 static volatile long shared[1024];
 static void *volatile made;

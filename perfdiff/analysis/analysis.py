@@ -26,9 +26,10 @@ from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.doubt import ALLOCATION
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
-from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision, whole
+from perfdiff.analysis.verdicts.verdict import Decision, whole
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import overhead, whole_runs
 from perfdiff.config import CompareConfig

@@ -24,6 +24,7 @@ NEAR = 10.0
 # A changed function that writes nothing others read can act on its callers through its value alone; one that also writes has two more ways,
 # what is written and what is freed.
 PURE = 3.0
+_RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
 _TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
 
 
@@ -102,11 +103,11 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
 def is_laid_out_anew(info: FunctionInfo) -> bool:
     """Return whether all that differs is where the fields of types lie: the function then does the same work, at other addresses.
 
-    What asks for a type's size may do something else.
+    What reckons with a type's size, as in how many fit into a block, may do something else.
     """
     types = all(culprit.partition(" ")[0] in _TYPES for culprit in info.culprits)
-    asks = any("sizeof" in source.text for source in (info.base, info.head) if source is not None)
-    return info.change is Change.AFFECTED and bool(info.culprits) and types and not asks
+    reckons = any(_RECKONED.search(source.text) for source in (info.base, info.head) if source is not None)
+    return info.change is Change.AFFECTED and bool(info.culprits) and types and not reckons
 
 
 def behind_new_calls(web: Web, function: int) -> list[Link]:

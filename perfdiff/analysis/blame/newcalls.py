@@ -42,6 +42,11 @@ class NewCalls:
         base, head = self.calls.get(function, (0.0, 0.0))
         return head > MOSTLY_NEW * base
 
+    def allocates_below(self, function: int, below: Collection[int]) -> bool:
+        """Return whether most of what a function allocates more is allocated by functions that it calls (`below`)."""
+        more = {each: self.allocations[each][1] - self.allocations[each][0] for each in (function, *below) if each in self.allocations}
+        return any(more[each] > OWNED * more.get(function, 0.0) for each in below if each in more)
+
     def makers(self, function: int, is_changed: Callable[[int], bool]) -> dict[int, float]:
         """Return the changed functions that make the new calls of a function, directly or through unchanged ones, with their parts.
 

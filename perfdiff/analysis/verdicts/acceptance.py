@@ -10,7 +10,8 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
-from perfdiff.analysis.verdicts.verdict import ALLOCATION, whole
+from perfdiff.analysis.verdicts.doubt import ALLOCATION
+from perfdiff.analysis.verdicts.verdict import whole
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note

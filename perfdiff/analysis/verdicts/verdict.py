@@ -17,12 +17,10 @@ from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Verdict
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.doubt import doubted
+from perfdiff.analysis.verdicts.doubt import ALLOCATION, doubted
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Floats, Side, metric_of
-
-ALLOCATION = ("alloc_bytes", "alloc_count")
 
 
 @dataclass(frozen=True, slots=True)
