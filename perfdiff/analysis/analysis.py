@@ -16,6 +16,7 @@ from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, s
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
@@ -66,7 +67,15 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
     runs = whole_runs(experiment, config)
     by_point = {end.point.id: end for end in runs.ends}
-    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
+    suspects = suspects_by_counts(counted, ledger, experiment.functions) if counted else ()
+    works = {each.function: each for each in suspects}
+    run_extra = run_extra_ns(counted) if counted else np.empty(0)
+    cases = [
+        Case(
+            each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point, works.get(each.info.id), run_extra
+        )
+        for each in studies
+    ]
     functions = _with_anomalies(_functions(cases, q_values, samples, experiment.points), counts, config)
     verdict, sentence = whole(functions, runs.unexplained_by(attribution))
     return Findings(
@@ -129,6 +138,8 @@ def _function(
     decision, is_guilty = ruling.decisions[function], function in ruling.guilty
     causes = diagnose(_patient(case, cases, decision, metrics[function], ruling.waiting)) if is_guilty else ()
     extra = case.guilt.total_ns if case.guilt is not None and function not in ruling.harmed else 0.0
+    if is_guilty and decision.heavier and case.work is not None:
+        extra = max(extra, case.work.total_ns)
     return FunctionFinding(
         info=case.info,
         verdict=decision.verdict,

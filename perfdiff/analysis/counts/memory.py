@@ -110,6 +110,12 @@ def work(place: Place, who: str, lines: str) -> Cause:
     return Cause("more-work", says, _evidence(place, ("blocks", "loads", "stores")))
 
 
+def ordered(place: Place, who: str, lines: str) -> Cause:
+    """Say how many atomic operations a function makes."""
+    says = f"{who}makes {compared(place.counts['atomics'], 'atomic operations a call')}, each of which waits for those before it{lines}"
+    return Cause("atomic-operations", says, _evidence(place, ("atomics", "loads", "stores")))
+
+
 def compared(found: CountFinding, what: str) -> str:
     """Return a count per call on both sides as the end of a sentence; `what` is counted."""
     return f"{units.count(found.head)} {what} at {found.point.label}, {units.count(found.base)} before"

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
-from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, is_denser, locality, work
+from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, is_denser, locality, ordered, work
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
@@ -80,7 +80,8 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     info, lines = patient.info, cited_lines(patient.info)
     if patient.heavier:
         shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
-        return (*shared, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
+        grown = (_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW)
+        return (*shared, *_dependency(info), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt[info.id]
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
@@ -91,6 +92,13 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     told = [each.cause for each in (*silent, *telling)]
     causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
     return (*causes, *_also(patient, causes))
+
+
+def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
+    """Tell of the work that alone makes a function guilty, its atomic operations first."""
+    for counter, tell in (("atomics", ordered), ("blocks", work)):
+        if counter in patient.heavier and patient.places and counter in patient.places[0].counts:
+            yield tell(patient.places[0], "it ", lines)
 
 
 def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
@@ -219,6 +227,9 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
     """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`."""
     counts = patient.places[0].counts if patient.places else {}
+    atomics = counts.get("atomics")
+    if atomics is not None and atomics.grew:
+        yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], "it ", lines))
     if "blocks" in counts and counts["blocks"].grew:
         yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
         return

@@ -21,6 +21,7 @@ from perfdiff.models.prices import DEAREST_NS
 DISTORTED = 1.0
 # Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
 CONFIRMED = 0.2
+WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
 ALLOCATION = ("alloc_bytes", "alloc_count")
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
@@ -41,8 +42,8 @@ def doubted(case: Case, guilt: Guilt) -> str:
 
 def _is_distorted(case: Case, guilt: Guilt) -> bool:
     """Return whether extra time was seen only where probes distort all times, while the work did not grow."""
-    blocks = case.counts.get("blocks")
-    if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
+    work = [case.counts[counter] for counter in WORK if counter in case.counts]
+    if any(each.grew and each.ratio.low > 1 + case.config.min_effect for each in work):
         return False
     material = guilt.ns >= MATERIAL * case.attribution.run_ns
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
