@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, attribute
+from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute
+from perfdiff.analysis.blame.links import spin
+from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
 from perfdiff.analysis.compare.shift import Shift, describe
@@ -57,12 +59,13 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
+    works_more = [function for function, counts in tallies.items() if "blocks" in counts and counts["blocks"].grew]
     attribution = attribute(
         ledger,
-        {info.id: info for info in experiment.functions},
+        spin(ledger, {info.id: info for info in experiment.functions}, works_more),
         own,
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
-        [function for function, counts in tallies.items() if "blocks" in counts and counts["blocks"].grew],
+        Resample(config.seed, config.confidence),
     )
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
     runs = whole_runs(experiment, config)
@@ -119,7 +122,9 @@ def _functions(
     ruling = rule(cases)
     told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], q_values, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
-    found = [_function(case, cases, ruling, metrics, told[case.info.id][1]) for case in cases]
+    sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
+    firsts = how_often_first(sure)
+    found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
     standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
     return sorted(
         found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
@@ -140,6 +145,7 @@ def _function(
     extra = case.guilt.total_ns if case.guilt is not None and function not in ruling.harmed else 0.0
     if is_guilty and decision.heavier and case.work is not None:
         extra = max(extra, case.work.total_ns)
+    sure = case.guilt.interval if is_guilty and case.guilt is not None and extra == case.guilt.total_ns else None
     return FunctionFinding(
         info=case.info,
         verdict=decision.verdict,
@@ -148,6 +154,7 @@ def _function(
         calls_base=case.ledger.calls(function, Side.BASE),
         calls_head=case.ledger.calls(function, Side.HEAD),
         extra_ns=extra,
+        extra_ci_ns=sure.total if sure else None,
         share=case.attribution.share(extra) if is_guilty else None,
         metrics=metrics[function],
         causes=causes,
