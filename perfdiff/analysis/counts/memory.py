@@ -112,7 +112,9 @@ def work(place: Place, who: str, lines: str) -> Cause:
 
 def ordered(place: Place, who: str, lines: str) -> Cause:
     """Say how many atomic operations a function makes."""
-    says = f"{who}makes {compared(place.counts['atomics'], 'atomic operations a call')}, each of which waits for those before it{lines}"
+    found = place.counts["atomics"]
+    what = "atomic operation a call" if found.head == 1 else "atomic operations a call"
+    says = f"{who}makes {compared(found, what)}, each of which waits for those before it{lines}"
     return Cause("atomic-operations", says, _evidence(place, ("atomics", "loads", "stores")))
 
 

@@ -47,11 +47,11 @@ class ExtraWork:
 
     @property
     def says(self) -> str:
-        """Say what it counts more, dearest first."""
+        """Say what it counts more, dearest first, as the end of a sentence on it."""
         more = [(head - base, counter) for counter, (base, head) in self.by_counter.items() if head > base]
         dearest = sorted(more, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
         counts = " and ".join(f"{units.count(extra)} more {_plain(counter)}" for extra, counter in dearest)
-        return f"`{self.name}` executes {counts} in one run of each point"
+        return f"executes {counts} in one run of each point"
 
 
 def _plain(counter: str) -> str:

@@ -41,7 +41,7 @@ def proved_by_counts(case: Case) -> Proof | None:
     extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / REMAINS)
     if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
         return None
-    reason = f"its time alone does not tell, but {work.says}, which takes {units.duration(work.total_ns)} at least"
+    reason = f"its time alone does not tell, but it {work.says}, which takes {units.duration(work.total_ns)} at least"
     return Proof(reason, work.beyond_rewriting)
 
 
