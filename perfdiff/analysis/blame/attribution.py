@@ -15,7 +15,6 @@ from perfdiff.analysis.blame.links import (
     behind_inputs,
     behind_new_calls,
     behind_state,
-    is_laid_out_anew,
     work_moved,
 )
 from perfdiff.analysis.blame.parts import Parts, take_apart
@@ -225,7 +224,7 @@ def _behind_cost(web: Web, function: int) -> list[Link]:
     own = [Link(function, LinkKind.OWN, 1.0)]
     if not web.functions[function].change.is_suspect:
         return behind_state(web, function)
-    if not is_laid_out_anew(web.functions[function]):
+    if function not in web.laid_out_anew:
         return own
     others = behind_state(web, function) if function in web.works_more else behind_new_calls(web, function)
     return [link for link in others if link.suspect != function] or own

@@ -56,7 +56,8 @@ class Link:
 class Web:
     """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
 
-    `new` are the calls and allocations that head alone makes, `works_more` the functions that execute more basic blocks a call, by counts.
+    `new` are the calls and allocations that head alone makes, `works_more` the functions that execute more basic blocks a call, by counts,
+    `laid_out_anew` those of which only types' sizes differ.
     """
 
     functions: Mapping[int, FunctionInfo]
@@ -65,6 +66,7 @@ class Web:
     ran: frozenset[int]
     new: NewCalls = field(default_factory=NewCalls)
     works_more: frozenset[int] = frozenset()
+    laid_out_anew: frozenset[int] = frozenset()
 
     def suspect(self, function: int) -> bool:
         """Return whether the function's own change can be guilty, and ran."""
@@ -72,7 +74,7 @@ class Web:
 
     def has_new_text(self, function: int) -> bool:
         """Return whether a suspect does something else than before, not the same with types of another size."""
-        return self.suspect(function) and not is_laid_out_anew(self.functions[function])
+        return self.suspect(function) and function not in self.laid_out_anew
 
     def is_root(self, function: int) -> bool:
         """Return whether nothing that is probed calls the function: what it hands on is the workload itself."""
@@ -97,6 +99,7 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
         ran=frozenset(ran),
         new=new_calls(ledger),
         works_more=frozenset(works_more),
+        laid_out_anew=frozenset(each for each, info in functions.items() if is_laid_out_anew(info)),
     )
 
 
@@ -207,9 +210,10 @@ def _by_data(web: Web, function: int, name_of: Callable[[str], str]) -> list[Lin
     shared: dict[int, set[str]] = {}
     for each, info in web.functions.items():
         if web.suspect(each):
-            passed = set(info.culprits) if is_laid_out_anew(info) else info.writes | set(info.culprits)
+            is_same_work = each in web.laid_out_anew
+            passed = set(info.culprits) if is_same_work else info.writes.union(info.culprits)
             common = {name for name in passed if name_of(name) in wanted}
-            if common and not (is_laid_out_anew(info) and function in web.works_more):
+            if common and not (is_same_work and function in web.works_more):
                 shared[each] = common
     if not shared:
         return []
