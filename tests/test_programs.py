@@ -59,6 +59,7 @@ def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
     assert findings.verdict is not Verdict.REGRESSION or case.expected.get("verdict", findings.verdict) == findings.verdict, summary(
         findings
     )
+    assert findings.verdict != case.expected.get("never"), summary(findings)
     try:
         judge(case, findings)
     except AssertionError:
