@@ -13,7 +13,7 @@ from perfdiff.languages.c import runtime_library
 
 pytestmark = pytest.mark.integration
 
-EVENTS = ("blocks", "loads", "stores", "l1d", "l2", "llc", "hitm", "hitm_false", "remote")
+EVENTS = ("blocks", "loads", "stores", "atomics", "l1d", "l2", "llc", "hitm", "hitm_false", "remote")
 USUAL = "l1d=32768/8,l2=1048576/16,llc=33554432/16,line=64,nodes=1"
 LINE = 64
 ABSENT = 2**64 - 1
@@ -32,18 +32,18 @@ HEADER = """
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-void pd_pmu_read(uint64_t events[9]);
+void pd_pmu_read(uint64_t events[10]);
 __attribute__((noinline, no_sanitize("thread"))) static void report(const uint64_t *before, const uint64_t *after)
 {
     char text[256], *end = text;
-    for (int event = 0; event < 9; event++)
+    for (int event = 0; event < 10; event++)
         end += sprintf(end, "%lu ", after[event] == UINT64_MAX ? UINT64_MAX : after[event] - before[event]);
     puts(text);
     fflush(stdout);
 }
 #define COUNTED(...) \\
     do { \\
-        uint64_t before_[9], after_[9]; \\
+        uint64_t before_[10], after_[10]; \\
         pd_pmu_read(before_); \\
         __VA_ARGS__; \\
         pd_pmu_read(after_); \\
@@ -316,7 +316,7 @@ def test_accesses_of_signal_handlers_are_counted(counted: Runner) -> None:
         setitimer(ITIMER_REAL, &often, NULL);
         for (; handled < 200; rounds++) fill(data, 1 << 22, 4096);
         setitimer(ITIMER_REAL, &never, NULL));
-        printf("0 0 %ld 0 0 0 0 0 0\\n", rounds * 1024 + 17 * handled);
+        printf("0 0 %ld 0 0 0 0 0 0 0\\n", rounds * 1024 + 17 * handled);
     }
     """
     counts, expected = counted(body)
@@ -358,7 +358,7 @@ def test_a_gibibyte_of_touched_memory_is_counted_in_little_memory(counted: Runne
         status = fopen("/proc/self/status", "r"); /* resource usage would include the process that this one was before exec */
         while (status && fgets(line, sizeof(line), status))
             if (!strncmp(line, "VmHWM:", 6)) most = atol(line + 6);
-        printf("%ld 0 0 0 0 0 0 0 0\\n", most);
+        printf("%ld 0 0 0 0 0 0 0 0 0\\n", most);
     }
     """
     counts, usage = counted(body)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, attribute
+from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute
+from perfdiff.analysis.blame.links import spin
+from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
 from perfdiff.analysis.compare.shift import Shift, describe
@@ -16,6 +18,7 @@ from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, s
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
@@ -28,9 +31,10 @@ from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.doubt import ALLOCATION
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
-from perfdiff.analysis.verdicts.verdict import ALLOCATION, Decision
+from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
@@ -103,19 +107,29 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
     q_values = _q_values(studies)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
-    attribution = attribute(
-        ledger,
-        {info.id: info for info in experiment.functions},
-        own,
-        {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
-    )
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
+    works_more = [function for function, counts in tallies.items() if "blocks" in counts and counts["blocks"].grew]
+    attribution = attribute(
+        ledger,
+        spin(ledger, {info.id: info for info in experiment.functions}, works_more),
+        own,
+        {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
+        Resample(config.seed, config.confidence),
+    )
     places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
     runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
-    cases = [Case(each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point) for each in studies]
-    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code)
+    suspects = suspects_by_counts(counted, ledger, experiment.functions) if counted else ()
+    works = {each.function: each for each in suspects}
+    run_extra = run_extra_ns(counted) if counted else np.empty(0)
+    cases = [
+        Case(
+            each, judgements[each.info.id], attribution, ledger, config, places[each.info.id], by_point, works.get(each.info.id), run_extra
+        )
+        for each in studies
+    ]
+    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code, suspects)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 
@@ -189,7 +203,9 @@ def _functions(
     ruling = rule(cases)
     told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], q_values, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
-    found = [_function(case, cases, ruling, metrics, told[case.info.id][1]) for case in cases]
+    sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
+    firsts = how_often_first(sure)
+    found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
     standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
     return sorted(
         found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
@@ -208,6 +224,9 @@ def _function(
     decision, is_guilty = ruling.decisions[function], function in ruling.guilty
     causes = diagnose(_patient(case, cases, decision, metrics[function], ruling.waiting)) if is_guilty else ()
     extra = case.guilt.total_ns if case.guilt is not None and function not in ruling.harmed else 0.0
+    if is_guilty and decision.heavier and case.work is not None:
+        extra = max(extra, case.work.total_ns)
+    sure = case.guilt.interval if is_guilty and case.guilt is not None and extra == case.guilt.total_ns else None
     return FunctionFinding(
         info=case.info,
         verdict=decision.verdict,
@@ -216,6 +235,7 @@ def _function(
         calls_base=case.ledger.calls(function, Side.BASE),
         calls_head=case.ledger.calls(function, Side.HEAD),
         extra_ns=extra,
+        extra_ci_ns=sure.total if sure else None,
         share=case.attribution.share(extra) if is_guilty else None,
         metrics=metrics[function],
         causes=causes,

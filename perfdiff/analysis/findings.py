@@ -247,7 +247,8 @@ class FunctionFinding:
 
     `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
     function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
-    nothing got slower). `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
+    nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn anew; both None
+    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     """
 
@@ -266,6 +267,8 @@ class FunctionFinding:
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()
+    extra_ci_ns: tuple[float, float] | None = None
+    first: float | None = None
 
     @property
     def is_open_regression(self) -> bool:

@@ -88,6 +88,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
         Metric("loads", "count", False, "loads, without probed callees'"),
         Metric("stores", "count", False, "stores, without probed callees'"),
+        Metric("atomics", "count", False, "atomic operations, without probed callees'"),
         Metric("l1d_misses", "count", True, "L1 data cache misses, without probed callees'"),
         Metric("l2_misses", "count", True, "L2 cache misses, without probed callees'"),
         Metric("llc_misses", "count", True, "last-level cache misses, without probed callees'"),
@@ -98,7 +99,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 # What the software PMU counts, of counted runs alone.
-COUNTED = ("blocks", "loads", "stores", "l1d_misses", "l2_misses", "llc_misses", "hitm", "hitm_false", "remote_dram")
+COUNTED = ("blocks", "loads", "stores", "atomics", "l1d_misses", "l2_misses", "llc_misses", "hitm", "hitm_false", "remote_dram")
 
 
 def metric_of(name: str) -> Metric:

@@ -46,6 +46,14 @@ def function_section(
     )
 
 
+def extra(finding: FunctionFinding, confidence: float) -> str:
+    """Return the extra time that a function's change is guilty of, with its interval where there is one."""
+    if finding.extra_ci_ns is None:
+        return units.duration(finding.extra_ns)
+    low, high = (units.duration(each) for each in finding.extra_ci_ns)
+    return f"{units.duration(finding.extra_ns)}, {units.significant(100 * confidence)} % CI {low} to {high}"
+
+
 def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -> Facts:
     """Return which inputs, how much, how sure and why, as labelled statements in this order; `points` are summed over where one says so."""
     metric = wording.leading(finding)
@@ -53,7 +61,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
     if finding.share is not None and finding.rank is not None:
-        cost = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)} ({units.duration(finding.extra_ns)})"
+        cost = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)} ({extra(finding, confidence)})"
         facts.append(Fact("share", cost))
     calls = wording.calls(finding)
     if calls != wording.ABSENT:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.analysis.blame.links import Link, LinkKind, Web, behind_inputs, behind_state, spin, work_moved
+from perfdiff.analysis.blame.links import (
+    Link,
+    LinkKind,
+    Web,
+    behind_inputs,
+    behind_new_calls,
+    behind_state,
+    work_moved,
+)
 from perfdiff.analysis.blame.parts import Parts, take_apart
+from perfdiff.analysis.blame.resampling import Drawn, Interval, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo
+from perfdiff.records.schema import Change, Feature, Floats
 
 # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
 TIE = 0.10
@@ -60,7 +69,8 @@ class Guilt:
 
     `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
     moved, `family` those whose sums the cost is a difference of, without a test of its own: it must exceed their `noise` (points,), half
-    an interval's width. `blur` (points,) is what probes cannot resolve.
+    an interval's width. `blur` (points,) is what probes cannot resolve. `interval` is what blocks drawn anew make of it, None
+    where they are too few.
     """
 
     ns: Floats
@@ -70,11 +80,18 @@ class Guilt:
     moved: tuple[int, ...] = ()
     family: frozenset[int] = frozenset()
     noise: Floats | float = 0.0
+    interval: Interval | None = None
 
     @property
     def total_ns(self) -> float:
         """Return the sum over the workload points."""
         return float(self.ns.sum())
+
+    @property
+    def least_ns(self) -> Floats:
+        """Return the lower end of what it costs, (points,), by runs drawn anew and, for sums without a test, by what they vary by."""
+        tested = self.ns - self.noise
+        return tested if self.interval is None else np.minimum(tested, self.interval.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +111,7 @@ class Attribution:
 
     def adds(self, guilt: Guilt, effect: float) -> bool:
         """Return whether a change adds a cost that counts."""
-        return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
+        return guilt.total_ns > 0 and self.is_material(guilt.least_ns - guilt.blur, effect, guilt.gross)
 
     def may_add(self, guilt: Guilt, effect: float) -> bool:
         """Return whether a change adds a cost that would count, were it not for noise."""
@@ -126,19 +143,36 @@ class Attribution:
         return sorted(suspects, key=order)
 
 
+@dataclass(frozen=True, slots=True)
+class Resample:
+    """How intervals of guilt are drawn."""
+
+    seed: int = 1
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Extra cost taken apart, with the sums and the ties between functions that it was taken apart by."""
+
+    ledger: Ledger
+    web: Web
+    parts: tuple[Parts, ...]
+
+
 def attribute(
     ledger: Ledger,
-    functions: Mapping[int, FunctionInfo],
+    web: Web,
     comparisons: Mapping[int, Comparison],
     proved: Mapping[int, int],
+    resample: Resample = Resample(),
 ) -> Attribution:
     """Put the extra cost of all functions down to the changes that cause it.
 
     `comparisons` are those of self time by function. `proved` says of which functions a different cost at equal inputs is
     beyond doubt: 1 slower, -1 faster; differences of the others are noise.
     """
-    web = spin(ledger, functions)
-    parts = tuple(take_apart(point, ledger, functions, comparisons) for point in ledger.points)
+    parts = tuple(take_apart(point, ledger, web.functions, comparisons) for point in ledger.points)
     blames: list[Blame] = []
     lost: dict[int, Floats] = {}
     workload = np.zeros(len(parts))
@@ -153,8 +187,10 @@ def attribute(
         if rest.any():
             lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
-    netted = _netted(_by_suspect(blames, ledger, parts, web), _credits(ledger, web, parts, proved), web)
-    guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in netted.items()}
+    credit = _credits(ledger, web, parts, proved)
+    netted, transfers = _netted(_by_suspect(blames, ledger, parts, web), credit, web)
+    sure = _with_intervals(netted, transfers, credit, Taken(ledger, web, parts), resample)
+    guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in sure.items()}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
@@ -177,9 +213,21 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], pro
     # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
     if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
         return Found([], nothing)
-    if change.is_suspect:
-        return Found([Blame(function, function, LinkKind.OWN, ns, blur)], nothing)
-    return _spread(behind_state(web, function), Shown(function, ns, blur, Extra.COST))
+    return _spread(_behind_cost(web, function), Shown(function, ns, blur, Extra.COST))
+
+
+def _behind_cost(web: Web, function: int) -> list[Link]:
+    """Return who is behind a different cost at equal inputs.
+
+    A suspect that is only laid out anew is so itself, unless its calls are mostly new, or it does more work: neither is a matter of layout.
+    """
+    own = [Link(function, LinkKind.OWN, 1.0)]
+    if not web.functions[function].change.is_suspect:
+        return behind_state(web, function)
+    if function not in web.laid_out_anew:
+        return own
+    others = behind_state(web, function) if function in web.works_more else behind_new_calls(web, function)
+    return [link for link in others if link.suspect != function] or own
 
 
 def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame]:
@@ -208,7 +256,7 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], gr
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
     blur = np.array([part.calls_blur[:, place] for part in parts])
     if web.functions[function].change.is_suspect:
-        links = [Link(function, LinkKind.CALLS, 1.0)]
+        links = behind_new_calls(web, function) or [Link(function, LinkKind.CALLS, 1.0)]
     else:
         links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
     callees = np.flatnonzero(made.any(axis=0))
@@ -293,23 +341,66 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping
     return found
 
 
-def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> dict[int, Guilt]:
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Work that moved: what `cheaper` saves is set against what `dearer` costs more."""
+
+    dearer: int
+    cheaper: int
+
+
+def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
     """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
-    net = dict(guilt)
-    left = {suspect: ns.copy() for suspect, ns in credit.items()}
+    net, transfers = dict(guilt), []
+    ns = {suspect: found.ns for suspect, found in guilt.items()}
+    left = dict(credit)
     for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
         for other in sorted({*net, *left} - {suspect}):
-            saved = net[other].ns if other in net else left[other]
+            saved = ns[other] if other in net else left[other]
             if saved.sum() >= 0 or not work_moved(web, other, suspect):
                 continue
-            moved = np.minimum(np.maximum(net[suspect].ns, 0.0), np.maximum(-saved, 0.0))
-            before = net[suspect]
+            transfer, before = Transfer(suspect, other), net[suspect]
             gross = before.gross + (net[other].gross if other in net else -left[other])
+            _move(ns, left, transfer)
+            transfers.append(transfer)
             family = before.family | {suspect, other}
-            net[suspect] = replace(before, ns=before.ns - moved, gross=gross, moved=(*before.moved, other), family=family)
+            net[suspect] = replace(before, gross=gross, moved=(*before.moved, other), family=family)
             if other in net:
-                family = family | net[other].family
-                net[other] = replace(net[other], ns=net[other].ns + moved, moved=(*net[other].moved, suspect), family=family)
-            else:
-                left[other] = left[other] + moved
-    return net
+                net[other] = replace(net[other], moved=(*net[other].moved, suspect), family=family | net[other].family)
+    return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
+
+
+def _move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> None:
+    """Net one transfer in place; arrays are (…, points)."""
+    purse = ns if transfer.cheaper in ns else left
+    moved = np.minimum(np.maximum(ns[transfer.dearer], 0.0), np.maximum(-purse[transfer.cheaper], 0.0))
+    ns[transfer.dearer] = ns[transfer.dearer] - moved
+    purse[transfer.cheaper] = purse[transfer.cheaper] + moved
+
+
+def _with_intervals(
+    guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], taken: Taken, resample: Resample
+) -> dict[int, Guilt]:
+    """Return the guilt with its intervals: all of it again in every draw of the blocks."""
+    ledger, parts = taken.ledger, taken.parts
+    drawn = draw(ledger, [part.frame for part in parts], resample.seed)
+    if drawn is None:
+        return dict(guilt)
+    ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in found.blames], axis=0) for suspect, found in guilt.items()}
+    left = {function: np.minimum(drawn.cost[:, :, ledger.place[function]], 0.0) for function in credited}
+    for transfer in transfers:
+        _move(ns, left, transfer)
+    found = intervals(ns, blocks_of(ledger), resample.confidence)
+    return {suspect: replace(each, interval=found[suspect]) for suspect, each in guilt.items()}
+
+
+def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
+    """Return a blame's extra cost in every draw, (draws, points)."""
+    at, width = taken.ledger.place[blame.at], len(taken.ledger.ids)
+    if blame.extra is Extra.INPUTS:
+        return scaled(np.array([part.inputs[at] for part in taken.parts]), blame.ns, drawn.inputs[:, :, at])
+    if blame.extra is Extra.COST or taken.web.functions[blame.at].change is Change.ADDED:
+        return scaled(np.array([part.cost[at] for part in taken.parts]), blame.ns, drawn.cost[:, :, at])
+    caller = taken.ledger.place[blame.caller] if blame.caller else width
+    calls = np.array([part.frame.net[at, caller] for part in taken.parts])
+    return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, drawn.a_call[:, :, at] * calls)

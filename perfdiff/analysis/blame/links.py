@@ -1,15 +1,19 @@
-"""Who can be behind a change that shows in unchanged code: those who write what it reads, those it calls, those who call it."""
+"""Who can be behind a change that shows in unchanged code.
+
+Those who make its calls, return what it works with, write what it reads, or allocate what it frees; else those it calls, or who call it.
+"""
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.blame.newcalls import NewCalls, new_calls
+from perfdiff.analysis.blame.texts import changed_lines, dropped_lines, frees, returned_words, words_of
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
@@ -17,6 +21,11 @@ from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 # the nearest change among the callers or callees of the reader.
 MENTIONED = 10.0
 NEAR = 10.0
+# A changed function that writes nothing others read can act on its callers through its value alone; one that also writes has two more ways,
+# what is written and what is freed.
+PURE = 3.0
+_RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
+_TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
 
 
 class LinkKind(StrEnum):
@@ -24,7 +33,10 @@ class LinkKind(StrEnum):
 
     OWN = "own"
     CALLS = "calls"
+    CALLED = "called"  # makes most of the calls of the place where it shows
+    RETURN = "return"
     DATA = "data"
+    MEMORY = "memory"  # allocates what is freed there
     CALLEE = "callee"
     INPUTS = "inputs"
     ANCESTOR = "ancestor"
@@ -32,7 +44,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way from a suspect to where cost shows; `weight` is its part among all suspects with the same evidence, `through` the data."""
+    """A way from a suspect to where cost shows; `weight` is its part among all suspects behind the same cost, `through` the data."""
 
     suspect: int
     kind: LinkKind
@@ -42,23 +54,34 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data."""
+    """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
+
+    `new` are the calls and allocations that head alone makes, `works_more` the functions that execute more basic blocks a call, by counts,
+    `laid_out_anew` those of which only types' sizes differ.
+    """
 
     functions: Mapping[int, FunctionInfo]
     callers: Mapping[int, frozenset[int]]
     callees: Mapping[int, frozenset[int]]
     ran: frozenset[int]
+    new: NewCalls = field(default_factory=NewCalls)
+    works_more: frozenset[int] = frozenset()
+    laid_out_anew: frozenset[int] = frozenset()
 
     def suspect(self, function: int) -> bool:
         """Return whether the function's own change can be guilty, and ran."""
         return function in self.ran and self.functions[function].change.is_suspect
+
+    def has_new_text(self, function: int) -> bool:
+        """Return whether a suspect does something else than before, not the same with types of another size."""
+        return self.suspect(function) and function not in self.laid_out_anew
 
     def is_root(self, function: int) -> bool:
         """Return whether nothing that is probed calls the function: what it hands on is the workload itself."""
         return self.functions[function].name == "main" or self.callers.get(function, frozenset()) <= {0, function}
 
 
-def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo]) -> Web:
+def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Collection[int] = ()) -> Web:
     """Return the web of an experiment's functions."""
     ids = np.array([*ledger.ids, 0])
     callers: dict[int, set[int]] = {}
@@ -74,16 +97,55 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo]) -> Web:
         callers={key: frozenset(value) for key, value in callers.items()},
         callees={key: frozenset(value) for key, value in callees.items()},
         ran=frozenset(ran),
+        new=new_calls(ledger),
+        works_more=frozenset(works_more),
+        laid_out_anew=frozenset(each for each, info in functions.items() if is_laid_out_anew(info)),
     )
+
+
+def is_laid_out_anew(info: FunctionInfo) -> bool:
+    """Return whether all that differs is where the fields of types lie: the function then does the same work, at other addresses.
+
+    What reckons with a type's size, as in how many fit into a block, may do something else.
+    """
+    types = all(culprit.partition(" ")[0] in _TYPES for culprit in info.culprits)
+    reckons = any(_RECKONED.search(source.text) for source in (info.base, info.head) if source is not None)
+    return info.change is Change.AFFECTED and bool(info.culprits) and types and not reckons
+
+
+def behind_new_calls(web: Web, function: int) -> list[Link]:
+    """Return who makes most of the calls of a function that changed in nothing but, at most, its types' layout; none where few are new."""
+    if web.has_new_text(function) or not web.new.is_mostly_new(function):
+        return []
+    return _weighted(web.new.makers(function, web.has_new_text), LinkKind.CALLED)
 
 
 def behind_state(web: Web, function: int) -> list[Link]:
     """Return who is behind an unchanged function that costs more at equal inputs, or calls others more often.
 
-    Data first, for it is the most specific: a suspect that writes what the function reads, even if it ran only once. Then the
-    nearest suspects among its callees, which may return more, and among its callers.
+    Who makes calls that are mostly new first, for that is proved. Then data, the most specific: a suspect that returns what the function
+    works with, or writes what it reads, even if it ran only once, or allocates what it frees. Then the nearest suspects among its callees,
+    which may return more, and among its callers.
     """
-    return _by_data(web, function) or _nearest(web, function, web.callees, LinkKind.CALLEE) or _ancestors(web, function, LinkKind.ANCESTOR)
+    return behind_new_calls(web, function) or _by_specific_data(web, function) or _by_structure_or_calls(web, function)
+
+
+def behind_sharing(web: Web, function: int) -> list[Link]:
+    """Return who is behind lines that an unchanged function now fetches from other threads or nodes: who placed them, else the nearest."""
+    return _shares(_by_data(web, function, str)) or _by_structure_or_calls(web, function)
+
+
+def _by_specific_data(web: Web, function: int) -> list[Link]:
+    """Return the suspects behind the very data that a function works on, each way weighted by what speaks for it."""
+    return _shares([*_returns(web, function), *_by_data(web, function, str), *_by_memory(web, function)])
+
+
+def _by_structure_or_calls(web: Web, function: int) -> list[Link]:
+    return (
+        _by_data(web, function, _structure)
+        or _nearest(web, function, web.callees, LinkKind.CALLEE)
+        or _ancestors(web, function, LinkKind.ANCESTOR)
+    )
 
 
 def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[Link]:
@@ -92,36 +154,77 @@ def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[L
     Arguments are passed by callers; fields and globals are written by anyone.
     """
     passed = [link for link in _ancestors(web, function, LinkKind.INPUTS) if not web.is_root(link.suspect)]
-    written = _by_data(web, function)
+    if not any(web.suspect(caller) for caller in web.callers.get(function, frozenset())):
+        passed = _shares(_returns(web, function)) or passed
+    written = _shares(_by_data(web, function, str)) or _by_data(web, function, _structure)
     stored = any(feature.origin in (Origin.FIELD, Origin.GLOBAL) for feature in grown)
     return written or passed if stored else passed or written
 
 
-def _by_data(web: Web, function: int) -> list[Link]:
-    """Return suspects that write exactly what the function reads, or else other parts of the same structures.
+def _shares(links: Collection[Link]) -> list[Link]:
+    whole = sum(link.weight for link in links)
+    return [replace(link, weight=link.weight / whole) for link in links]
 
-    Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure.
+
+def _returns(web: Web, function: int) -> list[Link]:
+    """Return suspects whose values a function gets: it calls them, or unchanged code that calls both hands the value on.
+
+    Weights are evidence, not yet shares: does the change touch what is returned, and has it another way to act?
     """
-    reads = web.functions[function].reads
-    for name_of in (str, _structure):
-        wanted = {name_of(name) for name in reads}
-        shared: dict[int, set[str]] = {}
-        for each, info in web.functions.items():
-            if web.suspect(each):
-                common = {name for name in info.writes | set(info.culprits) if name_of(name) in wanted}
-                if common:
-                    shared[each] = common
-        if shared:
-            callees, callers = (
-                {link.suspect for link in _nearest(web, function, steps, LinkKind.DATA)} for steps in (web.callees, web.callers)
-            )
-            near = callees | callers
-            weights = {each: _data_weight(web.functions[each], common) * (NEAR if each in near else 1.0) for each, common in shared.items()}
-            if name_of is str:
-                return _weighted(weights, LinkKind.DATA, shared)
-            links = _weighted(weights, LinkKind.DATA, {each: {_structure(name) for name in common} for each, common in shared.items()})
-            return [replace(link, kind=LinkKind.CALLEE, through="") if link.suspect in callees else link for link in links]
-    return []
+    below = {link.suspect for link in _nearest(web, function, web.callees, LinkKind.RETURN)}
+    beside = {
+        each
+        for caller in web.callers.get(function, frozenset()) - {0, function}
+        if not web.suspect(caller)
+        for each in web.callees.get(caller, frozenset()) - {function}
+        if web.suspect(each)
+    }
+    found = []
+    for each in sorted(below | beside):
+        info = web.functions[each]
+        returned = returned_words(info)
+        if returned and web.has_new_text(each):
+            touched = MENTIONED if returned & words_of(info) else 1.0
+            weight = touched * (NEAR if each in below else 1.0) * (1.0 if info.writes else PURE)
+            found.append(Link(each, LinkKind.RETURN, weight))
+    return found
+
+
+def _by_memory(web: Web, function: int) -> list[Link]:
+    """Return suspects that allocate what a function frees, where runs allocate more: their counts are exact. Weights are evidence."""
+    if not frees(web.functions[function]):
+        return []
+    roots = [each for each in web.ran if web.is_root(each)]
+    owners = web.new.owners(roots, web.has_new_text, lambda each: reached(web.callees, each))
+    return [Link(each, LinkKind.MEMORY, MENTIONED * NEAR) for each in sorted(owners)]
+
+
+def _by_data(web: Web, function: int, name_of: Callable[[str], str]) -> list[Link]:
+    """Return suspects that write what the function reads: exactly (`str`), or other parts of the same structures (`_structure`).
+
+    Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure. Exact
+    links are weighted by evidence, the others by their shares. A suspect that does the same work on types laid out anew writes the same as
+    before; it cannot make others execute more.
+    """
+    wanted = {name_of(name) for name in web.functions[function].reads}
+    shared: dict[int, set[str]] = {}
+    for each, info in web.functions.items():
+        if web.suspect(each):
+            is_same_work = each in web.laid_out_anew
+            passed = set(info.culprits) if is_same_work else info.writes.union(info.culprits)
+            common = {name for name in passed if name_of(name) in wanted}
+            if common and not (is_same_work and function in web.works_more):
+                shared[each] = common
+    if not shared:
+        return []
+    callees, callers = ({link.suspect for link in _nearest(web, function, steps, LinkKind.DATA)} for steps in (web.callees, web.callers))
+    near = callees | callers
+    weights = {each: _data_weight(web.functions[each], common) * (NEAR if each in near else 1.0) for each, common in shared.items()}
+    if name_of is str:
+        shares = _weighted(weights, LinkKind.DATA, shared)
+        return [replace(link, weight=weights[link.suspect]) for link in shares]
+    links = _weighted(weights, LinkKind.DATA, {each: {_structure(name) for name in common} for each, common in shared.items()})
+    return [replace(link, kind=LinkKind.CALLEE, through="") if link.suspect in callees else link for link in links]
 
 
 def _structure(name: str) -> str:
@@ -130,7 +233,7 @@ def _structure(name: str) -> str:
 
 def _data_weight(info: FunctionInfo, shared: Iterable[str]) -> float:
     """Return how much speaks for a suspect: its changed lines mention what it writes."""
-    words = set(re.findall(r"\w+", "\n".join(line for _, line in changed_lines(info))))
+    words = words_of(info)
     return sum(MENTIONED if name.rsplit(".", 1)[-1] in words else 1.0 for name in shared)
 
 
@@ -173,32 +276,6 @@ def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:
     """Return whether a caller's text names a function: else the calls go through others, which have no probe, or a pointer."""
     name = re.sub(r"<.*", "", callee.name.partition("(")[0]).rsplit("::", 1)[-1]
     return any(re.search(rf"\b{re.escape(name)}\b", source.text) for source in (caller.base, caller.head) if source is not None)
-
-
-def changed_lines(info: FunctionInfo) -> list[tuple[int, str]]:
-    """Return the lines of head's text that base's lacks, as (line of the file, text)."""
-    if info.head is None:
-        return []
-    return _lines_missing(info.head.text, info.base.text if info.base else "", info.head.line)
-
-
-def dropped_lines(info: FunctionInfo) -> list[tuple[int, str]]:
-    """Return the lines of base's text that head's lacks, as (line of the file, text)."""
-    if info.base is None:
-        return []
-    return _lines_missing(info.base.text, info.head.text if info.head else "", info.base.line)
-
-
-def _lines_missing(text: str, other: str, first: int) -> list[tuple[int, str]]:
-    here, there = ([line.strip() for line in each.splitlines()] for each in (text, other))
-    matcher = difflib.SequenceMatcher(a=there, b=here, autojunk=False)
-    return [
-        (first + place, here[place])
-        for tag, _, _, start, end in matcher.get_opcodes()
-        if tag != "equal"
-        for place in range(start, end)
-        if here[place]
-    ]
 
 
 def work_moved(web: Web, cheaper: int, dearer: int) -> bool:

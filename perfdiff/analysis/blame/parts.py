@@ -25,10 +25,29 @@ ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """What is exact at one workload point, whatever times were measured; arrays are (f,) in the ledger's order.
+
+    `mix` is the factor by which base's cost moves with the inputs, `disjoint` marks functions whose inputs have no equals in base,
+    `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
+    [j] makes more by its own rates, those that only moved from one caller to another taken out.
+    """
+
+    calls_base: Floats
+    calls_head: Floats
+    mix: Floats
+    disjoint: Bools
+    suspect: Bools
+    one_sided: Bools
+    rates: Floats
+    net: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """What changed at one workload point, in ns a run; arrays are (f,) in the ledger's order.
 
-    `base` and `head` are self costs, `inclusive` base's costs with callees, `calls_base` and `calls_head` calls. `cost` is the part at
+    `base` and `head` are self costs, `inclusive` base's costs with callees, `frame` the calls and inputs behind them. `cost` is the part at
     equal inputs, `inputs` that of larger inputs, `by_calls` (f, f + 1) what caller [.., j] adds by its calls to callee [i, ..],
     whatever shows below the callee included; caller f is the start of a thread. `cost_blur`, `inputs_blur` and `calls_blur` are what
     each of the three may be off, as far as probes resolve times: costs on both sides are tested one by one, but for what probes of callees
@@ -39,8 +58,7 @@ class Parts:
     base: Floats
     head: Floats
     inclusive: Floats
-    calls_base: Floats
-    calls_head: Floats
+    frame: Frame
     cost: Floats
     inputs: Floats
     by_calls: Floats
@@ -48,61 +66,104 @@ class Parts:
     inputs_blur: Floats
     calls_blur: Floats
 
+    @property
+    def calls_base(self) -> Floats:
+        """Return base's calls (f,)."""
+        return self.frame.calls_base
+
+    @property
+    def calls_head(self) -> Floats:
+        """Return head's calls (f,)."""
+        return self.frame.calls_head
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Extra self cost as its two parts, and the price of a call more, each (…, f) ns; `per_call` is what a call costs on base."""
+
+    cost: Floats
+    inputs: Floats
+    price: Floats
+    per_call: Floats
+
 
 def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Parts:
     """Return the parts of the extra cost at one point; `comparisons` are those of self time, by function."""
     before, after = ledger.pair(point)
     base, head = _median(before.self_ns), _median(after.self_ns)
-    calls_base, calls_head = _median(before.calls), _median(after.calls)
-    mix = np.array([comparisons[each].mix.get(point, 1.0) if each in comparisons else 1.0 for each in ledger.ids])
-    disjoint = np.array([each in comparisons and comparisons[each].disjoint for each in ledger.ids])
-    changes = [functions[each].change for each in ledger.ids]
-    suspect = np.array([change.is_suspect for change in changes], dtype=bool)
-    added = np.array([change is Change.ADDED for change in changes], dtype=bool)
-    one_sided = np.array([change in (Change.ADDED, Change.REMOVED) for change in changes], dtype=bool)
-
+    frame = _frame(point, ledger, functions, comparisons)
+    found = split(base, head, frame)
+    resolution = np.where(found.price > 0, RESOLUTION_NS, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        per_call = np.where(calls_base > 0, base / calls_base, np.where(calls_head > 0, head / calls_head, 0.0))
-        expected = np.where(disjoint, head, calls_head * per_call * np.where(calls_base > 0, mix, 1.0))
-    volume = expected - base
-    cost = head - expected
-    # An unchanged function that is called more often at less cost a call (or less often at more) has calls that its features
-    # do not tell apart: only the sum of both parts means anything.
-    opposed = ~suspect & (volume * cost < 0)
-    total = head - base
-    volume = np.where(opposed, np.where(total * volume > 0, total, 0.0), volume)
-    cost = np.where(opposed, np.where(total * cost > 0, total, 0.0), cost)
-    # More work by a changed function that became cheaper costs what head pays for it: base's price for it was never paid.
-    cheaper = suspect & (volume > 0) & (cost < 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        paid = np.where(cheaper, head - head * base / expected, 0.0)
-    volume, cost = np.where(cheaper, paid, volume), np.where(cheaper, total - paid, cost)
-    volume, cost = np.where(one_sided, 0.0, volume), np.where(one_sided, total, cost)
-
-    more_calls = calls_head - calls_base
-    with np.errstate(divide="ignore", invalid="ignore"):
-        price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, per_call), 0.0)
-    price = np.where(one_sided, 0.0, np.nan_to_num(price))
-    inputs = volume - price * more_calls
-    inputs = np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0)
-    resolution = np.where(price > 0, RESOLUTION_NS, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inputs_blur = np.where(inputs != 0, np.abs(inputs) * RESOLUTION_NS / per_call, 0.0)
+        inputs_blur = np.where(found.inputs != 0, np.abs(found.inputs) * RESOLUTION_NS / found.per_call, 0.0)
     made = [_made(book) for book in (before, after)]
-    by_calls, calls_blur = _by_calls(before, after, price, resolution, added)
+    by_calls, calls_blur = (weight[:, None] * frame.net for weight in below(np.array([found.price, resolution]), frame))
+    unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
     return Parts(
         base,
         head,
         _median(before.wall_ns),
-        calls_base,
-        calls_head,
-        cost,
-        inputs,
+        frame,
+        found.cost,
+        found.inputs,
         by_calls,
-        np.minimum(np.abs(cost), HIDDEN_NS * (np.where(one_sided, np.maximum(calls_base, calls_head), 0.0) + np.abs(made[1] - made[0]))),
+        np.minimum(np.abs(found.cost), HIDDEN_NS * unsure_calls),
         inputs_blur,
         calls_blur,
     )
+
+
+def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Frame:
+    before, after = ledger.pair(point)
+    changes = [functions[each].change for each in ledger.ids]
+    added = np.array([change is Change.ADDED for change in changes], dtype=bool)
+    rates, net = _rate_changes(before, after, added)
+    return Frame(
+        calls_base=_median(before.calls),
+        calls_head=_median(after.calls),
+        mix=np.array([comparisons[each].mix.get(point, 1.0) if each in comparisons else 1.0 for each in ledger.ids]),
+        disjoint=np.array([each in comparisons and comparisons[each].disjoint for each in ledger.ids]),
+        suspect=np.array([change.is_suspect for change in changes], dtype=bool),
+        one_sided=np.array([change in (Change.ADDED, Change.REMOVED) for change in changes], dtype=bool),
+        rates=rates,
+        net=net,
+    )
+
+
+def split(base: Floats, head: Floats, frame: Frame) -> Split:
+    """Split the difference of self costs (…, f) into cost at equal inputs, larger inputs and more calls."""
+    calls_base, calls_head = frame.calls_base, frame.calls_head
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_call = np.where(calls_base > 0, base / calls_base, np.where(calls_head > 0, head / calls_head, 0.0))
+        expected = np.where(frame.disjoint, head, calls_head * per_call * np.where(calls_base > 0, frame.mix, 1.0))
+    volume = expected - base
+    cost = head - expected
+    # An unchanged function that is called more often at less cost a call (or less often at more) has calls that its features
+    # do not tell apart: only the sum of both parts means anything.
+    opposed = ~frame.suspect & (volume * cost < 0)
+    total = head - base
+    volume = np.where(opposed, np.where(total * volume > 0, total, 0.0), volume)
+    cost = np.where(opposed, np.where(total * cost > 0, total, 0.0), cost)
+    # More work by a changed function that became cheaper costs what head pays for it: base's price for it was never paid.
+    cheaper = frame.suspect & (volume > 0) & (cost < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        paid = np.where(cheaper, head - head * base / expected, 0.0)
+    volume, cost = np.where(cheaper, paid, volume), np.where(cheaper, total - paid, cost)
+    volume, cost = np.where(frame.one_sided, 0.0, volume), np.where(frame.one_sided, total, cost)
+
+    more_calls = calls_head - calls_base
+    with np.errstate(divide="ignore", invalid="ignore"):
+        price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, per_call), 0.0)
+    price = np.where(frame.one_sided, 0.0, np.nan_to_num(price))
+    inputs = volume - price * more_calls
+    return Split(cost, np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0), price, per_call)
+
+
+def below(price: Floats, frame: Frame) -> Floats:
+    """Return what a call of each function costs with all that it calls (…, f), at the `price` of each by itself (…, f)."""
+    width = price.shape[-1]
+    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * frame.rates).T, price.reshape(-1, width).T).T
+    return np.asarray(weights.reshape(price.shape), dtype=np.float64)
 
 
 def _median(sums: Floats) -> Floats:
@@ -118,14 +179,14 @@ def _made(book: Book) -> Floats:
     return _median(made)[:-1]
 
 
-def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, added: Bools) -> tuple[Floats, Floats]:
-    """Return what each caller adds by calling each callee more often per call of its own, (f, f + 1) ns a run; also at `resolution`.
+def _rate_changes(before: Book, after: Book, added: Bools) -> tuple[Floats, Floats]:
+    """Return base's rates of calls (f, f), and the calls that each caller makes more by calling more often, per callee, (f, f + 1).
 
     With rates R (calls of i by one call of j) and starts e, calls are n = R·n + e on either side, hence
     n_head - n_base = (I - R_base)⁻¹ (ΔR·n_head + Δe): every change of a rate has its exact share of the extra calls
-    below it, recursion included. At `price` per call that is W·ΔR·n_head with W = price·(I - R_base)⁻¹.
+    below it, recursion included. At a price per call that is W·ΔR·n_head with W = price·(I - R_base)⁻¹ (`below`).
     """
-    width = len(price)
+    width = len(added)
     rates = [_rates(book) for book in (before, after)]
     base, head = (_typical(rate, width) for rate in rates)
     ran_base, ran_head = before.calls.any(axis=0), after.calls.any(axis=0)
@@ -137,10 +198,8 @@ def _by_calls(before: Book, after: Book, price: Floats, resolution: Floats, adde
     for callee, caller in zip(*np.nonzero(moved), strict=True):
         sides = (rate.get((callee, caller), np.zeros(len(book.runs))) for rate, book in zip(rates, (before, after), strict=True))
         moved[callee, caller] = clear_shift(*sides)
-    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * base[:, :width]).T, np.column_stack([price, resolution]))
     calls = np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
-    at_price, at_resolution = (_net_by_callee(weight[:, None] * calls) for weight in weights.T)
-    return at_price, at_resolution
+    return base[:, :width], _net_by_callee(calls)
 
 
 def _rates(book: Book) -> dict[tuple[int, int], Floats]:

@@ -21,7 +21,7 @@ from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
 _SAID = 2  # things that a line holds, in a sentence
 MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
-_LEVELS = {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}
+LEVELS = {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}
 
 Counts = Mapping[str, CountFinding]
 
@@ -97,7 +97,7 @@ def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
     """Say that a function misses a cache more often per access."""
     found = place.counts[counter]
     often = f"{_times(found.head)} a call at {found.point.label}, {_times(found.base)} before"
-    says = f"{who}misses {_LEVELS[counter]} {often}, though it does no more work{lines}"
+    says = f"{who}misses {LEVELS[counter]} {often}, though it does no more work{lines}"
     return Cause("locality", says, _evidence(place, MISSES))
 
 
@@ -108,6 +108,19 @@ def work(place: Place, who: str, lines: str) -> Cause:
     blocks = f"{units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
     says = f"{who}executes {blocks}{exactly}{lines}"
     return Cause("more-work", says, _evidence(place, ("blocks", "loads", "stores")))
+
+
+def ordered(place: Place, who: str, lines: str) -> Cause:
+    """Say how many atomic operations a function makes."""
+    found = place.counts["atomics"]
+    what = "atomic operation a call" if found.head == 1 else "atomic operations a call"
+    says = f"{who}makes {compared(found, what)}, each of which waits for those before it{lines}"
+    return Cause("atomic-operations", says, _evidence(place, ("atomics", "loads", "stores")))
+
+
+def compared(found: CountFinding, what: str) -> str:
+    """Return a count per call on both sides as the end of a sentence; `what` is counted."""
+    return f"{units.count(found.head)} {what} at {found.point.label}, {units.count(found.base)} before"
 
 
 def _evidence(place: Place, counters: tuple[str, ...]) -> tuple[Evidence, ...]:

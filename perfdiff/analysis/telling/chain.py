@@ -16,6 +16,22 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.records.schema import Change, FunctionInfo
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
+_STARTS = {
+    LinkKind.INPUTS: "hands larger inputs on",
+    LinkKind.RETURN: "returns other values",
+    LinkKind.MEMORY: "allocates more",
+    LinkKind.CALLED: "makes calls that nobody made before",
+    LinkKind.CALLEE: "is called by",
+    LinkKind.ANCESTOR: "leads to",
+}
+# What a place does with what reaches it.
+_MEETS = {
+    LinkKind.DATA: "reads it",
+    LinkKind.INPUTS: "reads it",
+    LinkKind.RETURN: "works with them",
+    LinkKind.MEMORY: "frees it",
+    LinkKind.CALLED: "runs in them",
+}
 
 
 def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tuple[str, ...]:
@@ -42,12 +58,7 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
         base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
         return [f"{name} calls {shown} {times(head)} per call, {times(base)} before", f"{shown} and what it calls: {cost}"]
     caller = web.functions[blame.caller] if blame.extra is Extra.CALLS and blame.caller is not None else None
-    start = {
-        LinkKind.DATA: f"writes {blame.through}",
-        LinkKind.INPUTS: "hands larger inputs on",
-        LinkKind.CALLEE: "is called by" if is_named_in(case.info, caller or at) else "is reached from",
-        LinkKind.ANCESTOR: "leads to",
-    }[blame.kind]
+    start = _start(blame, is_named_in(case.info, caller or at))
     near = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR)
     if caller is not None:
         base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
@@ -58,7 +69,16 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
         return [f"{name} {start}", f"{shown} gets larger inputs: {cost}"]
     if near:
         return [f"{name} {start} {shown}", f"{shown}: {_per_call(metrics.get(at.id, {}), case, at)}"]
-    return [f"{name} {start}", f"{shown} reads it: {_per_call(metrics.get(at.id, {}), case, at)}"]
+    return [f"{name} {start}", f"{shown} {_MEETS[blame.kind]}: {_per_call(metrics.get(at.id, {}), case, at)}"]
+
+
+def _start(blame: Blame, is_named: bool) -> str:
+    """Say what a change does, as the first step on the way to where cost shows."""
+    if blame.kind is LinkKind.DATA:
+        return f"writes {blame.through}"
+    if blame.kind is LinkKind.CALLEE and not is_named:
+        return "is reached from"
+    return _STARTS[blame.kind]
 
 
 def _standing(info: FunctionInfo) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfdiff.analysis.blame.links import changed_lines
+from perfdiff.analysis.blame.texts import changed_lines
 from perfdiff.records.schema import Change, FunctionInfo
 
 SHOWN_LINES = 4
@@ -17,7 +17,7 @@ def because(info: FunctionInfo) -> str:
 def cited_lines(info: FunctionInfo) -> str:
     """Return the changed lines of a function as they are cited in a sentence, or ""; mere brackets tell nothing beside others."""
     lines = changed_lines(info)
-    changed = [(line, text) for line, text in lines if any(map(str.isalnum, text))] or lines
+    changed = [(line, text) for line, text in lines if any(map(str.isalnum, text))] or list(lines)
     if not changed or info.head is None or info.change is Change.ADDED:
         return ""
     shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in changed[:SHOWN_LINES])

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
-from perfdiff.analysis.counts.memory import MISSES, Place, contention, is_denser, locality, work
+from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, is_denser, locality, ordered, work
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
@@ -80,10 +80,11 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     info, lines = patient.info, cited_lines(patient.info)
     if patient.heavier:
         shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
-        return (*shared, *_dependency(info), *(_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW))
+        grown = (_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW)
+        return (*shared, *_dependency(info), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt[info.id]
     waiting = _waiting(patient, guilt)
-    found = [*_more_calls(patient, guilt, lines), *_through_data(info, guilt, patient.attribution, lines), *_own(patient, guilt, lines)]
+    found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
     # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only waiting for
     # locks, this does.
@@ -91,6 +92,13 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     told = [each.cause for each in (*silent, *telling)]
     causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
     return (*causes, *_also(patient, causes))
+
+
+def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
+    """Tell of the work that alone makes a function guilty, its atomic operations first."""
+    for counter, tell in (("atomics", ordered), ("blocks", work)):
+        if counter in patient.heavier and patient.places and counter in patient.places[0].counts:
+            yield tell(patient.places[0], "it ", lines)
 
 
 def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
@@ -157,9 +165,15 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
     runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
     what = "it" if blame.at == info.id else f"`{callee}`"
     often = f"calls {what} {times(runs[1])} in {one_run(patient.attribution.points[place], patient.ledger)}, {times(runs[0])} before"
-    if blame.kind in (LinkKind.DATA, LinkKind.INPUTS):
-        how = f"writes {blame.through}" if blame.through else "hands larger inputs on"
-        said = f"it {how}, and the unchanged `{caller}` {often}{lines}"
+    acts = {
+        LinkKind.DATA: f"writes {blame.through}",
+        LinkKind.INPUTS: f"writes {blame.through}" if blame.through else "hands larger inputs on",
+        LinkKind.RETURN: "returns other values",
+        LinkKind.MEMORY: "allocates more",
+        LinkKind.CALLED: f"makes calls of `{caller}` that nobody made before",
+    }
+    if blame.kind in acts:
+        said = f"it {acts[blame.kind]}, and the unchanged `{caller}` {often}{lines}"
     else:
         said = f"it is the nearest change to the unchanged `{caller}`, which {often}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
@@ -213,6 +227,9 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
     """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`."""
     counts = patient.places[0].counts if patient.places else {}
+    atomics = counts.get("atomics")
+    if atomics is not None and atomics.grew:
+        yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], "it ", lines))
     if "blocks" in counts and counts["blocks"].grew:
         yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
         return
@@ -287,8 +304,9 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
         yield _grown("lock_hold_ns", patient, "it also ")
 
 
-def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, lines: str) -> Iterator[Explanation]:
+def _through_data(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     """Tell of other functions that are slower, or get larger inputs, through what this one does."""
+    info, attribution = patient.info, patient.attribution
     for blame in guilt.blames:
         at = attribution.web.functions[blame.at]
         name = f"`{at.name}`" if at.change.is_suspect else f"the unchanged `{at.name}`"
@@ -297,6 +315,14 @@ def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, li
         if blame.extra is Extra.INPUTS or blame.kind is LinkKind.INPUTS:
             how = f"writes {blame.through}, with which {name} works on larger inputs" if blame.through else f"hands larger inputs to {name}"
             cause = Cause("larger-inputs", f"it {how}{lines}")
+        elif blame.kind is LinkKind.RETURN:
+            cause = Cause("returned-values", f"it returns other values, with which {name} {_works(patient, at)}{lines}")
+        elif blame.kind is LinkKind.MEMORY:
+            cause = Cause("more-allocation", f"it allocates more, and {name}, which frees it, {_works(patient, at)}{lines}")
+        elif blame.kind is LinkKind.CALLED:
+            calls = calls_per_run(at.id, attribution, patient.ledger, int(np.argmax(blame.ns)))
+            often = f"{times(calls[1])} in a run, {times(calls[0])} before"
+            cause = Cause("more-calls", f"through it {name} is called {often}, calls that cost more each{lines}")
         elif blame.kind is LinkKind.DATA:
             cause = Cause("shared-data", f"it writes {blame.through}, which {name} reads, and that is slower{lines}")
         else:
@@ -304,6 +330,15 @@ def _through_data(info: FunctionInfo, guilt: Guilt, attribution: Attribution, li
             way = called if blame.kind is LinkKind.CALLEE else "is called through it"
             cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower and {way}{lines}")
         yield Explanation(blame.total_ns, cause)
+
+
+def _works(patient: Patient, at: FunctionInfo) -> str:
+    """Say what another function does more of, by its counts where they tell, as the end of a sentence."""
+    counts = next((place.counts for place in patient.places if place.info.id == at.id), {})
+    if "blocks" in counts and counts["blocks"].grew:
+        return f"executes {compared(counts['blocks'], 'basic blocks a call')}"
+    missed = next((counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)), None)
+    return f"misses {LEVELS[missed.counter]} {compared(missed, 'times a call')}" if missed else "is slower"
 
 
 def _unexplained(patient: Patient) -> list[Cause]:

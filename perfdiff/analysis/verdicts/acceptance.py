@@ -11,7 +11,7 @@ from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
-from perfdiff.analysis.verdicts.verdict import ALLOCATION
+from perfdiff.analysis.verdicts.doubt import ALLOCATION, WORK
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note
@@ -48,7 +48,7 @@ def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
             found[metric] = ratio
     if found:
         return found
-    return {counter: count.ratio for counter, count in finding.counts.items() if counter in LEAST_NS and count.grew}
+    return {counter: count.ratio for counter, count in finding.counts.items() if counter in {*LEAST_NS, *WORK} and count.grew}
 
 
 def _least(metric: str, least: float) -> float:

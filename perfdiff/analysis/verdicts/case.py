@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution, Guilt
 from perfdiff.analysis.compare.judgement import Judgement
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.memory import Place, contended
+from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import CountFinding, EndToEnd
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import FunctionInfo
+from perfdiff.records.schema import Floats, FunctionInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point)."""
+    """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point).
+
+    `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
+    functions together execute more.
+    """
 
     study: Study
     judgements: Mapping[str, Judgement]
@@ -26,6 +33,8 @@ class Case:
     config: CompareConfig
     place: Place
     ends: Mapping[int, EndToEnd]
+    work: ExtraWork | None = None
+    run_extra_ns: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def info(self) -> FunctionInfo:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff import units
+from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
@@ -14,6 +15,7 @@ from perfdiff.config import CompareConfig
 # Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
 # of the same instructions' time: whole runs must exclude more than that.
 PLACES = 0.10
+SUSPECTS = 2  # named in a sentence
 _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 
 
@@ -21,13 +23,13 @@ _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 class Evidence:
     """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
 
-    `suspects` names, in words, the changed functions whose counts grew most, "" where none did.
+    `suspects` are changed functions that execute more, those that take most of it first.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
     work: Work | None = None
     same_code: bool = False
-    suspects: str = ""
+    suspects: tuple[ExtraWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Co
     if not any(each.info.change.is_suspect for each in functions):
         where = "no function that ran has changed: look at data files, build options and libraries"
     else:
-        where = f"no probed function explains it{f'; {evidence.suspects}' if evidence.suspects else ''}"
+        likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
+        where = f"no single call explains it{f'; by counts, {likely}' if likely else ''}"
     return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
 
 

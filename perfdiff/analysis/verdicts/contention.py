@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from perfdiff.analysis.blame.attribution import Blame
-from perfdiff.analysis.blame.links import LinkKind, behind_state
+from perfdiff.analysis.blame.attribution import Blame, Extra
+from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.doubt import explained
+from perfdiff.analysis.verdicts.doubt import explained_alone
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.records.schema import Change
 
@@ -51,8 +51,8 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
                 f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {_names(others)}"
             )
             found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
-        workers = [each for each in others if each.info.change is not Change.AFFECTED and _works_more(each)]
-        if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained(case, case.guilt):
+        workers = [each for each in others if not is_laid_out_anew(each.info) and (_works_more(each) or _makes_calls(each))]
+        if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained_alone(case, case.guilt):
             reason = (
                 f"by counts it does the same work; what it takes longer is the time of what it calls, slower because of {_names(workers)}"
             )
@@ -70,6 +70,12 @@ def _shown(case: Case) -> list[Blame]:
 
 def _works_the_same(case: Case) -> bool:
     return bool(case.counts) and not any(each.grew for each in case.counts.values())
+
+
+def _makes_calls(case: Case) -> bool:
+    """Return whether a function makes calls that nobody made before: exact counts say that they cost what they do."""
+    web = case.attribution.web
+    return any(blame.extra is Extra.CALLS and web.new.is_mostly_new(blame.at) for blame in _shown(case))
 
 
 def _works_more(case: Case) -> bool:
@@ -90,6 +96,6 @@ def held_up(cases: Sequence[Case], waiting: Mapping[int, tuple[int, ...]]) -> di
 
 def _likeliest(case: Case) -> tuple[int, ...]:
     """Return the suspects likeliest behind a function's state: by shared data, else the nearest."""
-    links = behind_state(case.attribution.web, case.info.id)
+    links = behind_sharing(case.attribution.web, case.info.id)
     most = max((link.weight for link in links), default=0.0)
     return tuple(link.suspect for link in links if link.weight == most)

@@ -6,9 +6,11 @@ It counts where something else confirms it: counts that can explain it, or whole
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Extra, Guilt
+from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT, Direction
 from perfdiff.analysis.verdicts.case import Case
@@ -19,6 +21,8 @@ from perfdiff.models.prices import DEAREST_NS
 DISTORTED = 1.0
 # Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
 CONFIRMED = 0.2
+WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
+ALLOCATION = ("alloc_bytes", "alloc_count")
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 
@@ -38,8 +42,8 @@ def doubted(case: Case, guilt: Guilt) -> str:
 
 def _is_distorted(case: Case, guilt: Guilt) -> bool:
     """Return whether extra time was seen only where probes distort all times, while the work did not grow."""
-    blocks = case.counts.get("blocks")
-    if blocks is not None and blocks.grew and blocks.ratio.low > 1 + case.config.min_effect:
+    work = [case.counts[counter] for counter in WORK if counter in case.counts]
+    if any(each.grew and each.ratio.low > 1 + case.config.min_effect for each in work):
         return False
     material = guilt.ns >= MATERIAL * case.attribution.run_ns
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
@@ -67,8 +71,23 @@ def explained(case: Case, guilt: Guilt) -> bool:
     """Return whether any count clearly grew that can explain a part of the extra time."""
     if any(each.direction is Direction.UP and not _is_time(name) for name, each in case.judgements.items()):
         return True
+    return _explained_by_counts(case, guilt, case.counts)
+
+
+def explained_alone(case: Case, guilt: Guilt) -> bool:
+    """Return the same of what the function does without its callees: resources of calls are those of all that they call."""
+    locks = case.judgements.get("lock_wait_ns")
+    if locks is not None and locks.direction is Direction.UP:
+        return True
+    web, function = case.attribution.web, case.info.id
+    others = ALLOCATION if web.new.allocates_below(function, reached(web.callees, function)) else ()
+    return _explained_by_counts(case, guilt, [counter for counter in case.counts if counter not in others])
+
+
+def _explained_by_counts(case: Case, guilt: Guilt, counters: Iterable[str]) -> bool:
     extra_ns = dict(zip(case.attribution.points, guilt.ns.tolist(), strict=True))
+    found = [case.counts[counter] for counter in counters]
     return any(
-        found.grew and found.extra * DEAREST_NS.get(counter, 0.0) > CONFIRMED * extra_ns.get(found.point.id, guilt.total_ns)
-        for counter, found in case.counts.items()
+        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > CONFIRMED * extra_ns.get(each.point.id, guilt.total_ns)
+        for each in found
     )

@@ -39,7 +39,8 @@ def rule(cases: Sequence[Case]) -> Ruling:
     guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
     by_time = [each for each in guilty if not decisions[each].heavier]
     order = cases[0].attribution.ranked(by_time) if cases else []
-    order += [each for each in guilty if each not in order]
+    counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
+    order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
     harmed = victims(cases, by_time)
     for function, behind in harmed.items():
         names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)

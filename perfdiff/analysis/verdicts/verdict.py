@@ -17,11 +17,10 @@ from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.doubt import doubted
+from perfdiff.analysis.verdicts.doubt import ALLOCATION, doubted
+from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Floats, Side, metric_of
-
-ALLOCATION = ("alloc_bytes", "alloc_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,8 @@ def decide(case: Case) -> Decision:
     heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
     if heavier:
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
+    if suspect and (proof := proved_by_counts(case)):
+        return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
     if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
     if suspect and case.contended:

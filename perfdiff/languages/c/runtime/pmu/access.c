@@ -70,6 +70,12 @@ void pd_access_update(const void *address, size_t size)
 	write_lines((uintptr_t)address, size);
 }
 
+void pd_access_atomic(const void *address, size_t size)
+{
+	pd_core.events[PD_EVENT_ATOMICS]++;
+	pd_access_update(address, size);
+}
+
 /* Of a line that is not among the recent ones, or not aligned. */
 static inline __attribute__((always_inline)) void load_other(uintptr_t address, size_t size)
 {

@@ -2,7 +2,7 @@
  * Atomic operations, as gcc and clang hand them over: each is reported and done.
  *
  * All are sequentially consistent, which is at least what any memory order asks for. A compare-and-exchange counts as an update whether
- * it succeeds or not: the processor takes the line for itself before it compares.
+ * it succeeds or not: the processor takes the line for itself before it compares. Loads are plain ones on all that we run on.
  */
 #include "pmu.h"
 
@@ -12,17 +12,24 @@
 #define ORDER int order __attribute__((unused))
 #define ORDERS int succeeded __attribute__((unused)), int failed __attribute__((unused))
 
+/* Stores and fences wait for what comes before only where sequential consistency is asked for; else they are plain. */
+static inline void count_if_ordered(int order)
+{
+	if (order == __ATOMIC_SEQ_CST)
+		pd_core.events[PD_EVENT_ATOMICS]++;
+}
+
 #define UPDATE(bits, type, name, builtin) \
 	FUNCTION(type, __tsan_atomic##bits##_##name, (volatile type *place, type value, ORDER)) \
 	{ \
-		pd_access_update((const void *)place, sizeof(type)); \
+		pd_access_atomic((const void *)place, sizeof(type)); \
 		return builtin(place, value, __ATOMIC_SEQ_CST); \
 	}
 
 #define EXCHANGE(bits, type, name) \
 	FUNCTION(int, __tsan_atomic##bits##_compare_exchange_##name, (volatile type *place, type *expected, type desired, ORDERS)) \
 	{ \
-		pd_access_update((const void *)place, sizeof(type)); \
+		pd_access_atomic((const void *)place, sizeof(type)); \
 		return __atomic_compare_exchange_n(place, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
 	}
 
@@ -32,8 +39,9 @@
 		pd_access_read((const void *)place, sizeof(type)); \
 		return __atomic_load_n(place, __ATOMIC_SEQ_CST); \
 	} \
-	FUNCTION(void, __tsan_atomic##bits##_store, (volatile type *place, type value, ORDER)) \
+	FUNCTION(void, __tsan_atomic##bits##_store, (volatile type *place, type value, int order)) \
 	{ \
+		count_if_ordered(order); \
 		pd_access_write((const void *)place, sizeof(type)); \
 		__atomic_store_n(place, value, __ATOMIC_SEQ_CST); \
 	} \
@@ -48,7 +56,7 @@
 	EXCHANGE(bits, type, weak) \
 	FUNCTION(type, __tsan_atomic##bits##_compare_exchange_val, (volatile type *place, type expected, type desired, ORDERS)) \
 	{ \
-		pd_access_update((const void *)place, sizeof(type)); \
+		pd_access_atomic((const void *)place, sizeof(type)); \
 		__atomic_compare_exchange_n(place, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
 		return expected; \
 	}
@@ -84,7 +92,7 @@ static wide wide_swap(volatile wide *place, wide expected, wide desired)
 	{ \
 		wide old = 0, seen; \
 \
-		pd_access_update((const void *)place, sizeof(wide)); \
+		pd_access_atomic((const void *)place, sizeof(wide)); \
 		while ((seen = wide_swap(place, old, next)) != old) \
 			old = seen; \
 		return old; \
@@ -95,7 +103,7 @@ static wide wide_swap(volatile wide *place, wide expected, wide desired)
 	{ \
 		wide old = *expected; \
 \
-		pd_access_update((const void *)place, sizeof(wide)); \
+		pd_access_atomic((const void *)place, sizeof(wide)); \
 		*expected = wide_swap(place, old, desired); \
 		return *expected == old; \
 	}
@@ -106,10 +114,11 @@ FUNCTION(wide, __tsan_atomic128_load, (const volatile wide *place, ORDER))
 	return wide_swap((volatile wide *)place, 0, 0);
 }
 
-FUNCTION(void, __tsan_atomic128_store, (volatile wide *place, wide value, ORDER))
+FUNCTION(void, __tsan_atomic128_store, (volatile wide *place, wide value, int order))
 {
 	wide old = 0, seen;
 
+	count_if_ordered(order);
 	pd_access_write((const void *)place, sizeof(wide));
 	while ((seen = wide_swap(place, old, value)) != old)
 		old = seen;
@@ -127,12 +136,13 @@ WIDE_EXCHANGE(weak)
 
 FUNCTION(wide, __tsan_atomic128_compare_exchange_val, (volatile wide *place, wide expected, wide desired, ORDERS))
 {
-	pd_access_update((const void *)place, sizeof(wide));
+	pd_access_atomic((const void *)place, sizeof(wide));
 	return wide_swap(place, expected, desired);
 }
 
-FUNCTION(void, __tsan_atomic_thread_fence, (ORDER))
+FUNCTION(void, __tsan_atomic_thread_fence, (int order))
 {
+	count_if_ordered(order);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -9,7 +9,7 @@ void pd_lock_touched(const void *lock);
 
 void pd_lock_touched(const void *lock)
 {
-	pd_access_update(lock, LOCK_BYTES);
+	pd_access_atomic(lock, LOCK_BYTES);
 }
 
 #ifndef PD_STATIC
@@ -20,7 +20,7 @@ static int spin(spin_function **next, const char *name, pthread_spinlock_t *lock
 {
 	if (pd_unlikely(!*next))
 		*next = (spin_function *)pd_next_function(name);
-	pd_access_update((const void *)lock, sizeof(*lock));
+	pd_access_atomic((const void *)lock, sizeof(*lock));
 	return (*next)(lock);
 }
 

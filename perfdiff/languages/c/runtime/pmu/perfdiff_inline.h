@@ -21,10 +21,10 @@ __asm__(
 	"	.ifndef .Lpd_inline\n" /* link-time optimisation puts several units into one */
 	"	.set .Lpd_inline, 1\n"
 	/* Places in struct pd_core, which pmu.h asserts. */
-	"	.set .Lpd_readable, 72\n"
-	"	.set .Lpd_writable, 2120\n"
-	"	.set .Lpd_written, 4168\n"
-	"	.set .Lpd_lanes, 6216\n"
+	"	.set .Lpd_readable, 80\n"
+	"	.set .Lpd_writable, 2128\n"
+	"	.set .Lpd_written, 4176\n"
+	"	.set .Lpd_lanes, 6224\n"
 
 	/* The number of the site in this file is its lane. */
 	"	.macro pd_block site\n"

@@ -21,6 +21,7 @@ enum pd_event {
 	PD_EVENT_BLOCKS,
 	PD_EVENT_LOADS,
 	PD_EVENT_STORES,
+	PD_EVENT_ATOMICS,    /* operations that a processor orders among its others: updates, fences, sequentially consistent stores */
 	PD_EVENT_L1D_MISS,
 	PD_EVENT_L2_MISS,
 	PD_EVENT_LLC_MISS,
@@ -30,7 +31,7 @@ enum pd_event {
 	PD_EVENTS
 };
 
-/* Why the caches' counts, from PD_EVENT_L1D_MISS on, are not to be trusted. Blocks, loads and stores are always counted. */
+/* Why the caches' counts, from PD_EVENT_L1D_MISS on, are not to be trusted. What comes before is always counted. */
 enum pd_lost {
 	PD_LOST_CONFIGURATION = 1, /* PERFDIFF_PMU does not describe a machine */
 	PD_LOST_MEMORY = 2,        /* for a core's caches, for the LLC or for the table of pages */
@@ -75,10 +76,10 @@ struct pd_core {
 extern PD_API PD_TLS struct pd_core pd_core;
 
 /* perfdiff_inline.h counts on it. */
-_Static_assert(offsetof(struct pd_core, readable) == 72, "readable in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, writable) == 72 + 2048, "writable in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, written) == 72 + 4096, "written in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, lanes) == 72 + 6144 && sizeof(struct pd_lane) == 32, "lanes in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, readable) == 80, "readable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, writable) == 80 + 2048, "writable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, written) == 80 + 4096, "written in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, lanes) == 80 + 6144 && sizeof(struct pd_lane) == 32, "lanes in perfdiff_inline.h");
 
 /* A line found modified in another core. */
 struct pd_conflict {
@@ -97,6 +98,7 @@ void pd_lines_note(const struct pd_conflict *conflict) __attribute__((weak));
 void pd_access_read(const void *address, size_t size);
 void pd_access_write(const void *address, size_t size);
 void pd_access_update(const void *address, size_t size); /* read-modify-write: both, with the line held exclusively */
+void pd_access_atomic(const void *address, size_t size); /* the same as one atomic operation */
 
 /* enum pd_lost flags of this process; 0: all is counted. */
 uint32_t pd_pmu_lost(void);

@@ -7,6 +7,7 @@ static const char *const names[PD_EVENTS] = {
 	[PD_EVENT_BLOCKS] = "blocks",
 	[PD_EVENT_LOADS] = "loads",
 	[PD_EVENT_STORES] = "stores",
+	[PD_EVENT_ATOMICS] = "atomics",
 	[PD_EVENT_L1D_MISS] = "l1d_misses",
 	[PD_EVENT_L2_MISS] = "l2_misses",
 	[PD_EVENT_LLC_MISS] = "llc_misses",
@@ -32,6 +33,7 @@ PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
 	events[PD_EVENT_BLOCKS] = blocks;
 	events[PD_EVENT_LOADS] = loads;
 	events[PD_EVENT_STORES] = stores;
+	events[PD_EVENT_ATOMICS] = pd_core.events[PD_EVENT_ATOMICS];
 	if (pd_unlikely(pd_pmu_lost()))
 		memset(events + PD_EVENT_L1D_MISS, 0xff, (PD_EVENTS - PD_EVENT_L1D_MISS) * sizeof(*events));
 	else

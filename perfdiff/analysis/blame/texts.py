@@ -1,0 +1,60 @@
+"""What the texts of a function tell without a compiler: the lines that changed, what it returns, whether it frees."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import lru_cache
+
+from perfdiff.records.schema import FunctionInfo
+
+_RETURN = re.compile(r"\breturn\b([^;]*);")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+# Values that say how a call ended, not what it found.
+_STATUS = frozenset(("true", "false", "NULL", "nullptr", "TRUE", "FALSE", "this", "self"))
+_FREES = re.compile(r"free|delete|dealloc|release|destroy|unref|sweep|collect|reclaim", re.IGNORECASE)
+
+
+def changed_lines(info: FunctionInfo) -> tuple[tuple[int, str], ...]:
+    """Return the lines of head's text that base's lacks, as (line of the file, text)."""
+    if info.head is None:
+        return ()
+    return _lines_missing(info.head.text, info.base.text if info.base else "", info.head.line)
+
+
+def dropped_lines(info: FunctionInfo) -> tuple[tuple[int, str], ...]:
+    """Return the lines of base's text that head's lacks, as (line of the file, text)."""
+    if info.base is None:
+        return ()
+    return _lines_missing(info.base.text, info.head.text if info.head else "", info.base.line)
+
+
+@lru_cache(maxsize=4096)  # asked for again by every link that a suspect may have
+def _lines_missing(text: str, other: str, first: int) -> tuple[tuple[int, str], ...]:
+    here, there = ([line.strip() for line in each.splitlines()] for each in (text, other))
+    matcher = difflib.SequenceMatcher(a=there, b=here, autojunk=False)
+    return tuple(
+        (first + place, here[place])
+        for tag, _, _, start, end in matcher.get_opcodes()
+        if tag != "equal"
+        for place in range(start, end)
+        if here[place]
+    )
+
+
+def words_of(info: FunctionInfo) -> frozenset[str]:
+    """Return the names in the changed lines of either side."""
+    lines = [line for _, line in (*changed_lines(info), *dropped_lines(info))]
+    return frozenset(_WORD.findall("\n".join(lines)))
+
+
+def returned_words(info: FunctionInfo) -> frozenset[str]:
+    """Return the names in what head's function returns; none where it returns nothing, or only constants that say how it ended."""
+    found = _RETURN.findall(info.head.text) if info.head is not None else []
+    names = {name for value in found for name in _WORD.findall(value)} - _STATUS
+    return frozenset(name for name in names if not name.isupper())
+
+
+def frees(info: FunctionInfo) -> bool:
+    """Return whether the text, or the name, speaks of giving memory back."""
+    return any(_FREES.search(text) for text in (info.name, *(source.text for source in (info.base, info.head) if source is not None)))

@@ -1,0 +1,142 @@
+"""What changed functions execute more in a run, by exact counts, at the least that it takes: proof where it is much, else an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.models.prices import WORK_NS
+from perfdiff.records.schema import Floats, FunctionInfo, metric_of
+
+# Compilers turn conditions into moves and back, and move code between blocks: a function that does the same may execute so many times as
+# many blocks. Atomic operations they leave as they are.
+_REWRITTEN = {"atomics": 1.0, "blocks": 1.5}
+_CALL_NS = 1.0  # of a call, for the order in which counts are told
+TOLD = 2  # counters named in a sentence, those that cost most
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraWork:
+    """What a function itself counts more in head, in one run of each point (points,); `priced_ns` is the least that it takes there.
+
+    `by_counter` are the counts, in one run of each point, with base's and head's sums; `repeats` tells that every side's runs counted the
+    same, at least two of them.
+    """
+
+    function: int
+    name: str
+    points: tuple[int, ...]
+    priced_ns: Floats
+    by_counter: Mapping[str, tuple[float, float]]
+    repeats: bool
+
+    @property
+    def total_ns(self) -> float:
+        """Return the sum over the points."""
+        return float(self.priced_ns.sum())
+
+    @property
+    def beyond_rewriting(self) -> tuple[str, ...]:
+        """Return the counters, atomic operations first, that another way to write the same, or to compile it, does not explain."""
+        counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in _REWRITTEN.items()]
+        return tuple(counter for counter, factor, (base, head) in counts if head > base * factor)
+
+    @property
+    def says(self) -> str:
+        """Say what it counts more, dearest first, as the end of a sentence on it."""
+        more = [(head - base, counter) for counter, (base, head) in self.by_counter.items() if head > base]
+        dearest = sorted(more, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
+        counts = " and ".join(f"{units.count(extra)} more {_plain(counter)}" for extra, counter in dearest)
+        return f"executes {counts} in one run of each point"
+
+
+def _plain(counter: str) -> str:
+    return metric_of(counter).says.removesuffix(", without probed callees'").removesuffix(" executed")
+
+
+def suspects_by_counts(counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo]) -> tuple[ExtraWork, ...]:
+    """Return the changed functions that execute more in a run, by the least that it takes, most first.
+
+    `counted` holds the sums of counted runs, of which one a side says enough for an order, `ledger` the calls from function to function.
+    What a function executes in more calls of its own is its callers' doing: base's counts are taken at head's number of calls, and each
+    call that it makes more often per call of its own counts with what that callee itself executes.
+    """
+    priced = {each: _price(each, counted) for each in counted.ids}
+    found = [_extra(info, counted, ledger, priced) for info in functions if info.change.is_suspect and info.id in counted.place]
+    return tuple(sorted((each for each in found if each.total_ns > 0), key=lambda each: (-each.total_ns, each.function)))
+
+
+def run_extra_ns(counted: Ledger) -> Floats:
+    """Return what all functions together execute more in head, (points,), at the least that it takes: work that only moved is none."""
+    prices = {counter: price for counter, price in WORK_NS.items() if _is_counted(counter, counted)}
+    return np.array([sum(price * _run_sum(counted, point, counter) for counter, price in prices.items()) for point in counted.points])
+
+
+def _run_sum(counted: Ledger, point: int, counter: str) -> float:
+    before, after = (float(np.median(book.other[counter].sum(axis=1))) for book in counted.pair(point))
+    return after - before
+
+
+def _is_counted(counter: str, counted: Ledger) -> bool:
+    return all(counter in book.other for book in counted.books.values())
+
+
+def _price(function: int, counted: Ledger) -> float:
+    """Return the least that a call takes in head without its callees, in ns."""
+    column = counted.place[function]
+    books = [counted.pair(point)[1] for point in counted.points]
+    calls = sum(float(np.median(book.calls[:, column])) for book in books)
+    spent = sum(
+        price * float(np.median(book.other[counter][:, column]))
+        for counter, price in WORK_NS.items()
+        if _is_counted(counter, counted)
+        for book in books
+    )
+    return spent / calls if calls else 0.0
+
+
+def _extra(info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mapping[int, float]) -> ExtraWork:
+    column = counted.place[info.id]
+    priced, repeats = np.zeros(len(counted.points)), True
+    sums: dict[str, tuple[float, float]] = {}
+    for place, point in enumerate(counted.points):
+        before, after = counted.pair(point)
+        alike = _ratio_of_calls(before.calls[:, column], after.calls[:, column])
+        for counter, price in WORK_NS.items():
+            if not _is_counted(counter, counted):
+                continue
+            values = [book.other[counter][:, column] for book in (before, after)]
+            base, head = float(np.median(values[0])) * alike, float(np.median(values[1]))
+            priced[place] += (head - base) * price
+            had = sums.get(counter, (0.0, 0.0))
+            sums[counter] = (had[0] + base, had[1] + head)
+            repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
+        for callee, more in _more_calls(info.id, point, ledger).items():
+            priced[place] += more * price_of.get(callee, 0.0)
+            had = sums.get("callee_calls", (0.0, 0.0))
+            sums["callee_calls"] = (had[0], had[1] + more)
+    return ExtraWork(info.id, info.name, counted.points, priced, sums, repeats)
+
+
+def _ratio_of_calls(base: Floats, head: Floats) -> float:
+    """Return head's calls over base's, 1 where there were none on one side: then all that it does is the change's."""
+    before, after = float(np.median(base)), float(np.median(head))
+    return after / before if before and after else 1.0
+
+
+def _more_calls(caller: int, point: int, ledger: Ledger) -> dict[int, float]:
+    """Return by callee the calls that a function makes in a run beyond those of base at head's number of its own calls."""
+    if point not in ledger.points:
+        return {}
+    column = ledger.place[caller]
+    before, after = ledger.pair(point)
+    alike = _ratio_of_calls(before.calls[:, column], after.calls[:, column])
+    more = {}
+    for callee in [callee for callee, by in {*before.edges, *after.edges} if by == column and callee != column]:
+        base, head = (float(np.median(book.edges.get((callee, column), np.zeros(1)))) for book in (before, after))
+        more[ledger.ids[callee]] = head - base * alike
+    return more

@@ -1,0 +1,67 @@
+"""Guilt that exact counts prove where calls are too short to be timed: the least that the extra work takes is much of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.compare.judgement import enough_runs
+from perfdiff.analysis.sums.rates import too_short
+from perfdiff.analysis.verdicts.case import Case
+
+# Of the function's extra work the runs as a whole must have at least this part; the rest moved to it from elsewhere.
+REMAINS = 0.5
+# Whole runs that exclude this part of what the counts claim contradict them.
+CLAIMED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why counts alone make a function guilty, and the counters that do."""
+
+    reason: str
+    counters: tuple[str, ...]
+
+
+def proved_by_counts(case: Case) -> Proof | None:
+    """Return what proves a changed function guilty by counts alone, None where nothing does.
+
+    Its own counts repeat exactly, grew by more than another way of writing or compiling the same can make, are new to the run as a whole,
+    and take a material part of a run at the least that such events take. Either whole runs without probes are slower at such a point, or
+    the part is beyond the smallest effect of interest and whole runs do not exclude it. The function's own time, where it can be measured,
+    must not exclude it either.
+    """
+    work = case.work
+    if work is None or not work.repeats or not work.beyond_rewriting or not case.attribution.web.has_new_text(case.info.id):
+        return None
+    extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / REMAINS)
+    if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
+        return None
+    reason = f"its time alone does not tell, but it {work.says}, which takes {units.duration(work.total_ns)} at least"
+    return Proof(reason, work.beyond_rewriting)
+
+
+def _counts_at(point: int, extra_ns: float, case: Case) -> bool:
+    end = case.ends.get(point)
+    run_ns = end.base_ns if end is not None else case.ledger.cost_ns(point) if point in case.ledger.points else np.inf
+    if extra_ns < MATERIAL * run_ns or _is_excluded(point, extra_ns, case):
+        return False
+    if end is None or end.ratio is None:
+        return extra_ns > case.config.min_effect * run_ns
+    if end.ratio.low > 1:
+        return True
+    return extra_ns > case.config.min_effect * run_ns and end.ratio.high >= 1 + CLAIMED * extra_ns / run_ns
+
+
+def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:
+    """Return whether the function's own time, where a call is long enough to be timed, excludes so much more at a point."""
+    own = case.study.comparisons.get("self_ns")
+    seen = own.overall if own is not None else None
+    if seen is None or not enough_runs(seen) or too_short(case.info.id, "self_ns", case.ledger) or point not in case.ledger.points:
+        return False
+    before = case.attribution.parts[case.attribution.points.index(point)].base[case.ledger.place[case.info.id]]
+    return bool(math.expm1(seen.interval(case.config.confidence)[1]) * before < CLAIMED * extra_ns)

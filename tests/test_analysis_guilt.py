@@ -1,0 +1,267 @@
+"""Guilt that goes by returned values, by new calls and new memory, and by exact counts; its interval. Each rule with its innocent twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments import BASE, HEAD, Columns, Made, Noise, World, same
+from perfdiff.analysis import analyse
+from perfdiff.analysis.blame.links import is_laid_out_anew
+from perfdiff.analysis.blame.resampling import DRAWS, how_often_first, intervals
+from perfdiff.analysis.blame.texts import frees, returned_words
+from perfdiff.analysis.counts.suspects import suspects_by_counts
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, FunctionInfo, Side, Source
+from test_analysis_counts import counted
+
+MAIN = Made("main", same(5e4))
+HASH = {BASE: "hash(s) {\n  h = h * 31 + *s;\n  return h;\n}", HEAD: "hash(s) {\n  h = h + *s;\n  return h;\n}"}
+STATUS = {BASE: "hash(s) {\n  check(s);\n  return 0;\n}", HEAD: "hash(s) {\n  check(s, 1);\n  return 0;\n}"}
+
+
+def once(side: str, n: float) -> dict[str, float]:
+    return {"main": 1}
+
+
+def slower(side: str, x: Columns) -> np.ndarray:
+    return (20 if side == BASE else 90) * x["n"]
+
+
+def found_in(*functions: Made, main: Made = MAIN) -> Findings:
+    world = World((main, *functions))
+    return analyse(world.experiment(), world.samples, CompareConfig())
+
+
+def named(found: Findings, name: str) -> FunctionFinding:
+    return next(each for each in found.functions if each.info.name == name)
+
+
+def ranks(found: Findings) -> list[str]:
+    ranked = [each for each in found.functions if each.rank is not None]
+    return [each.info.name for each in sorted(ranked, key=lambda each: each.rank)]
+
+
+def lookup(hash_text: Mapping[Side, str]) -> Findings:
+    """Return what is found where an unchanged caller of a changed hash is slower, and another change writes a field that it reads."""
+    shared = frozenset({"struct table.count"})
+    return found_in(
+        Made("find", slower, calls=once, reads=shared),
+        Made("hash", same(4e4), Change.CHANGED, lambda side, n: {"find": 10}, text=hash_text),
+        Made("note", same(4e4), Change.CHANGED, lambda side, n: {"find": 10}, writes=shared),
+    )
+
+
+def test_a_returned_value_that_changed_comes_before_a_field_that_is_written() -> None:
+    found = lookup(HASH)
+    assert ranks(found)[0] == "hash"
+    assert named(found, "hash").causes[0].name == "returned-values"
+    assert named(found, "hash").chain[0] == "`hash` (changed) returns other values"
+
+
+def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
+    assert ranks(lookup(STATUS))[0] == "note"
+
+
+def test_a_value_handed_on_by_unchanged_code_reaches_the_function_beside_it() -> None:
+    found = found_in(
+        Made("intern", same(2e4), calls=once),
+        Made("hash", same(4e4), Change.CHANGED, lambda side, n: {"intern": 10}, text=HASH),
+        Made("seek", slower, calls=lambda side, n: {"intern": 10}),
+    )
+    assert ranks(found) == ["hash", "seek"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("f() { return hash % size; }", {"hash", "size"}),
+        ("f() { return NULL; }", set()),
+        ("f() { if (bad) return -1; return 0; }", set()),
+        ("f() { return true; }", set()),
+        ("f() { return; }", set()),
+        ("f() { work(); }", set()),
+        ("f() { if (bad) return ERROR; return node->next; }", {"node", "next"}),
+    ],
+)
+def test_names_in_what_is_returned_are_those_of_values_not_of_statuses(text: str, names: set[str]) -> None:
+    assert returned_words(FunctionInfo(1, "f", "a.c", 1, "c", Change.CHANGED, head=Source("a.c", 1, text))) == names
+
+
+BOX = ("struct box",)
+
+
+def interpreter(maker: Change, *, new: bool) -> Findings:
+    """Return what is found where a constructor, laid out anew, is called far more often or as often, and a collector runs because of it."""
+    calls = {BASE: 20.0, HEAD: 4000.0 if new else 20.0}
+    dear = 4.0 if new else 1.0
+
+    def make(side: str, x: Columns) -> float:
+        return 900.0 * (dear if side == HEAD else 1.0)
+
+    return found_in(
+        Made("number", same(2e4), maker, once),
+        Made("make", make, Change.AFFECTED, lambda side, n: {"number": calls[side]}, culprits=BOX),
+        Made("sweep", same(3e4), Change.AFFECTED, lambda side, n: {"make": 40} if side == HEAD and new else {}, culprits=BOX),
+    )
+
+
+def test_who_makes_calls_that_nobody_made_before_is_guilty_of_all_that_they_cost() -> None:
+    found = interpreter(Change.CHANGED, new=True)
+    assert ranks(found) == ["number"]
+    guilty = named(found, "number")
+    assert guilty.extra_ns == pytest.approx(3 * (4000 * 3600 + 40 * 3e4), rel=0.15)
+    assert guilty.causes[0].name == "more-calls"
+
+
+def test_nobody_is_guilty_of_calls_that_are_not_new() -> None:
+    assert interpreter(Change.CHANGED, new=False).verdict is Verdict.UNCHANGED
+
+
+def test_of_new_calls_that_no_change_makes_the_types_layout_stays_guilty() -> None:
+    assert ranks(interpreter(Change.CALLER, new=True))[0] == "make"
+
+
+@pytest.mark.parametrize(
+    ("change", "culprits", "text", "expected"),
+    [
+        (Change.AFFECTED, BOX, "f() { g(); }", True),
+        (Change.AFFECTED, BOX, "f() { return malloc(sizeof(*box)); }", True),
+        (Change.AFFECTED, BOX, "f() { for (i = 0; i < CHUNK / sizeof(*box); i++) g(); }", False),
+        (Change.AFFECTED, ("struct box", "macro N"), "f() { g(); }", False),
+        (Change.CHANGED, BOX, "f() { g(); }", False),
+        (Change.AFFECTED, (), "f() { g(); }", False),
+    ],
+)
+def test_only_types_of_another_size_are_mere_layout(change: Change, culprits: tuple[str, ...], text: str, expected: bool) -> None:
+    source = Source("a.c", 1, text)
+    assert is_laid_out_anew(FunctionInfo(1, "f", "a.c", 1, "c", change, culprits=culprits, base=source, head=source)) is expected
+
+
+def collector(name: str, more: float) -> Findings:
+    """Return what is found where a function gets slower, while a change in another branch allocates `more` times as much."""
+    bytes_of_a_run = {BASE: 64e3, HEAD: 64e3 * more}
+    return found_in(
+        Made(
+            "parse",
+            same(3e4),
+            Change.CHANGED,
+            lambda side, n: {"main": 10},
+            alloc={side: each / 10 for side, each in bytes_of_a_run.items()},
+        ),
+        Made("log", same(3e4), Change.CHANGED, lambda side, n: {"main": 10}),
+        Made(name, slower, calls=once),
+        main=replace(MAIN, alloc=bytes_of_a_run),
+    )
+
+
+def test_what_is_freed_later_is_put_down_to_who_allocates_more() -> None:
+    found = collector("sweep", 3.0)
+    guilty = named(found, "parse")
+    assert ranks(found) == ["parse", "sweep"]
+    assert guilty.extra_ns == pytest.approx(70 * 14000, rel=0.2)
+    assert "which frees it" in " ".join(cause.says for cause in guilty.causes)
+    assert named(found, "log").verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(("name", "more"), [("sweep", 1.05), ("walk", 3.0)])
+def test_little_more_memory_or_code_that_frees_none_is_put_down_to_no_allocation(name: str, more: float) -> None:
+    found = collector(name, more)
+    assert named(found, "parse").extra_ns == 0
+    assert "sweep" not in ranks(found)
+
+
+def test_a_text_that_frees_is_known_by_its_words() -> None:
+    info = FunctionInfo(1, "f", "a.c", 1, "c", Change.UNCHANGED, base=Source("a.c", 1, "f(x) { free(x); }"))
+    assert frees(info)
+    assert not frees(replace(info, base=Source("a.c", 1, "f(x) { use(x); }")))
+
+
+CALLS = 2e6
+
+
+def tiny(*, atomics: float = 0.0, blocks: float = 1.0, whole: float = 1.0, moved: float = 0.0, rounds: int = 2) -> Findings:
+    """Return what is found of a changed function of a nanosecond: counts a call in head, how much slower whole runs are.
+
+    `moved` blocks a call are those that its caller executes less.
+    """
+    experiment, world = tiny_world(atomics, blocks, whole, moved, rounds)
+    return analyse(experiment, world.samples, CompareConfig())
+
+
+def tiny_world(atomics: float, blocks: float, whole: float, moved: float, rounds: int) -> tuple:
+    retain = Made("retain", same(1.0), Change.CHANGED, lambda side, n: {"visit": CALLS})
+    visit = Made("visit", same(2e7), calls=lambda side, n: {"": 1})
+    noise = Noise(run=0.01, function=0.01)
+    world = World((visit, retain), runs=6, noise=noise, plain=lambda side: 2e7 * (whole if side is HEAD else 1.0))
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> dict[str, float]:
+        grown = side is HEAD
+        if name == "retain":
+            return {"blocks": CALLS * (blocks if grown else 1.0), "atomics": CALLS * (atomics if grown else 0.0)}
+        return {"blocks": CALLS * (10 - (moved if grown else 0.0)), "atomics": 0.0}
+
+    return counted(world, counts, rounds=rounds), world
+
+
+def test_atomic_operations_of_calls_too_short_to_be_timed_are_a_regression_where_whole_runs_are_slower() -> None:
+    found = tiny(atomics=1.0, whole=1.3)
+    guilty = named(found, "retain")
+    assert (found.verdict, guilty.rank) == (Verdict.REGRESSION, 1)
+    assert guilty.causes[0].name == "atomic-operations"
+    assert guilty.extra_ns == pytest.approx(3 * CALLS * 1.5)
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ({"blocks": 7.0, "whole": 1.3}, Verdict.REGRESSION),
+        ({"blocks": 1.3, "whole": 1.0}, Verdict.UNCHANGED),  # what a rewrite makes
+        ({"blocks": 7.0, "whole": 1.0}, Verdict.UNCHANGED),  # whole runs exclude it
+        ({"atomics": 1.0, "whole": 1.0}, Verdict.UNCHANGED),
+    ],
+)
+def test_counts_alone_prove_what_no_rewrite_makes_and_whole_runs_do_not_exclude(what: dict[str, float], expected: Verdict) -> None:
+    assert named(tiny(**what), "retain").verdict is expected
+
+
+def test_work_that_moved_between_functions_is_proof_against_nobody() -> None:
+    assert named(tiny(blocks=7.0, moved=6.0, whole=1.1), "retain").verdict is not Verdict.REGRESSION
+
+
+def test_counts_of_a_single_run_order_suspects_and_prove_nothing() -> None:
+    experiment, world = tiny_world(1.0, 1.0, 1.3, 0.0, 1)
+    counts = open_counts(experiment)
+    assert counts is not None
+    suspects = suspects_by_counts(counts, open_ledger(experiment), experiment.functions)
+    assert [each.name for each in suspects] == ["retain"]
+    assert suspects[0].says == "executes 6,000,000 more atomic operations in one run of each point"
+    assert named(analyse(experiment, world.samples, CompareConfig()), "retain").verdict is not Verdict.REGRESSION
+
+
+def test_extra_cost_has_an_interval_that_holds_the_truth_and_a_place() -> None:
+    truth, held = 70 * 14000, 0
+    for seed in range(10):
+        world = World((MAIN, Made("f", slower, Change.CHANGED, once)), seed=seed, noise=Noise(run=0.05, function=0.05))
+        guilty = named(analyse(world.experiment(), world.samples, CompareConfig()), "f")
+        low, high = guilty.extra_ci_ns
+        assert low < guilty.extra_ns < high
+        assert guilty.first == 1.0
+        held += low < truth < high
+    assert held >= 8
+
+
+def test_intervals_are_wider_for_few_blocks_and_say_who_is_first() -> None:
+    rng = np.random.default_rng(3)
+    draws = {1: rng.normal(10, 1, (DRAWS, 1)), 2: rng.normal(9, 1, (DRAWS, 1)), 3: rng.normal(2, 1, (DRAWS, 1))}
+    few, many = (intervals(draws, blocks, 0.95) for blocks in (5, 100))
+    assert few[1].total[0] < many[1].total[0] < 10 < many[1].total[1] < few[1].total[1]
+    first = how_often_first(many)
+    assert 0.6 < first[1] < 0.9
+    assert first[3] == 0
+    assert sum(first.values()) == pytest.approx(1)
