@@ -36,6 +36,10 @@ def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
     if not case.ledger.points:
         return Decision(Verdict.UNCHANGED, "its calls were not timed: whole runs and exact counts leave no room for a slow-down")
+    return _by_calls(case)
+
+
+def _by_calls(case: Case) -> Decision:
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
     doubt = ""
