@@ -45,16 +45,20 @@ def test_a_folded_function_shows_in_its_caller_with_its_time_and_its_counts(tmp_
     findings, experiment = outcome.findings, outcome.experiment
     assert experiment is not None
 
-    guilty = findings.functions[0]
-    assert (findings.verdict, guilty.verdict, guilty.info.name) == (Verdict.REGRESSION, Verdict.REGRESSION, "run")
-    assert guilty.info.change is Change.AFFECTED
-    assert [reason.partition(" (")[0] for reason in guilty.info.reasons][-1] == "holds function pop, which changed"
+    guilty, host = findings.functions[:2]
+    assert (findings.verdict, guilty.verdict, host.verdict) == (Verdict.REGRESSION,) * 3
+    assert [(each.info.name, each.rank) for each in (guilty, host)] == [("pop", 1), ("run", 2)]
+    assert findings.sentence.startswith("Regression: `pop`, whose calls are too short to be timed alone, makes its caller slower: `run`")
+    assert guilty.causes[0].name == "more-work"
+    assert host.reason == "its code is unchanged; it is slower because of `pop`"
+    assert host.info.change is Change.AFFECTED
+    assert [reason.partition(" (")[0] for reason in host.info.reasons][-1] == "holds function pop, which changed"
     (skipped,) = (each for each in findings.skipped if each.name == "pop")
     assert skipped.reason == "called, but too often for what a call takes to be timed by itself: its time counts as that of `run`"
     assert "functions-folded" in {note.slug for note in findings.notes}
 
     (folded,) = experiment.folded
-    assert (folded.info.name, folded.hosts) == ("pop", (guilty.info.id,))
+    assert (folded.info.name, folded.hosts) == ("pop", (host.info.id,))
     for calls in (folded.base_calls, folded.head_calls):
         assert calls == {place: POPS * n for place, n in enumerate(SIZES)}
     assert "pop" not in {info.name for info in experiment.functions}
@@ -65,9 +69,9 @@ def test_a_folded_function_shows_in_its_caller_with_its_time_and_its_counts(tmp_
             [counts.other["blocks"][row] for row in np.flatnonzero(counts.function == function) if runs[counts.run[row]] is side]
         )
         for runs in ({run.id: run.side for run in experiment.runs},)
-        for function in (folded.info.id, guilty.info.id)
+        for function in (folded.info.id, host.info.id)
         for side in Side
     }
-    grown = [blocks[function, Side.HEAD] - blocks[function, Side.BASE] for function in (folded.info.id, guilty.info.id)]
+    grown = [blocks[function, Side.HEAD] - blocks[function, Side.BASE] for function in (folded.info.id, host.info.id)]
     assert grown[0] > POPS * np.mean(SIZES) * 50
     assert grown[1] == pytest.approx(grown[0], rel=0.02)  # the first block of a call is its caller's

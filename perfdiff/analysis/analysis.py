@@ -28,6 +28,7 @@ from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.rates import per_call, too_short
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
+from perfdiff.analysis.telling.folded import folded_suspects, named
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
@@ -58,6 +59,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(cases, found.q_values, samples, experiment.points), counts, config)
+    functions = named(functions, experiment, found.evidence.suspects)
     findings = _findings(experiment, functions, found.evidence, config)
     notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(
@@ -129,6 +131,7 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         )
         for each in studies
     ]
+    suspects = tuple(sorted((*suspects, *folded_suspects(experiment)), key=lambda each: -each.total_ns))
     evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code, suspects)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
