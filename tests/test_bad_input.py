@@ -127,6 +127,16 @@ def repository(folder: Path, base: str, head: str, files: Mapping[str, str] | No
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _every_stage_is_short() -> Iterator[None]:
+    """Let every comparison go through all its stages, and spend little time in each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFDIFF_MEASURE_THOROUGH", "true")
+        patch.setenv("PERFDIFF_MEASURE_BUDGET_S", "2")
+        patch.setenv("PERFDIFF_MEASURE_LAYOUTS", "2")
+        yield
+
+
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder for the runtime library, so that it is compiled once for all tests."""
@@ -439,7 +449,7 @@ def test_read_only_cache_is_told_and_can_still_be_read(place: Place, perfdiff: R
 
 @pytest.mark.parametrize("size_kb", [64, 700])
 def test_full_disk_is_told(place: Place, perfdiff: Run, mount: Callable[..., None], size_kb: int) -> None:
-    mount(place.cache, "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs")
+    mount(place.cache, "-t", "tmpfs", "-o", f"size={size_kb}k,mode=0700", "tmpfs")
     answer = perfdiff(place, "base", "head", *QUICK, *WORKLOAD)
     answer.refuses(3, "disk-full", "perfdiff cache prune", "--cache")
 
@@ -458,7 +468,7 @@ def test_limit_on_file_sizes_is_told(place: Place) -> None:
 
 
 def test_workload_that_fills_the_disk_is_stopped_and_cleared_away(place: Place, perfdiff: Run, mount: Callable[..., None]) -> None:
-    mount(place.cache, "-t", "tmpfs", "-o", "size=60m", "tmpfs")
+    mount(place.cache, "-t", "tmpfs", "-o", "size=60m,mode=0700", "tmpfs")
     answer = perfdiff(place, "base", "head", *QUICK, "--", "./prog 20000; cat /dev/zero > big; sleep 100")
     answer.refuses(3, "workload-filled-disk", "filled the disk that holds", "--cache")
     assert shutil.disk_usage(place.cache).free > 40e6

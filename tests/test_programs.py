@@ -10,30 +10,33 @@ import pytest
 
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.config import MeasureConfig
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from programs import Case, cases, repository
 
 pytestmark = pytest.mark.integration
 MORE_RUNS = 4  # halves the noise
+BUDGET_S = 8.0  # for whole runs: most programs need a part of it
 # Counting changes no verdict on these programs, and takes as long as all the rest; the others are judged by time alone.
 COUNTED = frozenset(
     {"allocation", "atomic-refcount", "bitwise-decode", "coefficient", "hash-collisions", "list-append", "mutex", "removed-cache-alloc"}
-    | {"same-rewritten"}
+    | {"larger-inputs", "moved-work", "same-added-function", "same-error-path", "same-rewritten"}
 )
 
 
 def requested(case: Case, folder: Path, cache: Path, *revisions: str) -> pipeline.Request:
     checkout = repository(case, folder)
     config = configuration.load(checkout, environment={})
-    config = replace(config, counters=replace(config.counters, software=case.name in COUNTED))
+    config = replace(config, counters=replace(config.counters, software=case.name in COUNTED), measure=MeasureConfig(budget_s=BUDGET_S))
     return pipeline.Request(checkout, revisions, config, cache, dict(os.environ))
 
 
 def longer(request: pipeline.Request) -> pipeline.Request:
     """Return the same with so many more runs that noise is halved."""
     workloads = tuple(replace(workload, runs=MORE_RUNS * workload.runs) for workload in request.config.workloads)
-    return replace(request, config=replace(request.config, workloads=workloads))
+    measure = MeasureConfig(budget_s=MORE_RUNS * BUDGET_S)
+    return replace(request, config=replace(request.config, workloads=workloads, measure=measure))
 
 
 def named(findings: Findings, name: str) -> FunctionFinding:

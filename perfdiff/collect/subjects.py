@@ -12,6 +12,7 @@ from perfdiff.collect.survey import Choice, Fold
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Probe
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
+_IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
 NEVER_CALLED = "never called by any workload"
 
 
@@ -158,7 +159,13 @@ class Subjects:
 
 
 def cleared(pair: Counterpart) -> Counterpart:
-    """Return a changed function as one that its machine code clears of suspicion."""
+    """Return a changed function, whose machine code is the same, as one that is not suspected.
+
+    One that uses a type or a variable that changed stays under suspicion: the same instructions then may meet other data, as counters
+    that share a line.
+    """
+    if not all(culprit.startswith(_IN_CODE) for culprit in pair.culprits):
+        return pair
     return replace(pair, change=Change.UNCHANGED, reasons=(*pair.reasons, "its machine code is the same"), culprits=())
 
 

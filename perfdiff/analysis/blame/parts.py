@@ -8,6 +8,7 @@ No cost is known better than probes resolve times: every part has a *blur*, the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -162,7 +163,7 @@ def split(base: Floats, head: Floats, frame: Frame) -> Split:
 def below(price: Floats, frame: Frame) -> Floats:
     """Return what a call of each function costs with all that it calls (…, f), at the `price` of each by itself (…, f)."""
     width = price.shape[-1]
-    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * frame.rates).T, price.reshape(-1, width).T).T
+    weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * frame.rates).T, price.reshape(math.prod(price.shape[:-1]), width).T).T
     return np.asarray(weights.reshape(price.shape), dtype=np.float64)
 
 

@@ -62,10 +62,14 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
 
 
 def _behind(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> Folded | None:
-    """Return the folded function behind a slower caller: the only one, or the one that executes most more, or is called more."""
+    """Return the folded function behind a slower caller: the only one, or the one that executes most more, or is called more.
+
+    One whose own text changed comes before others that are only affected, by a type's size as a rule.
+    """
     if finding.info.change is not Change.AFFECTED:
         return None
     held = [each for each in folded if finding.info.id in each.hosts and each.info.change.is_suspect]
+    held = [each for each in held if each.info.change is not Change.AFFECTED] or held
     if len(held) < 2:
         return held[0] if held else None
     priced = {each.function: each.total_ns for each in suspects}
