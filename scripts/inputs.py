@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tomllib
 from pathlib import Path
@@ -13,6 +14,9 @@ from perfdiff import configuration, pipeline
 from perfdiff.config import Config
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
+MOVED = "moved"  # the tag of base with its code in other places
+SOURCES = (".c", ".cc", ".cpp", ".cxx")
+MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
 REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
 
 
@@ -55,3 +59,21 @@ def _changed(program: str, change: str, checkout: Path) -> None:
         programs.git(checkout, "add", "-A")
         programs.git(checkout, "commit", "-q", "-m", f"{program}: {side}")
         programs.git(checkout, "tag", side)
+
+
+def move(checkout: Path) -> None:
+    """Tag a revision of base with a function of random length, never called, at the top of each source; nothing where there is one."""
+    if MOVED in programs.git(checkout, "tag").split():
+        return
+    rng = random.Random(checkout.name)
+    programs.git(checkout, "checkout", "-q", "--detach", "base")
+    for name in programs.git(checkout, "ls-files").splitlines():
+        path = checkout / name
+        if path.suffix in SOURCES:
+            room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            line = f"__attribute__((used)) static void moves_code(void) {{ {room} }}\n"
+            path.write_text(line + text, encoding="utf-8", errors="surrogateescape")
+    programs.git(checkout, "commit", "-qam", "moved")
+    programs.git(checkout, "tag", MOVED)
+    programs.git(checkout, "checkout", "-q", "-")
