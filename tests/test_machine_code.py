@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -417,6 +417,19 @@ def test_an_arm_object_is_compared_as_an_x86_one(tmp_path: Path) -> None:
         digests.append({atom.name: atom.digest for atom in code.atoms.values()})
     unlike = {name for name in digests[0].keys() | digests[1].keys() if digests[0].get(name) != digests[1].get(name)}
     assert unlike == {"choose", "static order", "between"} - {"static order"}
+
+
+def test_a_jump_table_alone_makes_its_function_differ(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(WORK)
+    subprocess.run(["gcc", "-O2", "-fpie", "-c", "a.c"], cwd=tmp_path, check=True)
+    taken = elf.read((tmp_path / "a.o").read_bytes())
+    number, table = next((number, one) for number, one in taken.sections.items() if one.name == ".rodata")
+    words = list(table.relocations)
+    # Two entries trade their targets; each counts from the table's start, so its place is added to its target.
+    words[2], words[3] = replace(words[2], addend=words[3].addend - 4), replace(words[3], addend=words[2].addend + 4)
+    swapped = replace(taken, sections={**taken.sections, number: replace(table, relocations=tuple(words))})
+    first, second = (object_code.take_apart(one, b"", {}).atoms for one in (taken, swapped))
+    assert {name for name in first if first[name].digest != second[name].digest} == {"choose"}
 
 
 def damaged(content: bytes, seed: int) -> bytes:
