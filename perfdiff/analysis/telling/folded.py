@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.records.schema import Change, Experiment, Folded
+
+TELLING = 0.2  # of the work of the one that does most: who does less than this part is not named
 
 
 def folded_suspects(experiment: Experiment) -> tuple[ExtraWork, ...]:
@@ -29,25 +31,16 @@ def named(functions: Sequence[FunctionFinding], experiment: Experiment, suspects
 
 
 def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> Iterator[FunctionFinding]:
-    guilty = _behind(finding, folded, suspects) if finding.rank is not None and finding.verdict is Verdict.REGRESSION else None
-    if guilty is None:
+    works = {each.function: each for each in suspects}
+    guilty = _behind(finding, folded, works) if finding.rank is not None and finding.verdict is Verdict.REGRESSION else []
+    if not guilty:
         yield finding
         return
-    host, name = finding.info.name, guilty.info.name
-    work = next((each for each in suspects if each.function == guilty.info.id), None)
-    yield replace(
-        finding,
-        info=guilty.info,
-        reason=f"its calls are too short to be timed alone; its caller `{host}` is slower through it: {finding.reason}",
-        calls_base=sum(guilty.base_calls.values()) or None,
-        calls_head=sum(guilty.head_calls.values()) or None,
-        metrics={},
-        counts={},
-        anomaly=None,
-        causes=(*(_counted(work) if work else ()), *finding.causes),
-        headline=f"`{name}`, whose calls are too short to be timed alone, makes its caller slower: {finding.headline}",
-    )
-    reason = f"its code is unchanged; it is slower because of `{name}`"
+    priced = [works[each.info.id].total_ns if each.info.id in works else 1.0 for each in guilty]
+    for each, part in zip(guilty, priced, strict=True):
+        yield _told(finding, each, works.get(each.info.id), part / sum(priced))
+    names = ", ".join(f"`{each.info.name}`" for each in guilty)
+    reason = f"its code is unchanged; it is slower because of {names}"
     yield replace(
         finding,
         reason=reason,
@@ -57,24 +50,47 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
         first=None,
         causes=(),
         chain=(),
-        headline=f"`{host}`: {reason}",
+        headline=f"`{finding.info.name}`: {reason}",
     )
 
 
-def _behind(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> Folded | None:
-    """Return the folded function behind a slower caller: the only one, or the one that executes most more, or is called more.
+def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
+    """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
+    name, interval = guilty.info.name, host.extra_ci_ns
+    return replace(
+        host,
+        info=guilty.info,
+        reason=f"its calls are too short to be timed alone; its caller `{host.info.name}` is slower through it: {host.reason}",
+        calls_base=sum(guilty.base_calls.values()) or None,
+        calls_head=sum(guilty.head_calls.values()) or None,
+        extra_ns=part * host.extra_ns,
+        extra_ci_ns=(part * interval[0], part * interval[1]) if interval else None,
+        share=None if host.share is None else part * host.share,
+        metrics={},
+        counts={},
+        anomaly=None,
+        causes=(*(_counted(work) if work else ()), *host.causes),
+        headline=f"`{name}`, whose calls are too short to be timed alone, makes its caller slower: {host.headline}",
+    )
+
+
+def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:
+    """Return the folded functions behind a slower caller, most first: those that execute more, else the only one, or the one called more.
 
     One whose own text changed comes before others that are only affected, by a type's size as a rule.
     """
     if finding.info.change is not Change.AFFECTED:
-        return None
+        return []
     held = [each for each in folded if finding.info.id in each.hosts and each.info.change.is_suspect]
     held = [each for each in held if each.info.change is not Change.AFFECTED] or held
+    working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
+    if working:
+        least = TELLING * works[working[0].info.id].total_ns
+        return [each for each in working if works[each.info.id].total_ns >= least]
     if len(held) < 2:
-        return held[0] if held else None
-    priced = {each.function: each.total_ns for each in suspects}
-    most = max(held, key=lambda each: (priced.get(each.info.id, 0.0), _more_calls(each)))
-    return most if priced.get(most.info.id, 0.0) > 0 or _more_calls(most) > 0 else None
+        return held
+    most = max(held, key=_more_calls)
+    return [most] if _more_calls(most) > 0 else []
 
 
 def _more_calls(folded: Folded) -> float:
@@ -83,4 +99,5 @@ def _more_calls(folded: Folded) -> float:
 
 def _counted(work: ExtraWork) -> tuple[Cause, ...]:
     evidence = tuple(Evidence(counter, base, head) for counter, (base, head) in work.by_counter.items() if head > base)
-    return (Cause("more-work", f"it {work.says}", evidence),)
+    name = "atomic-operations" if "atomics" in work.beyond_rewriting else "more-work"
+    return (Cause(name, f"it {work.says}", evidence),)
