@@ -18,10 +18,10 @@ from programs import Case, cases, repository
 pytestmark = pytest.mark.integration
 MORE_RUNS = 4  # halves the noise
 BUDGET_S = 8.0  # for whole runs: most programs need a part of it
-# Counting changes no verdict on these programs, and takes as long as all the rest; the others are judged by time alone.
+# Counting changes no verdict on the others, and takes as long as all the rest: they are judged by time alone.
 COUNTED = frozenset(
     {"allocation", "atomic-refcount", "bitwise-decode", "coefficient", "hash-collisions", "list-append", "mutex", "removed-cache-alloc"}
-    | {"larger-inputs", "moved-work", "same-added-function", "same-error-path", "same-rewritten"}
+    | {"larger-inputs", "moved-work", "same-added-function", "same-error-path", "same-rewritten", "same-step", "same-take"}
 )
 
 
