@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfdiff.analysis.findings import Standing
+import findings as examples
+from perfdiff.analysis.findings import Standing, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look, shift
+from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -123,6 +125,12 @@ def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
     waiting = [replace(run, wall_ns=run.wall_ns * (1.5 if run.side is Side.HEAD else 1.0)) for run in runs({1: [0.0] * 20}, idle=0.5)]
     (end,) = whole_runs(points, waiting, CompareConfig()).ends
     assert (end.standing, end.by) == (Standing.SLOWER, "wall_ns")
+
+
+def test_a_slower_program_whose_function_is_not_found_is_not_settled() -> None:
+    found = examples.findings(Verdict.REGRESSION, ())
+    assert not settled(found, CompareConfig())
+    assert settled(replace(found, verdict=Verdict.UNCHANGED), CompareConfig())
 
 
 def test_what_is_open_says_how_many_pairs_would_decide() -> None:

@@ -16,8 +16,11 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
     """Return whether more runs could not change the answer: every function is clearly one thing or the other.
 
     Regressions must stand well clear of the threshold, so that looking several times finds no more of them by chance; functions without
-    one must have been measured finely enough to see it. The rest gets all its runs.
+    one must have been measured finely enough to see it. The rest gets all its runs, and so does a slower program whose guilty function is
+    not found.
     """
+    if findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions):
+        return False
     margin = 1 + 2 * config.min_effect
     for function in findings.functions:
         if function.verdict is Verdict.INCONCLUSIVE:
