@@ -1169,7 +1169,7 @@ def test_runtime_is_built_once(library: Path) -> None:
     assert runtime_library.build("g++", library.parent) == library
     assert (library / "libperfdiff.so").stat().st_mtime_ns == before
     libraries = {f"lib{name}.{kind}" for name in ("perfdiff", "perfdiff_counted") for kind in ("so", "a")}
-    assert {path.name for path in library.iterdir()} == {"perfdiff_probe.h", "perfdiff_inline.h", "counted.specs", *libraries}
+    assert {path.name for path in library.iterdir()} == {"perfdiff_probe.h", "perfdiff_inline.h", "counted.specs", "seal.json", *libraries}
 
 
 def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:

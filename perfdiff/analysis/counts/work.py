@@ -8,10 +8,13 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.counts.tallies import ACCESSES
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.models.prices import LEAST_NS
 
 WORK = ("blocks", "loads", "stores", "alloc_count", "alloc_bytes")
 # An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
+ACCESS_NS = 1.0  # of an access that finds its line, on average at least
 FEW_ALLOCATIONS = 100.0
 FEW_BYTES = 1e6
 _FEW = {"alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
@@ -21,18 +24,20 @@ _FEW = {"alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
 class Work:
     """What head counts more and less of than base, gross: functions that gained and functions that lost are not set against each other.
 
-    `more` and `less` are the largest shares of a run's count over all points and counters, `repeats` whether all runs of a side counted the
-    same, which those of several threads seldom do.
+    `more` and `less` are the largest shares of a run's count over all points and counters, `waiting` what head fetches more from other
+    cores and nodes, priced, as a share of what its accesses take; `repeats`: all runs of a side counted the same, which those of several
+    threads seldom do.
     """
 
     more: float
     less: float
+    waiting: float
     repeats: bool
 
     @property
     def is_same(self) -> bool:
-        """Return whether no work that matters was added anywhere, and none saved that could hide a slow-down."""
-        return self.repeats and max(self.more, self.less) <= MATERIAL
+        """Return whether no work and no waiting that matters was added anywhere, and none saved that could hide a slow-down."""
+        return self.repeats and max(self.more, self.less, self.waiting) <= MATERIAL
 
     @property
     def says(self) -> str:
@@ -61,4 +66,17 @@ def work_of(counted: Ledger | None, points: int) -> Work | None:
             whole = max(float(before.sum()), _FEW.get(counter, 1.0))
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
             less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
-    return Work(more, less, repeats)
+    return Work(more, less, _waiting(counted), repeats)
+
+
+def _waiting(counted: Ledger) -> float:
+    """Return what head's functions fetch more from other cores and nodes, at the least that it costs where there are several of them."""
+    shares = [0.0]
+    for point in counted.points:
+        base, head = counted.pair(point)
+        accesses = sum(float(np.median(head.other[name].sum(axis=1))) for name in ACCESSES)
+        for counter, price in LEAST_NS.items():
+            if counter in base.other and counter in head.other and accesses:
+                before, after = (np.median(book.other[counter], axis=0) for book in (base, head))
+                shares.append(price * float(np.maximum(after - before, 0.0).sum()) / (ACCESS_NS * accesses))
+    return max(shares)
