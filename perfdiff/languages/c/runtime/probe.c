@@ -452,7 +452,8 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 		counters_close(thread, entry, counted);
 	else
 		memset(counted, 0xff, sizeof(counted));
-	if (entry->record)
+	/* A call of a thread that runs on while the process ends may have its record, and not yet its cells. */
+	if (entry->record && (entry->cells || thread == pd_self.thread))
 		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
 	return (moment(entry->local) - now) << PD_TIME_FRACTION;
 }
