@@ -14,7 +14,7 @@ from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import LEARNT, Study, both_tables, learn, same_cost, study_all, study_decisive
+from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, Study, both_tables, learn, same_cost, study_all, study_decisive
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
@@ -32,7 +32,6 @@ from perfdiff.analysis.telling.folded import folded_suspects, named
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
-from perfdiff.analysis.verdicts.doubt import ALLOCATION
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision

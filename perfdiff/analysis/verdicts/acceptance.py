@@ -8,10 +8,11 @@ from datetime import date
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
-from perfdiff.analysis.verdicts.doubt import ALLOCATION, WORK
+from perfdiff.analysis.verdicts.doubt import WORK
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note

@@ -13,6 +13,7 @@ from perfdiff.analysis.blame.attribution import Extra, Guilt
 from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT, Direction
+from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.prices import DEAREST_NS
 
@@ -22,7 +23,6 @@ DISTORTED = 1.0
 # Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
 CONFIRMED = 0.2
 WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
-ALLOCATION = ("alloc_bytes", "alloc_count")
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 

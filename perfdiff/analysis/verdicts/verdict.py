@@ -13,11 +13,12 @@ from perfdiff.analysis.blame.attribution import Attribution, Extra, Guilt, sums_
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
 from perfdiff.analysis.compare.judgement import Direction, enough_runs
+from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.doubt import ALLOCATION, doubted
+from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Floats, Side, metric_of
