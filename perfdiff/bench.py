@@ -14,10 +14,11 @@ from perfdiff.collect import caveats, counters, counting, folding, machine, reac
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
+from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
-from perfdiff.collect.workshop import Probes, Workshop, dropped, spread
+from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Stopwatch
@@ -36,8 +37,7 @@ Targets = Mapping[tuple[Phase, Side], Target]
 class Site:
     """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had.
 
-    `layouts` is how many there are of the plain builds of either side, `steering` what timed builds are told of counters. Where both sides
-    are the `same_code`, nothing is chosen and nothing runs.
+    `steering` is what timed builds are told of counters. Where both sides are the `same_code`, nothing is chosen and nothing runs.
     """
 
     subjects: Subjects
@@ -50,7 +50,6 @@ class Site:
     folded: tuple[Folded, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
     targets: Targets = field(default_factory=dict)
-    layouts: int = 1
 
     @property
     def built_s(self) -> float:
@@ -109,7 +108,6 @@ class Bench:
         workshop = self._workshop()
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, targets = self._survey(workshop, subjects, probeable, site.plain)
-        layouts = workshop.layouts(site.plain, config.measure.layouts, config.compare.seed) if len(self.sides) > 1 else {}
         budget = Budget(config.probes.overhead, self.reservoir, bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
@@ -119,8 +117,7 @@ class Bench:
             selection=selection,
             folded=folding.folded(subjects, selection, seen),
             steering=events.steering(),
-            targets=spread(targets, layouts),
-            layouts=min((len(each.folders) for each in layouts.values()), default=1),
+            targets=targets,
             skipped=(
                 *site.skipped,
                 *subjects.obstacles(config.probes.exclude),
@@ -134,9 +131,14 @@ class Bench:
                 *caveats.texts_not_read(subjects, selection.choices),
                 *folding.note(subjects, selection.folds),
                 *events.notes,
-                *caveats.layouts_missing(layouts),
             ),
         )
+
+    def spread(self, site: Site) -> Spread:
+        """Return what whole runs are spread over."""
+        config = self.request.config
+        layouts = self._workshop().layouts(site.plain, config.measure.layouts)
+        return Spread(layouts, self.upkeep, config.compare.seed, config.measure.layouts)
 
     def timed(self, site: Site) -> Variant:
         """Build all sides with the chosen probes; raise BuildError."""

@@ -86,7 +86,7 @@ class MeasureConfig:
         None  # for whole runs, and again for runs with probes; None: as long as the builds took, `LEAST_BUDGET_S` at least
     )
     thorough: bool = False  # run with probes even where whole runs and exact counts answer
-    layouts: int = 6  # builds of each side that differ in the places of code and data alone; whole runs are spread over them
+    layouts: int = 40  # builds of each side at most, different in the places of code and data alone; whole runs are spread over them
 
 
 LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.hotspots import HotSpots
+from perfdiff.collect.spread import Spread
 from perfdiff.config import LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
@@ -50,17 +52,28 @@ class Rounds:
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over."""
         config, points = self.bench.request.config, self.bench.points
-        self.bench.progress.stage("comparing whole runs", None)
-        still_open, pairs, look, started = points, 0, next_look(0), time.monotonic()
+        spread, still_open, pairs, look = self.bench.spread(self.site), points, 0, next_look(0)
+        self._grow(spread, look, math.inf)
+        started = time.monotonic()
         while still_open and pairs < MOST_PAIRS:
-            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed, self.site.layouts)):
+            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed, spread.count)):
                 self.runs += [run for run, _ in self._collector.collect(slots, self.bench.progress.advance)]
             pairs += 1
-            is_over = pairs >= FEWEST_PAIRS and time.monotonic() - started > self.budget_s
+            spent_s = time.monotonic() - started
+            is_over = pairs >= FEWEST_PAIRS and spent_s > self.budget_s
             if pairs == look or is_over:
                 seen = whole_runs(points, self.runs, config.compare)
                 still_open = () if is_over or seen.slower else tuple(end.point for end in seen.of(Standing.OPEN))
                 look = next_look(pairs)
+                if still_open:
+                    self._grow(spread, look, spent_s)
+        self.notes += spread.notes
+
+    def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
+        """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
+        self.bench.progress.stage("linking in other layouts", None)
+        spread.grow(pairs, limit_s)
+        self.bench.progress.stage("comparing whole runs", None)
 
     def count(self) -> None:
         """Make counted runs within their budget, until the counts of a lone thread repeat; where one fails, nothing was counted."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build import builder, layouts
+from perfdiff.build import builder
 from perfdiff.build.cache import BuildCache, claim, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
@@ -164,8 +164,7 @@ def _damaged_builds(cache: Path) -> Iterator[Damage]:
     with BuildCache(cache) as builds:
         for entry in builds.entries():
             try:
-                folder = cache / "trees" / entry.key
-                (layouts if layouts.holds_layouts(folder) else builder).verify(folder)
+                builder.verify(cache / "trees" / entry.key)
             except StoreError as error:
                 yield Damage(cache / "trees" / entry.key, str(error))
 

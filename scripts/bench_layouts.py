@@ -14,7 +14,11 @@ import os
 import random
 import shutil
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import figures
@@ -24,14 +28,17 @@ import numpy.typing as npt
 from scipy.stats import f, t
 
 from perfdiff import pipeline
-from perfdiff.build.builder import build
+from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.layouts import Layouts, Variation, layouts
+from perfdiff.build.files import replace_file
+from perfdiff.build.layouts import Layouts
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect import workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.spread import Spread
+from perfdiff.collect.upkeep import Upkeep
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
@@ -79,10 +86,13 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A program in its layouts, ready to run."""
+    """A program in its layouts, ready to run; `each_s` is what a layout took."""
 
     asked: pipeline.Request
-    found: Layouts
+    built: Built
+    upkeep: Upkeep
+    layouts: int
+    each_s: float
     room: Path
     seed: int
 
@@ -92,12 +102,13 @@ class Bench:
         slots = [
             Slot(Phase.PLAIN, point, Side.BASE, block, layout) for block in range(rounds) for layout in rng.sample(range(count), count)
         ]
-        target = Target(self.found.folders[0], None, layouts=self.found.folders[1:])
+        target = Target(self.built.folder, None, tree=self.built.tree)
         configured = {workload.name: workload for workload in self.asked.config.workloads}
         with tempfile.TemporaryDirectory(dir=self.room) as room:
             collector = Collector(
                 {(Phase.PLAIN, Side.BASE): target}, configured, self.asked.environment, ProcessExecutor(), Path(room), self.seed
             )
+            collector.upkeep = self.upkeep
             return [run for run, _ in collector.collect(slots, lambda _: None)]
 
     def point(self) -> Point:
@@ -112,21 +123,29 @@ class Bench:
         return point
 
 
-def copied(folder: Path, count: int, room: Path) -> Layouts:
-    """Return as many folders with the same programs: what is between them is no layout, but what files or chance make of them."""
-    copies = [Path(shutil.copytree(folder, room / f"copy{number}" / folder.name, symlinks=True)) for number in range(1, count)]
-    return Layouts((folder, *copies), (), 0.0)
+def written_again(built: Built) -> bool:
+    """Write all that was linked once more as it is: what is between such layouts is none, but what files or chance make of them."""
+    for link in built.links:
+        replace_file(link.output, Path(shutil.copy(link.output, built.tree.parent / "copy")))
+    return True
 
 
-def bench(name: str, count: int, room: Path, seed: int, *, control: bool) -> Bench:
+@contextmanager
+def bench(name: str, count: int, room: Path, seed: int, *, control: bool) -> Iterator[Bench]:
     """Build a program's base and make its layouts, or mere copies as a control."""
     asked = inputs.request(name, room, "base", "head")
     pins = resolve(find_repository(asked.repository), asked.revisions, snapshots=asked.cache / "snapshots")
-    with BuildCache(asked.cache) as cache:
+    with BuildCache(asked.cache) as cache, closing(Upkeep()) as upkeep, tempfile.TemporaryDirectory(dir=room) as own:
         built = build(BuildRequest(pins.base, Side.BASE, Phase.PLAIN, asked.config.build, asked.environment), cache)
+        started = time.monotonic()
         if control:
-            return Bench(asked, copied(built.folder, count, room / "copies" / name), room, seed)
-        return Bench(asked, layouts(built, cache, Variation(count, str(seed), dict(os.environ))), room, seed)
+            for number in range(1, count):
+                upkeep.lay_out(built.tree, number, partial(written_again, built))
+        else:
+            spread = Spread({Side.BASE: Layouts(built, dict(os.environ), Path(own), count)}, upkeep, seed, count)
+            spread.grow(count)
+            count = spread.count
+        yield Bench(asked, built, upkeep, count, (time.monotonic() - started) / max(1, count - 1), room, seed)
 
 
 def main() -> None:
@@ -154,17 +173,16 @@ def main() -> None:
     title = f"{'Copies' if options.control else 'Layouts'} of one revision, CPU time of whole runs"
     with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
         for name in options.case:
-            made = bench(name, options.layouts, Path(room), options.seed, control=options.control)
-            point, count = made.point(), len(made.found.folders)
-            cpu_ns = np.empty((options.rounds, count))
-            for run in made.runs(point, options.rounds, count):
-                cpu_ns[run.block, run.layout] = run.cpu_ns
+            with bench(name, options.layouts, Path(room), options.seed, control=options.control) as made:
+                point = made.point()
+                cpu_ns = np.empty((options.rounds, made.layouts))
+                for run in made.runs(point, options.rounds, made.layouts):
+                    cpu_ns[run.block, run.layout] = run.cpu_ns
             split = Split.of(np.log(cpu_ns))
             shares = (f"{100 * share:.0f} %" for share in split.shares)
-            each_s = made.found.duration_s / max(1, count - 1)
             (n,) = point.parameters.values()
             table.add(
-                *(name, f"{n:,}", f"{np.median(cpu_ns) / 1e6:.0f}", count, f"{each_s:.2f}"),
+                *(name, f"{n:,}", f"{np.median(cpu_ns) / 1e6:.0f}", made.layouts, f"{made.each_s:.2f}"),
                 *(f"{100 * split.between:.2f}", f"{100 * split.within:.2f}", f"{split.p:.2g}", *shares),
             )
         table.remarks.append(

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.build.layouts import Layouts
-from perfdiff.collect import assembly, caveats, counting, folding, rates, schedule, survey, workloads, workshop
+from perfdiff.collect import assembly, caveats, counting, folding, rates, schedule, survey, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -243,29 +242,9 @@ def test_environments_of_timed_runs_alone_have_sizes_of_their_own(tmp_path: Path
         assert sizes(phase, 1) == drawn != sizes(phase, 2)
 
 
-def test_a_run_is_made_in_the_layout_that_its_slot_names(tmp_path: Path) -> None:
-    executor = CountingExecutor()
-    target = Target(tmp_path, None, layouts=(tmp_path / "one", tmp_path / "two"))
-    collector = Collector({(Phase.PLAIN, Side.BASE): target}, {"w": WorkloadConfig("w", "x")}, {}, executor, tmp_path, 1)
-    slots = [Slot(Phase.PLAIN, Point(0, "w", {}, "x"), Side.BASE, 0, *layout) for layout in ((), (2,), (1,))]
-    runs = [run for run, _ in collector.collect(slots, lambda text: None)]
-    assert [run.layout for run in runs] == [0, 2, 1]
-    assert [command.directory for command in executor.commands] == [tmp_path, tmp_path / "two", tmp_path / "one"]
-
-
-def test_plain_builds_alone_are_spread_over_layouts(tmp_path: Path) -> None:
-    targets = {(phase, side): Target(tmp_path / side, None) for phase in (Phase.PLAIN, Phase.TIMED) for side in Side}
-    found = {Side.HEAD: Layouts((tmp_path / "head", tmp_path / "other"), (), 0.0)}
-    made = workshop.spread(targets, found)
-    assert made[Phase.PLAIN, Side.HEAD].place(1) == tmp_path / "other"
-    assert made[Phase.PLAIN, Side.HEAD].place(0) == targets[Phase.PLAIN, Side.HEAD].directory
-    assert {key: target for key, target in made.items() if target != targets[key]}.keys() == {(Phase.PLAIN, Side.HEAD)}
-
-
 def test_missing_layouts_are_told_once_where_both_sides_lack_them() -> None:
     both, own = Note("one-layout", "for this reason"), Note("layout-kept", "for that reason")
-    found = {Side.BASE: Layouts((), (both, own), 0.0), Side.HEAD: Layouts((), (both,), 0.0)}
-    assert caveats.layouts_missing(found) == (both, Note("layout-kept", "base: for that reason"))
+    assert caveats.layouts_missing({Side.BASE: (both, own), Side.HEAD: (both,)}) == (both, Note("layout-kept", "base: for that reason"))
 
 
 @pytest.mark.parametrize(("is_long", "told"), [(True, 1), (False, 0)])

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from perfdiff import storage
 from perfdiff.build import archives, layouts, objectfiles
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.layouts import Layouts, Variation
+from perfdiff.build.layouts import Layouts
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import set_up_masquerade
 from perfdiff.build.patterns import Pattern
-from perfdiff.collect import caveats
-from perfdiff.collect.workshop import Workshop, spread
+from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.collect.spread import Spread
+from perfdiff.collect.upkeep import Chores, Upkeep
+from perfdiff.collect.workshop import Workshop
 from perfdiff.config import BuildConfig
-from perfdiff.errors import StoreError
 from perfdiff.languages.c.pack import C
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Phase, Side
+from perfdiff.records.schema import Note, Phase, Side
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
 from programs import git
@@ -53,6 +55,8 @@ SOURCES = {"main.c": MAIN, **PARTS}
 PRINTED = "24\n"
 FUNCTIONS = ("main", "one", "two", "three")
 OBJECTS = "prog: main.o one.o two.o three.o\n\t$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)\n"
+
+IDLE = Command("true", Path("/"), ENVIRONMENT, 10.0, (0,), "idle")
 
 Make = Callable[..., Built]
 
@@ -81,15 +85,36 @@ def make(cache: BuildCache) -> Make:
     return built
 
 
-def varied(built: Built, cache: BuildCache, *, count: int = COUNT, seed: str = "1") -> Layouts:
-    return layouts.layouts(built, cache, Variation(count, seed, ENVIRONMENT))
+@dataclass(frozen=True)
+class Varied:
+    """A build whose tree is in one of its layouts at a time."""
+
+    built: Built
+    spread: Spread
+
+    def __iter__(self) -> Iterator[Path]:
+        """Yield the build's folder in each layout."""
+        for number in range(self.spread.count):
+            with self.spread.upkeep.around(self.built.tree, IDLE, Chores("w", 0, number), ProcessExecutor()):
+                yield self.built.folder
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self.spread.notes
 
 
-def whole(built: Built, cache: BuildCache) -> Layouts:
+def varied(built: Built, cache: BuildCache, *, count: int = COUNT, seed: int = 1, asked: int = COUNT) -> Varied:
+    room = Path(tempfile.mkdtemp(dir=cache.root))
+    spread = Spread({Side.BASE: Layouts(built, ENVIRONMENT, room, count)}, Upkeep(), seed, count)
+    spread.grow(asked)
+    return Varied(built, spread)
+
+
+def whole(built: Built, cache: BuildCache) -> Varied:
     """Return the layouts of a build of which everything can be varied."""
     found = varied(built, cache)
     assert found.notes == ()
-    assert len(found.folders) == COUNT
+    assert found.spread.count == COUNT
     return found
 
 
@@ -102,15 +127,15 @@ def addresses(program: Path) -> dict[str, int]:
     return {words[2]: int(words[0], 16) for words in map(str.split, lines) if len(words) == 3}
 
 
-def places(found: Layouts, name: str, step: int, program: str = "prog") -> set[int]:
+def places(found: Varied, name: str, step: int, program: str = "prog") -> set[int]:
     """Return where a symbol lies within lines or pages, over all layouts."""
-    return {addresses(folder / program)[name] % step for folder in found.folders}
+    return {addresses(folder / program)[name] % step for folder in found}
 
 
 def reason(built: Built, cache: BuildCache) -> str:
     """Return why a build is to be had in one layout only."""
     found = varied(built, cache)
-    assert found.folders == (built.folder,)
+    assert found.spread.count == 1
     (note,) = found.notes
     assert note.slug == "one-layout"
     return note.text
@@ -126,25 +151,28 @@ def reason(built: Built, cache: BuildCache) -> str:
 )
 def test_functions_and_data_lie_elsewhere_and_the_program_does_the_same(cache: BuildCache, make: Make, compiler: str, command: str) -> None:
     found = whole(make({**SOURCES, "Makefile": OBJECTS}, f"export CC={compiler} CFLAGS=-O2; {command}"), cache)
-    assert {printed(folder) for folder in found.folders} == {PRINTED}
+    assert {printed(folder) for folder in found} == {PRINTED}
     names = (*FUNCTIONS, "state", "zeroed")
-    within_lines = [tuple(addresses(folder / "prog")[name] % 64 for name in names) for folder in found.folders]
+    within_lines = [tuple(addresses(folder / "prog")[name] % 64 for name in names) for folder in found]
     assert len(set(within_lines)) == COUNT
     assert [name for name in names if len(places(found, name, 4096)) < COUNT] == []
-    orders = {tuple(sorted(FUNCTIONS, key=addresses(folder / "prog").__getitem__)) for folder in found.folders}
+    orders = {tuple(sorted(FUNCTIONS, key=addresses(folder / "prog").__getitem__)) for folder in found}
     assert len(orders) > 1
 
 
-def test_trees_share_no_file_and_are_up_to_date_and_clean(cache: BuildCache, make: Make) -> None:
+def test_layouts_are_up_to_date_and_clean_and_the_build_comes_back(cache: BuildCache, make: Make) -> None:
     rules = "made: prog\n\t./prog > made\n" + OBJECTS
     built = make({**SOURCES, "Makefile": rules, "data/log": ""}, "make")
+    before = (built.tree / "prog").read_bytes()
     found = whole(built, cache)
-    files = [path for folder in found.folders for path in folder.rglob("*") if path.is_file()]
-    assert len({path.stat().st_ino for path in files}) == len(files)
-    names = {tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))) for folder in found.folders}
+    names = {tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))) for folder in found}
     assert len(names) == 1
-    for folder in found.folders:
+    for folder in found:
         assert subprocess.run(["make", "-q"], cwd=folder, check=False).returncode == 0
+    assert (built.tree / "prog").read_bytes() != before
+    found.spread.upkeep.close()
+    assert (built.tree / "prog").read_bytes() == before
+    assert list(built.tree.parent.glob("*.layers")) == []
 
 
 @pytest.mark.parametrize(
@@ -165,12 +193,10 @@ def test_whatever_a_link_is_told_stays_so(cache: BuildCache, make: Make, flags: 
     found = whole(
         make(files, f"make CFLAGS='-O2 {flags}' LDFLAGS='-O2 {flags}'" if "-T" not in flags else f"make LDFLAGS='{flags}'"), cache
     )
-    assert {printed(folder) for folder in found.folders} == {PRINTED}
+    assert {printed(folder) for folder in found} == {PRINTED}
     moved = "one" if "sort" in flags else "main"  # sections by name: `main`'s is the first, whatever is linked
     assert len(places(found, moved, 4096)) == COUNT
-    stacks = [
-        subprocess.run(["readelf", "-lW", folder / "prog"], capture_output=True, text=True, check=True).stdout for folder in found.folders
-    ]
+    stacks = [subprocess.run(["readelf", "-lW", folder / "prog"], capture_output=True, text=True, check=True).stdout for folder in found]
     assert all("GNU_STACK" in text and "RWE" not in text for text in stacks)
 
 
@@ -218,11 +244,11 @@ def test_a_library_is_found_in_the_own_tree_and_constructors_keep_their_order(ca
         "CMakeLists.txt": CMAKE,
     }
     found = whole(make(files, "cmake -S . -B out && cmake --build out -j2"), cache)
-    assert {printed(folder / "out") for folder in found.folders} == {f"first second third fourth {'m' * 20} 32\n"}
+    assert {printed(folder / "out") for folder in found} == {f"first second third fourth {'m' * 20} 32\n"}
     assert len(places(found, "one", 4096, "out/libparts.so")) == COUNT
     members = ("three", "four", "five")
-    assert len({tuple(sorted(members, key=addresses(folder / "out/prog").__getitem__)) for folder in found.folders}) > 1
-    for folder in found.folders:
+    assert len({tuple(sorted(members, key=addresses(folder / "out/prog").__getitem__)) for folder in found}) > 1
+    for folder in found:
         loaded = subprocess.run(["ldd", folder / "out/prog"], capture_output=True, text=True, check=True).stdout
         assert f"{folder}/out/libparts.so" in loaded
 
@@ -232,26 +258,14 @@ def test_thin_archives_of_meson_are_taken_in_another_order(cache: BuildCache, ma
     project = "project('p', 'c')\nl = static_library('l', 'one.c', 'two.c', 'three.c')\nexecutable('prog', 'main.c', link_with: l)\n"
     built = make({**SOURCES, "meson.build": project}, "meson setup out && ninja -C out")
     found = whole(built, cache)
-    assert {printed(folder / "out") for folder in found.folders} == {PRINTED}
+    assert {printed(folder / "out") for folder in found} == {PRINTED}
     assert (built.tree / "out/libl.a").read_bytes().startswith(b"!<thin>")
-    assert len({tuple(sorted(FUNCTIONS[1:], key=addresses(folder / "out/prog").__getitem__)) for folder in found.folders}) > 1
-
-
-def test_texts_and_programs_that_name_their_tree_name_the_layouts_own(cache: BuildCache, make: Make) -> None:
-    program = '#include <stdio.h>\nint main(void) { FILE *f = fopen(DATA, "a"); fputs("x", f); return fclose(f); }\n'
-    command = 'gcc -DDATA="\\"$PWD/data\\"" -O2 prog.c -o prog && echo $PWD > where && ln -s $PWD/where link'
-    found = whole(make({"prog.c": program, "data": ""}, command), cache)
-    for number, folder in enumerate(found.folders):
-        assert (folder / "where").read_text() == f"{folder}\n"
-        assert (folder / "link").readlink() == folder / "where"
-        for _ in range(number):
-            printed(folder)
-    assert [(folder / "data").read_text() for folder in found.folders] == ["x" * number for number in range(COUNT)]
+    assert len({tuple(sorted(FUNCTIONS[1:], key=addresses(folder / "out/prog").__getitem__)) for folder in found}) > 1
 
 
 def test_copies_of_a_program_are_replaced_with_it(cache: BuildCache, make: Make) -> None:
     found = whole(make({**SOURCES, "Makefile": OBJECTS}, "make && mkdir bin && install prog bin/tool"), cache)
-    for folder in found.folders:
+    for folder in found:
         assert (folder / "bin/tool").read_bytes() == (folder / "prog").read_bytes()
         assert os.access(folder / "bin/tool", os.X_OK)
     assert len(places(found, "one", 4096, "bin/tool")) == COUNT
@@ -262,7 +276,7 @@ def test_a_program_that_is_not_linked_again_is_named_where_others_are(cache: Bui
         {**SOURCES, "Makefile": OBJECTS}, "make && gcc -o other main.o one.o two.o three.o && strip other && cp prog away && strip away"
     )
     found = varied(built, cache)
-    assert len(found.folders) == COUNT
+    assert found.spread.count == COUNT
     (note,) = found.notes
     assert note.slug == "layout-kept"
     assert "other was changed after it was linked" in note.text
@@ -286,7 +300,6 @@ def test_what_cannot_be_linked_again_has_one_layout_and_a_reason(cache: BuildCac
     before = "mkdir libs && echo 'int part;' > libs/part.c && gcc -c libs/part.c -o libs/part.o && ar rc libs/libpart.a libs/part.o"
     built = make({**SOURCES, "Makefile": OBJECTS, "defines": ""}, f"{before} && {command}")
     assert says in reason(built, cache)
-    assert sorted(path.name for path in (cache.root / "trees").iterdir() if path.name != built.tree.parent.name) != []
 
 
 def test_builds_of_before_that_know_no_links_have_one_layout(cache: BuildCache, make: Make) -> None:
@@ -294,17 +307,17 @@ def test_builds_of_before_that_know_no_links_have_one_layout(cache: BuildCache, 
 
 
 @pytest.mark.parametrize(("share", "layouts_made", "slug"), [(0.5, 1, "one-layout"), (1.5, 2, "fewer-layouts")])
-def test_copies_are_bounded(
+def test_what_layouts_hold_is_bounded(
     cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch, *, share: float, layouts_made: int, slug: str
 ) -> None:
     built = make({**SOURCES, "Makefile": OBJECTS}, "make")
-    size = sum(path.stat().st_size for path in built.tree.rglob("*"))
+    size = (built.tree / "prog").stat().st_size
     monkeypatch.setattr(layouts, "MOST_BYTES", share * size)
     found = varied(built, cache)
-    assert len(found.folders) == layouts_made
+    assert found.spread.count == layouts_made
     (note,) = found.notes
     assert note.slug == slug
-    assert "and copies may take" in note.text
+    assert "and layouts may take" in note.text
 
 
 def test_time_is_bounded(cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,32 +326,41 @@ def test_time_is_bounded(cache: BuildCache, make: Make, monkeypatch: pytest.Monk
     assert "linking again takes longer" in reason(built, cache)
 
 
-def test_layouts_are_kept_and_drawn_by_the_seed_alike_for_all_builds(cache: BuildCache, make: Make) -> None:
+def test_layouts_are_drawn_by_the_seed_alike_for_all_builds(cache: BuildCache, make: Make) -> None:
     files = {**SOURCES, "Makefile": OBJECTS}
     built, other = make(files, "make"), make(files, "make", name="cd" * 16)
-    first = whole(built, cache)
-    program = first.folders[1] / "prog"
-    before = program.stat()
-    assert varied(built, cache) == first
-    assert program.stat() == before
 
-    def drawn(found: Layouts) -> list[int]:
-        return [addresses(folder / "prog")["one"] for folder in found.folders[1:]]
+    def drawn(found: Varied) -> list[int]:
+        places = [addresses(folder / "prog")["one"] for folder in found][1:]
+        found.spread.upkeep.close()
+        return places
 
-    assert drawn(varied(built, cache, seed="2")) != drawn(first)
-    assert drawn(whole(other, cache)) == drawn(first)
+    first = drawn(whole(built, cache))
+    assert drawn(whole(built, cache)) == first
+    assert drawn(varied(built, cache, seed=2)) != first
+    assert drawn(whole(other, cache)) == first
 
 
-def test_kept_layouts_are_verified(cache: BuildCache, make: Make, tmp_path: Path) -> None:
+def test_there_are_as_many_as_asked_for_until_they_cost_more_than_runs(cache: BuildCache, make: Make) -> None:
+    found = varied(make({**SOURCES, "Makefile": OBJECTS}, "make"), cache, count=6, asked=2)
+    found.spread.grow(4, limit_s=math.inf)
+    assert found.spread.count == 4
+    assert len({addresses(folder / "prog")["one"] for folder in found}) == 4
+    found.spread.grow(6, limit_s=0.0)
+    found.spread.grow(6, limit_s=math.inf)
+    assert found.spread.count == 4
+
+
+def test_a_setup_stands_above_all_layouts_and_is_made_once(cache: BuildCache, make: Make) -> None:
     found = whole(make({**SOURCES, "Makefile": OBJECTS}, "make"), cache)
-    entry = found.folders[1].parent
-    layouts.verify(entry)
-    assert [damage.path for damage in storage.verify(tmp_path / "cache") if damage.path == entry] == []
-    shutil.rmtree(found.folders[2])
-    assert [damage.path for damage in storage.verify(tmp_path / "cache") if damage.path == entry] == [entry]
-    (entry / "layouts.json").write_text("{")
-    with pytest.raises(StoreError, match="are damaged"):
-        layouts.verify(entry)
+    setup = replace(IDLE, text="echo made >> data; chmod a-w data", directory=found.built.folder)
+    seen = []
+    for number in (1, 0, 2, 1):
+        with found.spread.upkeep.around(found.built.tree, IDLE, Chores("w", 0, number, setup), ProcessExecutor()):
+            seen.append((addresses(found.built.folder / "prog")["one"], (found.built.folder / "data").read_text()))
+    assert [text for _, text in seen] == ["made\n"] * 4
+    assert seen[0] == seen[3]
+    assert len({place for place, _ in seen}) == 3
 
 
 def compiled(folder: Path, **sources: str) -> list[Path]:
@@ -410,19 +432,19 @@ def test_archives_whose_order_decides_something_stay(tmp_path: Path, sources: di
     assert not archives.may_be_shuffled(path, ENVIRONMENT)
 
 
-def test_a_tree_that_cannot_be_copied_has_one_layout(cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_cannot_be_written_has_one_layout(cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     built = make({**SOURCES, "Makefile": OBJECTS}, "make")
 
-    def refuse(pattern: Pattern, tree: Path, seed: str, linker: Linker) -> dict[Path, str]:
-        tree.mkdir()
+    def refuse(pattern: Pattern, seed: str, linker: Linker) -> dict[Path, str]:
+        (built.tree / "prog").unlink()
         raise PermissionError("not yours")
 
     monkeypatch.setattr(layouts, "relink", refuse)
-    assert "its tree cannot be copied: not yours" in reason(built, cache)
-    assert [path for path in (cache.root / "trees").glob("*/00000*") if path.is_dir()] == []
+    assert "its programs cannot be written: not yours" in reason(built, cache)
+    assert printed(built.folder) == PRINTED
 
 
-def test_sides_of_one_revision_are_built_once_and_laid_out_each_on_its_own(cache: BuildCache, tmp_path: Path) -> None:
+def test_sides_of_one_revision_are_built_and_laid_out_once(cache: BuildCache, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     for name, text in {**SOURCES, "Makefile": OBJECTS}.items():
@@ -435,11 +457,8 @@ def test_sides_of_one_revision_are_built_once_and_laid_out_each_on_its_own(cache
     shop = Workshop(by_side, BuildConfig("make"), ENVIRONMENT, cache, cache.root, tmp_path, C(cache.root / "units"), Silent())
     plain = shop.plain()
     assert plain[Side.BASE].tree == plain[Side.HEAD].tree
-    found = shop.layouts(plain, COUNT, seed=1)
-    assert caveats.layouts_missing(found) == ()
-    assert {printed(made) for side in Side for made in found[side].folders} == {PRINTED}
-    drawn = [[addresses(found[side].folders[number] / "prog")["main"] for number in range(1, COUNT)] for side in Side]
-    assert drawn[0] == drawn[1]
-    assert len(set(drawn[0])) == len(drawn[0])
-    target = spread(shop.targets(Phase.PLAIN, plain, {}, {}), found)[Phase.PLAIN, Side.HEAD]
-    assert tuple(map(target.place, range(COUNT))) == found[Side.HEAD].folders
+    spread = Spread(shop.layouts(plain, COUNT), Upkeep(), 1, COUNT)
+    spread.grow(COUNT)
+    assert spread.notes == ()
+    assert {printed(made) for made in Varied(plain[Side.HEAD], spread)} == {PRINTED}
+    assert len({addresses(made / "prog")["main"] for made in Varied(plain[Side.HEAD], spread)}) == COUNT

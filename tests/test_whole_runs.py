@@ -12,17 +12,20 @@ from perfdiff.analysis.findings import Standing, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look, shift
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
-from perfdiff.config import CompareConfig
+from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
 
+MANY = MeasureConfig().layouts
 LOOKS = [10, 20, 40, 80, 160, 320]
 INTEREST = float(np.log(1.05))
 
 
-def differences(n: int, *, effect: float, deviation: float, rng: np.random.Generator, layout: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of runs of a standard `deviation` each, spread over six layouts whose builds have one of `layout`."""
-    layouts = np.arange(n) % 6
-    builds = rng.normal(0, layout * 2**0.5, 6) if layout else np.zeros(6)
+def differences(
+    n: int, *, effect: float, deviation: float, rng: np.random.Generator, layout: float = 0.0, count: int = MANY
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of runs of a standard `deviation` each, spread over `count` layouts whose builds have one of `layout`."""
+    layouts = np.arange(n) % count
+    builds = rng.normal(0, layout * 2**0.5, count) if layout else np.zeros(count)
     return rng.normal(np.log1p(effect), deviation * 2**0.5, n) + builds[layouts], layouts
 
 
@@ -76,10 +79,10 @@ def test_larger_slow_downs_are_never_excluded() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("deviation", "pairs", "least"), [(0.02, 20, 0.97), (0.05, 80, 0.90)])
+@pytest.mark.parametrize(("deviation", "pairs", "least"), [(0.02, 10, 0.90), (0.05, 40, 0.90)])
 def test_no_effect_is_decided_at_four_points_within_few_pairs(deviation: float, pairs: int, least: float) -> None:
     rng = np.random.default_rng(3)
-    decided = np.mean([excluded_at(0.0, deviation, rng) <= pairs for _ in range(400)])
+    decided = np.mean([excluded_at(0.0, deviation, rng) <= pairs for _ in range(1000)])
     assert decided**4 >= least
 
 
@@ -94,9 +97,15 @@ def test_long_tails_widen_the_interval_little() -> None:
 
 def test_layouts_that_differ_are_the_unit() -> None:
     rng = np.random.default_rng(5)
-    values, layouts = differences(60, effect=0.0, deviation=0.005, rng=rng, layout=0.03)
+    values, layouts = differences(60, effect=0.0, deviation=0.005, rng=rng, layout=0.03, count=6)
     assert shift(values, layouts).freedom == 5
     assert shift(values, layouts).error > 3 * shift(values, np.zeros(60, int)).error
+
+
+@pytest.mark.statistical
+def test_no_effect_is_decided_where_layouts_differ_as_there_are_many_of_them() -> None:
+    rng = np.random.default_rng(9)
+    assert np.mean([excluded_at(0.0, 0.03, rng, layout=0.03) <= 40 for _ in range(200)]) >= 0.95
 
 
 def test_too_few_pairs_say_nothing() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff.build.treecopies import Root, relocated
 from perfdiff.build.wrapper import WITH_VALUE, Call
 
 _ELF = b"\x7fELF"
@@ -52,16 +51,6 @@ class Link:
     def path(self, place: int) -> Path:
         """Return the file that an argument names."""
         return self.directory / self.arguments[place]
-
-    def moved(self, old: Root, new: Root) -> Link:
-        """Return the link as it is in a copy of the tree."""
-        return replace(
-            self,
-            directory=Path(relocated(str(self.directory), old, new)),
-            arguments=tuple(relocated(word, old, new) for word in self.arguments),
-            output=Path(relocated(str(self.output), old, new)),
-            environment={name: relocated(value, old, new) for name, value in self.environment.items()},
-        )
 
     def obstacle(self) -> str | None:
         """Return why this link cannot be done again as it was, or None."""

@@ -1,4 +1,4 @@
-"""What layouts of a build are made from: a tree, its links, and what may come in another order in them."""
+"""What layouts of a build are made from: its links, and what may come in another order in them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build import archives, objectfiles, treecopies
+from perfdiff.build import archives, objectfiles
+from perfdiff.build.files import files
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import Link, apart, compile_words, is_same
-from perfdiff.build.treecopies import Root
-
-OBJECTS = ".perfdiff-layout"  # folder of a tree for objects that are made for its links; gone when it is ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,43 +23,41 @@ class LinkPattern:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A tree to be copied. `mentioned` are the files that hold its path, relative to it; `archives` those whose members may come in any
-    order; `copies` name, by the output of a link, further files that are the same.
+    """Links that can be done again, the `archives` whose members may come in any order, and `copies`, by the output of a link: further
+    files that are the same.
     """
 
-    tree: Path
-    mentioned: tuple[Path, ...]
     links: tuple[LinkPattern, ...]
     archives: tuple[Path, ...]
     copies: Mapping[Path, tuple[Path, ...]]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much a layout holds that another one does not share."""
+        copies = sum(each.link.size * (1 + len(self.copies[each.link.output])) for each in self.links)
+        return copies + sum(path.stat().st_size for path in self.archives)
 
 
 def pattern(tree: Path, links: Sequence[Link], linker: Linker) -> Pattern:
     """Look through a tree whose `links` can be done again; raise OSError where it cannot be read."""
     named = sorted({link.path(place).resolve() for link in links for place in link.inputs})
     return Pattern(
-        tree=tree,
-        mentioned=treecopies.mentions(tree),
         links=tuple(_pattern(link, linker.environment) for link in links),
         archives=tuple(path for path in named if path.is_relative_to(tree) and archives.may_be_shuffled(path, linker.environment)),
         copies=_copies(tree, links),
     )
 
 
-def compiled(tree: Path, links: Sequence[Link], stage: Path, linker: Linker) -> tuple[list[Link], dict[Path, str]]:
-    """Make `stage` a copy of a tree in which what links compile themselves is compiled; return the links, from objects alone.
+def compiled(links: Sequence[Link], room: Path, linker: Linker) -> tuple[list[Link], dict[Path, str]]:
+    """Compile to `room` what links compile themselves; return the links, from objects alone.
 
     Those whose sources do not compile apart come second, by their output, with the reason. Raise OSError.
     """
-    treecopies.copy_tree(tree, stage, treecopies.mentions(tree))
-    room = stage / OBJECTS
-    room.mkdir()
     done, failed = [], {}
     for number, link in enumerate(links):
-        moved = link.moved(Root.of(tree), Root.of(stage))
-        objects = {place: room / f"{number}-{place}.o" for place in moved.sources}
-        if all(linker.run(link.compiler, compile_words(moved, place, object_), moved.directory) for place, object_ in objects.items()):
-            done.append(apart(moved, {place: str(object_) for place, object_ in objects.items()}))
+        objects = {place: room / f"{number}-{place}.o" for place in link.sources}
+        if all(linker.run(link.compiler, compile_words(link, place, object_), link.directory) for place, object_ in objects.items()):
+            done.append(apart(link, {place: str(object_) for place, object_ in objects.items()}))
         else:
             failed[link.output] = f"the sources of {link.output.name} do not compile apart from its link"
     return done, failed
@@ -89,7 +85,7 @@ def _pattern(link: Link, environment: Mapping[str, str]) -> LinkPattern:
 def _copies(tree: Path, links: Sequence[Link]) -> dict[Path, tuple[Path, ...]]:
     """Return, by the output of a link, which other files of a tree are the same: a build may copy what it linked to where it is used."""
     by_size: dict[int, list[Path]] = {}
-    for path in treecopies.files(tree):
+    for path in files(tree):
         if not path.is_symlink():
             by_size.setdefault(path.stat().st_size, []).append(path)
     return {

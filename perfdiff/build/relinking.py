@@ -1,49 +1,47 @@
-"""Links done again in a copy of their tree: objects in another order, with room between them."""
+"""Links done again where they were done: objects in another order, with room between them."""
 
 from __future__ import annotations
 
 import os
 import random
-import shutil
 import stat
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfdiff.build import archives, paddings, treecopies
+from perfdiff.build import archives, paddings
+from perfdiff.build.files import replace_file
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import Link, is_program
-from perfdiff.build.patterns import OBJECTS, LinkPattern, Pattern
-from perfdiff.build.treecopies import Root, relocated
+from perfdiff.build.patterns import LinkPattern, Pattern
+
+_ASIDE = ".perfdiff"  # behind the name of a file that is about to be replaced
 
 
-def relink(pattern: Pattern, tree: Path, seed: str, linker: Linker) -> dict[Path, str]:
-    """Make `tree` a copy of a pattern's tree whose programs and shared libraries lie in memory as `seed` draws it.
+def relink(pattern: Pattern, seed: str, linker: Linker) -> dict[Path, str]:
+    """Make programs and shared libraries of a tree lie in memory as `seed` draws it.
 
-    Returns what could not be linked so, by the pattern's outputs, with reasons: it is as in the pattern. Raise OSError.
+    Returns what could not be linked so, by its path, with reasons: it is as it was. Raise OSError.
     """
-    treecopies.copy_tree(pattern.tree, tree, pattern.mentioned)
-    old, new = Root.of(pattern.tree), Root.of(tree)
-    room = tree / OBJECTS
-    room.mkdir(exist_ok=True)
-    job = _Job(room, linker, random.Random(seed))
-    for archive in pattern.archives:
-        job.shuffle(Path(relocated(str(archive), old, new)))
     failed: dict[Path, str] = {}
-    for each in pattern.links:
-        link = each.link.moved(old, new)
-        if not job.link(replace(each, link=link)):
-            failed[each.link.output] = f"{link.output.name} does not link with its objects in another order, nor with room between them"
-            continue
-        for copy in pattern.copies[each.link.output]:
-            treecopies.replace_file(Path(relocated(str(copy), old, new)), link.output)
-    shutil.rmtree(room)
+    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
+        job = _Job(Path(room), linker, random.Random(seed))
+        for archive in pattern.archives:
+            job.shuffle(archive)
+        for each in pattern.links:
+            output = each.link.output
+            if not job.link(each):
+                failed[output] = f"{output.name} does not link with its objects in another order, nor with room between them"
+                continue
+            for copy in pattern.copies[output]:
+                replace_file(copy, output)
     return failed
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One layout at work; `room` is a folder of its tree for what it needs meanwhile, `paddings` made by compiler and machine options."""
+    """One layout at work; `room` is a folder for what it needs meanwhile, `paddings` are made by compiler and machine options."""
 
     room: Path
     linker: Linker
@@ -55,10 +53,10 @@ class _Job:
         archive = archives.read_archive(path)
         if archive is None:
             return
-        draft = path.with_name(f"{path.name}.perfdiff")  # beside it: a thin archive names files from where it lies
+        draft = path.with_name(f"{path.name}{_ASIDE}")  # beside it: a thin archive names files from where it lies
         draft.write_bytes(archive.shuffled(self.rng))
         if self.linker.run("ranlib", [str(draft)], path.parent):
-            treecopies.replace_file(path, draft)
+            replace_file(path, draft)
         draft.unlink()
 
     def link(self, pattern: LinkPattern) -> bool:
@@ -66,7 +64,7 @@ class _Job:
 
         What comes out has the mode and times of what was there: `make` would build anew what depends on a newer file.
         """
-        link, before = pattern.link, self.room / "before"
+        link, before = pattern.link, pattern.link.output.with_name(f"{pattern.link.output.name}{_ASIDE}")
         padding = self._padding(link)
         if not padding:
             return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from perfdiff.build.layouts import Layouts
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import READING_SHARE, Choice
 from perfdiff.records.schema import Note, Point, Run, Side
@@ -35,12 +34,11 @@ def texts_not_read(subjects: Subjects, choices: Sequence[Choice]) -> tuple[Note,
     return (Note("texts-not-read", text),)
 
 
-def layouts_missing(found: Mapping[Side, Layouts]) -> tuple[Note, ...]:
+def layouts_missing(notes: Mapping[Side, Sequence[Note]]) -> tuple[Note, ...]:
     """Tell what could not be had in other layouts: once where it is the same on both sides, else with the side."""
-    notes = {side: layouts.notes for side, layouts in found.items()}
     told = list(dict.fromkeys(note for each in notes.values() for note in each))
     sides = {note: [side for side in notes if note in notes[side]] for note in told}
-    return tuple(note if len(sides[note]) == len(found) else Note(note.slug, f"{sides[note][0]}: {note.text}") for note in told)
+    return tuple(note if len(sides[note]) == len(notes) else Note(note.slug, f"{sides[note][0]}: {note.text}") for note in told)
 
 
 def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:

@@ -30,8 +30,7 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is. `layouts` are the same folder of the same build in further layouts, from
-    layout 1 on.
+    all that is put back between runs, None where nothing is.
     """
 
     directory: Path
@@ -39,19 +38,6 @@ class Target:
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
     tree: Path | None = None
-    layouts: tuple[Path, ...] = ()
-
-    def place(self, layout: int) -> Path:
-        """Return the folder of a layout; 0 is the build itself."""
-        return (self.directory, *self.layouts)[layout]
-
-    def root(self, layout: int) -> Path | None:
-        """Return all of a layout's tree that is put back between runs."""
-        if self.tree is None:
-            return None
-        depth = len(self.directory.relative_to(self.tree).parts)
-        place = self.place(layout)
-        return place.parents[depth - 1] if depth else place
 
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
@@ -115,7 +101,7 @@ class Collector:
 
     def _kept(self, slot: Slot, target: Target, command: Command) -> AbstractContextManager[None]:
         """Return what keeps the tree of a run as it is: nothing where the target names none."""
-        if (tree := target.root(slot.layout)) is None:
+        if target.tree is None:
             return nullcontext()
         workload = self.workloads[slot.point.workload]
         setup, prepare = (
@@ -131,7 +117,7 @@ class Collector:
             else None
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
-        return self.upkeep.around(tree, command, Chores(workload.name, slot.point.id, setup, prepare), self.executor)
+        return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, slot.layout, setup, prepare), self.executor)
 
     @contextmanager
     def _watched(self, slot: Slot) -> Iterator[None]:
@@ -163,7 +149,7 @@ class Collector:
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
             text=slot.point.command,
-            directory=target.place(slot.layout),
+            directory=target.directory,
             environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
             timeout_s=self._timeout_s(slot),
             exit_codes=workload.exit_codes,

@@ -14,16 +14,16 @@ from perfdiff.collect.snapshot import Status, copy, copy_all, hard_links, same_c
 from perfdiff.collect.watch import Watch
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Layer:
-    """What a setup changed in a tree: the status of each path, None where it removed it, and the folder that has the copies."""
+    """What was changed in a tree: the status of each path, None where it was removed, and the folder that has the copies."""
 
     folder: Path
     left: dict[str, Status | None] = field(default_factory=dict)
 
 
 class PristineTree:
-    """A tree that commands run in, and that is put back between them to what its build left, or a layer above that.
+    """A tree that commands run in, and that is put back between them to what its build left, or layers above that.
 
     Changes are known from `Watch`. A full scan replaces it where the kernel offers no watches, where events were lost, and for good once a
     scan has shown something of which no event told. The copy lies beside the tree, so that what ended a perfdiff in the middle of a run is
@@ -34,12 +34,12 @@ class PristineTree:
         """Copy `tree`, or put it back where it is not as an earlier copy; raise OSError."""
         self.tree = tree
         self._copy = tree.with_name(f"{tree.name}.pristine")
-        self._layers_folder = tree.with_name(f"{tree.name}.setups")
+        self._layers_folder = tree.with_name(f"{tree.name}.layers")
         self._running = tree.with_name(f"{tree.name}.running")  # lies there from the first command to `close`
         self._built: dict[str, Status] = {}
         self._links: dict[str, tuple[str, ...]] = {}
-        self._layer: Layer | None = None
-        self._layers: dict[int, Layer] = {}
+        self._layers: dict[str, Layer] = {}
+        self._entered: tuple[Layer, ...] = ()  # the topmost first
         self._watch: Watch | None = None
         self._told: set[str] = set()  # of which the kernel told since all was put back
         self._is_told_all = True
@@ -60,7 +60,7 @@ class PristineTree:
     def close(self) -> None:
         """Put everything back, and leave no sign of having been here but the copy."""
         self.put_back(self.changed(everything=True))
-        self.enter(None)
+        self.enter()
         self._close_watch()
         remove_folder(self._layers_folder)
         self._running.unlink(missing_ok=True)
@@ -105,41 +105,48 @@ class PristineTree:
         found, should = status(self.tree / path), self._expected(path)
         return bool(found and should and found.is_folder and should.is_folder and found.inode == should.inode)
 
-    def has_layer(self, number: int) -> bool:
-        """Return whether there is a layer of this number."""
-        return number in self._layers
+    def has_layer(self, name: str) -> bool:
+        """Return whether there is a layer of this name."""
+        return name in self._layers
 
-    def keep_layer(self, number: int) -> None:
-        """Take what differs now for the layer of this number, which is entered by that; raise OSError."""
+    def keep_layer(self, name: str) -> None:
+        """Take what differs now from what the build left, while no layer is entered, for a layer, and enter it; raise OSError."""
         live = scan(self.tree)
         changed = self.changed(everything=True)
         created = tuple(f"{path}/" for path in changed if path in live and live[path].is_folder and not self.stands(path))
         paths = {*changed, *(path for path in live if path.startswith(created))}
-        layer = Layer(self._layers_folder / str(number), {path: live.get(path) for path in sorted(paths)})
+        layer = Layer(self._layers_folder / str(len(self._layers)), {path: live.get(path) for path in sorted(paths)})
         copy_all(self.tree, layer.folder, {path: should for path, should in layer.left.items() if should})
-        self._layers[number] = self._layer = layer
+        self._layers[name] = layer
+        self._entered = (layer,)
         self._watch_anew()
 
-    def enter(self, number: int | None) -> None:
-        """Put the layer of this number, or none, in the place of the present one; nothing may differ but by that; raise OSError."""
-        layer = None if number is None else self._layers[number]
-        if layer is self._layer:
-            return
-        differing = {path for each in (self._layer, layer) if each for path in each.left}
-        self._layer = layer
-        self.put_back(differing)
+    def enter(self, *names: str) -> None:
+        """Put the layers of these names, the topmost first, in the place of the present ones; nothing may differ but by those.
+
+        Raise OSError.
+        """
+        layers = tuple(self._layers[name] for name in names)
+        differing = {path for layer in {*self._entered} ^ {*layers} for path in layer.left}
+        self._entered = layers
+        if differing:
+            self.put_back(differing)
+
+    def _layer_of(self, path: str) -> Layer | None:
+        """Return the layer that says what should stand at `path`, None where the build does."""
+        return next((layer for layer in self._entered if path in layer.left), None)
 
     def _expected(self, path: str) -> Status | None:
-        if self._layer and path in self._layer.left:
-            return self._layer.left[path]
-        return self._built.get(path)
+        layer = self._layer_of(path)
+        return layer.left[path] if layer else self._built.get(path)
 
     def _all_expected(self) -> dict[str, Status]:
-        left = self._layer.left if self._layer else {}
+        left = {path: should for layer in reversed(self._entered) for path, should in layer.left.items()}
         return {path: should for path, should in (self._built | left).items() if should}
 
     def _master(self, path: str) -> Path:
-        return (self._layer.folder if self._layer and path in self._layer.left else self._copy) / path
+        layer = self._layer_of(path)
+        return (layer.folder if layer else self._copy) / path
 
     def _note(self, path: str) -> None:
         """Take what stands at `path` now for what should; a folder keeps its mode and time, which it gets by `_settle`."""
@@ -147,10 +154,8 @@ class PristineTree:
         if found is None or should is None:
             return
         noted = should._replace(inode=found.inode) if should.is_folder else found
-        if self._layer and path in self._layer.left:
-            self._layer.left[path] = noted
-        else:
-            self._built[path] = noted
+        layer = self._layer_of(path)
+        (layer.left if layer else self._built)[path] = noted
 
     def _recover(self) -> None:
         """Put the tree back where it is not as the copy; after a crash, contents are compared as well."""
@@ -194,8 +199,8 @@ class PristineTree:
 
     def _twins(self, path: str) -> tuple[str, ...]:
         """Return the other names of a file that its build linked; a layer has none."""
-        left = self._layer.left if self._layer else {}
-        return () if path in left else tuple(other for other in self._links.get(path, ()) if other not in left)
+        names = () if self._layer_of(path) else self._links.get(path, ())
+        return tuple(other for other in names if self._layer_of(other) is None)
 
     def _clear(self, path: str) -> bool:
         """Remove what stands at `path` unless it is the folder that should; return whether nothing stands there now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os.path import relpath
@@ -16,10 +16,14 @@ from perfdiff.errors import store_errors
 
 @dataclass(frozen=True, slots=True)
 class Chores:
-    """What is done for a run outside its time: `setup` once before all runs of a point in a tree, `prepare` before each."""
+    """What is done for a run outside its time: `setup` once before all runs of a point in a tree, `prepare` before each.
+
+    The run finds the tree in a `layout`; 0 is the build itself.
+    """
 
     workload: str
     point: int
+    layout: int = 0
     setup: Command | None = None
     prepare: Command | None = None
 
@@ -28,7 +32,8 @@ class Chores:
 class Upkeep:
     """Puts trees back between runs, runs what they need beforehand, and keeps in mind what they changed.
 
-    What a setup leaves stays for the runs of its point alone, as other points may leave other contents under the same names.
+    What a setup leaves stays for the runs of its point alone, as other points may leave other contents under the same names. It stands
+    above the layout, in which the tree's programs lie in memory elsewhere.
     """
 
     _trees: dict[Path, PristineTree] = field(default_factory=dict)
@@ -46,8 +51,7 @@ class Upkeep:
 
         Raises WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
         """
-        with store_errors(tree):
-            found = self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
+        found = self._tree(tree)
         self._set_up(found, chores, executor)
         is_gone = False
         try:
@@ -67,6 +71,24 @@ class Upkeep:
         if own:
             self._written.setdefault(chores.workload, own)
 
+    def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool]) -> bool:
+        """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError."""
+        found = self._tree(tree)
+        with store_errors(tree):
+            if found.has_layer(_layout(layout)):  # both sides are one revision
+                return True
+            found.enter()
+        done = False
+        try:
+            done = relink()
+        finally:
+            with store_errors(tree):
+                if done:
+                    found.keep_layer(_layout(layout))
+                else:
+                    found.put_back(found.changed(everything=True))
+        return done
+
     def close(self) -> None:
         """Leave all trees as their builds did; raise StoreError."""
         with contextlib.ExitStack() as stack:
@@ -75,21 +97,33 @@ class Upkeep:
                 stack.enter_context(store_errors(tree))
                 stack.callback(found.close)
 
+    def _tree(self, tree: Path) -> PristineTree:
+        with store_errors(tree):
+            return self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
+
     @staticmethod
     def _set_up(tree: PristineTree, chores: Chores, executor: Executor) -> None:
+        layers = (_layout(chores.layout),) if chores.layout else ()
+        if chores.setup is not None:
+            setup = f"setup of point {chores.point}"
+            if not tree.has_layer(setup):
+                Upkeep._keep_setup(tree, setup, chores.setup, executor)
+            layers = (setup, *layers)
         with store_errors(tree.tree):
-            if chores.setup is None or tree.has_layer(chores.point):
-                tree.enter(chores.point if chores.setup else None)
-                return
-            tree.enter(None)
+            tree.enter(*layers)
+
+    @staticmethod
+    def _keep_setup(tree: PristineTree, name: str, command: Command, executor: Executor) -> None:
+        with store_errors(tree.tree):
+            tree.enter()
         try:
-            executor.execute(chores.setup)
+            executor.execute(command)
         except BaseException:
             with store_errors(tree.tree):
                 tree.put_back(tree.changed(everything=True))
             raise
         with store_errors(tree.tree):
-            tree.keep_layer(chores.point)
+            tree.keep_layer(name)
 
     @staticmethod
     def _prepare(tree: PristineTree, chores: Chores, executor: Executor) -> frozenset[str]:
@@ -99,3 +133,7 @@ class Upkeep:
         executor.execute(chores.prepare)
         with store_errors(tree.tree):
             return frozenset(tree.changed())
+
+
+def _layout(number: int) -> str:
+    return f"layout {number}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.layouts import Layouts, Variation, layouts
+from perfdiff.build.layouts import Layouts
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
@@ -39,19 +39,21 @@ class Workshop:
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
+        self.progress.stage(f"building ({Phase.PLAIN})", len(self.pins))
         return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
 
-    def layouts(self, plain: Mapping[Side, Built], count: int, seed: int) -> dict[Side, Layouts]:
-        """Make `count` layouts of the plain builds, those builds among them, or fewer with notes, drawn alike for both sides."""
-        self.progress.stage("linking in other layouts", len(self.pins))
+    def layouts(self, plain: Mapping[Side, Built], most: int) -> dict[Side, Layouts]:
+        """Return what layouts of the plain builds are made from, `most` of each at most."""
         found = {}
         for side in self.pins:
-            found[side] = layouts(plain[side], self.cache, Variation(count, str(seed), self.environment))
-            self.progress.advance(side)
+            room = self.plans / f"layouts-{side}"
+            room.mkdir()
+            found[side] = Layouts(plain[side], self.environment, room, most)
         return found
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
         """Build all sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
+        self.progress.stage(f"building ({phase})", len(self.pins))
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(probes[side]),
@@ -95,21 +97,12 @@ class Workshop:
         return found
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
-        self.progress.stage(f"building ({phase})", len(self.pins))
         built = {}
         for side in self.pins:
             request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, instrumentation[side])
             built[side] = build(request, self.cache)
             self.progress.advance(side)
         return built
-
-
-def spread(targets: Mapping[tuple[Phase, Side], Target], found: Mapping[Side, Layouts]) -> dict[tuple[Phase, Side], Target]:
-    """Return the targets with those of plain builds to be had in all layouts that were made."""
-    return {
-        (phase, side): replace(target, layouts=found[side].folders[1:]) if phase is Phase.PLAIN and side in found else target
-        for (phase, side), target in targets.items()
-    }
 
 
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
