@@ -90,6 +90,7 @@ class MeasureConfig:
 
 
 LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
+BUDGETS = 2  # that whole runs may take at most, where the second will decide what is open
 
 JUDGES = ("function", "program")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfdiff import analysis
 from perfdiff.analysis.counts.work import work_of
-from perfdiff.analysis.findings import Standing
+from perfdiff.analysis.findings import EndToEnd, Standing
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, settled
@@ -22,7 +22,8 @@ from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.spread import Spread
-from perfdiff.config import LEAST_BUDGET_S
+from perfdiff.collect.turns import Turns
+from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
 from perfdiff.records.recorded import Held
@@ -50,24 +51,38 @@ class Rounds:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
 
     def compare_whole_runs(self) -> None:
-        """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over."""
-        config, points = self.bench.request.config, self.bench.points
-        spread, still_open, pairs, look = self.bench.spread(self.site), points, 0, next_look(0)
-        self._grow(spread, look, math.inf)
-        started = time.monotonic()
-        while still_open and pairs < MOST_PAIRS:
-            for slots in schedule.pairs(schedule.whole_block(still_open, pairs, config.compare.seed, spread.count)):
+        """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over.
+
+        The time is the budget, and up to as much again where that will decide what is open.
+        """
+        turns, spread, seed = Turns(self.bench.points), self.bench.spread(self.site), self.bench.request.config.compare.seed
+        self._grow(spread, next_look(0), math.inf)
+        started, limit_s = time.monotonic(), self.budget_s
+        while turns.open:
+            point, begun = turns.next, time.monotonic()
+            look = next_look(turns.pairs[point.id])
+            for slots in schedule.pairs(schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)):
                 self.runs += [run for run, _ in self._collector.collect(slots, self.bench.progress.advance)]
-            pairs += 1
+            turns.took(point, time.monotonic() - begun)
             spent_s = time.monotonic() - started
-            is_over = pairs >= FEWEST_PAIRS and spent_s > self.budget_s
-            if pairs == look or is_over:
-                seen = whole_runs(points, self.runs, config.compare)
-                still_open = () if is_over or seen.slower else tuple(end.point for end in seen.of(Standing.OPEN))
-                look = next_look(pairs)
-                if still_open:
-                    self._grow(spread, look, spent_s)
+            if turns.pairs[point.id] == look:
+                standing = self._ends()[point.id].standing
+                if standing is Standing.SLOWER:
+                    break
+                if standing is not Standing.OPEN or look == MOST_PAIRS:
+                    turns.close(point)
+                else:
+                    self._grow(spread, next_look(look), spent_s)
+            if spent_s > limit_s and turns.fewest >= FEWEST_PAIRS:
+                missing_s = turns.missing_s({point: end.needed for point, end in self._ends().items()})
+                if not 0 < missing_s <= BUDGETS * self.budget_s - spent_s:
+                    break
+                limit_s = spent_s + missing_s
         self.notes += spread.notes
+
+    def _ends(self) -> dict[int, EndToEnd]:
+        """Return what the whole runs so far show, by point."""
+        return {end.point.id: end for end in whole_runs(self.bench.points, self.runs, self.bench.request.config.compare).ends}
 
     def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""

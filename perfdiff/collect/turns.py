@@ -1,0 +1,54 @@
+"""Whose turn it is: points of a workload that share the time of whole runs, as long as they are open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perfdiff.records.schema import Point
+
+
+@dataclass(slots=True)
+class Turns:
+    """Points with the pairs of runs that each had, and the seconds that those took.
+
+    The open point that had least time is next: what is over in milliseconds is run more often than what takes seconds.
+    """
+
+    points: Sequence[Point]
+    pairs: dict[int, int] = field(init=False)
+    _spent_s: dict[int, float] = field(init=False)
+    _closed: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.pairs = {point.id: 0 for point in self.points}
+        self._spent_s = {point.id: 0.0 for point in self.points}
+
+    @property
+    def open(self) -> tuple[Point, ...]:
+        """Return the points that are not closed."""
+        return tuple(point for point in self.points if point.id not in self._closed)
+
+    @property
+    def next(self) -> Point:
+        """Return the open point that had least time; the first one of those that had equally much."""
+        return min(self.open, key=lambda point: self._spent_s[point.id])
+
+    @property
+    def fewest(self) -> int:
+        """Return how many pairs every open point had at least."""
+        return min((self.pairs[point.id] for point in self.open), default=0)
+
+    def took(self, point: Point, seconds: float) -> None:
+        """Count one pair of a point, and the time it took."""
+        self.pairs[point.id] += 1
+        self._spent_s[point.id] += seconds
+
+    def close(self, *points: Point) -> None:
+        """Let points have no more turns."""
+        self._closed.update(point.id for point in points)
+
+    def missing_s(self, needed: Mapping[int, int]) -> float:
+        """Return how long the open points would take to have as many pairs as are `needed` of each, by its id."""
+        missing = {point.id: max(0, needed[point.id] - self.pairs[point.id]) for point in self.open}
+        return sum(more * self._spent_s[point] / self.pairs[point] for point, more in missing.items() if more)
