@@ -57,7 +57,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     ledger = open_ledger(experiment)
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
     cases, attribution = found.cases, found.attribution
-    functions = _with_anomalies(_functions(cases, found.q_values, samples, experiment.points), counts, config)
+    functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
     functions = named(functions, experiment, found.evidence.suspects)
     findings = _findings(experiment, functions, found.evidence, config)
     notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
@@ -80,7 +80,7 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
     """
     ledger = open_ledger(experiment)
     found = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
-    ruling = rule(found.cases)
+    ruling = rule(found.cases, found.evidence)
     functions = []
     for case in found.cases:
         decision = ruling.decisions[case.info.id]
@@ -198,12 +198,10 @@ def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: Comp
     }
 
 
-def _functions(
-    cases: Sequence[Case], q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
-) -> list[FunctionFinding]:
+def _functions(gathered: _Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
     """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
-    ruling = rule(cases)
-    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], q_values, samples, points) for case in cases}
+    cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
+    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered.q_values, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
     sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
     firsts = how_often_first(sure)
@@ -238,7 +236,7 @@ def _function(
         calls_head=case.ledger.calls(function, Side.HEAD),
         extra_ns=extra,
         extra_ci_ns=sure.total if sure else None,
-        share=case.attribution.share(extra) if is_guilty else None,
+        share=case.attribution.share(extra) if is_guilty and extra else None,
         metrics=metrics[function],
         causes=causes,
         chain=chain(case, metrics) if is_guilty else (),

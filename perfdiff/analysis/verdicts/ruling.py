@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
+from perfdiff.analysis.verdicts.elimination import eliminated
 from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.verdict import Decision, decide, victims
 
@@ -31,8 +33,11 @@ class Ruling:
         return self.order.index(function) + 1 if function in self.order else None
 
 
-def rule(cases: Sequence[Case]) -> Ruling:
-    """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower."""
+def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
+    """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower.
+
+    Where `evidence` on the whole program says that it is slower and nobody is guilty, it is who all else speaks for.
+    """
     decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
     decisions |= acquitted(decisions, cases)
     waiting = put_down(decisions, cases)
@@ -41,6 +46,10 @@ def rule(cases: Sequence[Case]) -> Ruling:
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
     order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
+    if not guilty:
+        found = eliminated(cases, evidence)
+        decisions |= found
+        guilty, order = [*found], [*found]
     harmed = victims(cases, by_time)
     for function, behind in harmed.items():
         names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)

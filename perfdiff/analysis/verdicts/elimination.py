@@ -1,0 +1,56 @@
+"""Who is guilty where whole runs are slower and no function stands out: the one that all else speaks for.
+
+Whole runs have judged *whether*; what is left is *where*, and a witness of that need not prove it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfdiff import units
+from perfdiff.analysis.compare.comparison import MATERIAL, tested
+from perfdiff.analysis.compare.judgement import enough_runs
+from perfdiff.analysis.counts.suspects import ExtraWork
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence
+from perfdiff.analysis.verdicts.verdict import Decision
+
+# Of what all changed functions execute more, one must have this part: four times as much as all others together.
+MOST = 0.8
+
+
+def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]:
+    """Return the decision on the one changed function that makes whole runs slower, nothing where they are not or several may do so.
+
+    By exact counts it is the one that executes most of what changed functions execute more, if that is a material part of a run at a point
+    where runs are slower. Else it is the only changed function whose own calls are slower beyond chance, by however little.
+    """
+    if not evidence.runs.slower:
+        return {}
+    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
+    total_ns = sum(each.total_ns for each in evidence.suspects)
+    for work in evidence.suspects[:1]:
+        if work.function in suspects and work.repeats and work.total_ns >= MOST * total_ns and _is_material(work, evidence):
+            share = units.significant(100 * work.total_ns / total_ns)
+            reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
+            return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
+    slower = [case for case in suspects.values() if _is_slower(case)]
+    if len(slower) != 1:
+        return {}
+    reason = "whole runs are slower, and it is the only changed function whose own calls are"
+    return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
+
+
+def _is_material(work: ExtraWork, evidence: Evidence) -> bool:
+    """Return whether extra work is a material part of a run where runs are slower."""
+    base_ns = {end.point.id: end.base_ns for end in evidence.runs.slower}
+    return any(ns >= MATERIAL * base_ns[point] for point, ns in zip(work.points, work.priced_ns.tolist(), strict=True) if point in base_ns)
+
+
+def _is_slower(case: Case) -> bool:
+    own = case.study.comparisons.get("self_ns")
+    worst = own.worst if own is not None else None
+    if own is None or worst is None or not worst.material or not enough_runs(worst.contrast):
+        return False
+    return worst.contrast.interval(case.config.confidence, tested(own))[0] > 0
