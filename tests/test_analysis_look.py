@@ -7,7 +7,7 @@ import pytest
 
 from experiments import Made, Noise, World, same
 from perfdiff import analysis
-from perfdiff.analysis.compare.study import study_decisive
+from perfdiff.analysis.compare.study import DECISIVE, study_all, study_decisive
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.analysis.verdicts.settling import settled
@@ -55,6 +55,21 @@ def test_functions_that_are_no_material_share_together_are_not_compared() -> Non
     assert share < 0.01
     assert len(compared) < 1 + SMALL / 2
     assert all(each.untested for each in studies if not each.comparisons)
+
+
+def test_how_the_time_of_trifles_grows_is_not_learnt() -> None:
+    made = world(1.3)
+    experiment = made.experiment()
+    ledger = open_ledger(experiment)
+    looked = study_decisive(experiment, made.samples, ledger, CONFIG)
+    end = study_all(experiment, made.samples, ledger, CONFIG)
+    assert end[0].growth is not None
+    trifles = [full for seen, full in zip(looked, end, strict=True) if not seen.comparisons]
+    assert any(each.info.change.is_suspect for each in trifles)
+    for each in trifles:
+        assert each.growth is None
+        assert each.shifts
+        assert set(each.comparisons) <= set(DECISIVE)
 
 
 def test_a_small_function_that_allocates_more_is_looked_at() -> None:

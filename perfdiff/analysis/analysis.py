@@ -40,6 +40,7 @@ from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Experiment, Note, Point, Side, metric_of
 
@@ -48,6 +49,7 @@ MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together
 Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
+@one_thread()
 def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
@@ -71,6 +73,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     )
 
 
+@one_thread()
 def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
     """Return the verdicts alone, by the same judge as `analyse`, for a look at the findings while runs go on.
 

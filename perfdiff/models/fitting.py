@@ -18,6 +18,7 @@ from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, tre
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
 from perfdiff.models.scopes import grow
+from perfdiff.models.threads import one_thread
 from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, SampleTable, metric_of
 
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
@@ -27,6 +28,7 @@ _FOLDS = 5
 _DELAYED = frozenset(name for name, metric in METRICS.items() if metric.unit == "ns")
 
 
+@one_thread()
 def fit(
     table: SampleTable, metric: str, *, seed: int, points: Mapping[int, Mapping[str, float | str]] | None = None, function: str = ""
 ) -> Annotation:
@@ -51,6 +53,7 @@ def fit(
     return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
 
 
+@one_thread()
 def refit(annotation: Annotation, table: SampleTable, metric: str, *, seed: int = 1) -> Annotation:
     """Return the same structure with the coefficients of another table; a scope without records there keeps its own, with share 0."""
     return _annotated(annotation.scopes, _observed(table, metric), metric, annotation.function, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -39,6 +40,7 @@ NEARER_TO_CUBE = 2.5
 ROUNDING = 1e-9  # of shares
 
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
+BENT = frozenset(function for function, powers in _ORDERS.items() if powers > _ORDERS["x"])  # grow faster than a line
 
 
 def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
@@ -55,6 +57,12 @@ def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
     refused = {"log", "xlogx"} if x.min() < 0 else set()
     if doublings and x.max() < 2**doublings * x[x > 0].min(initial=x.max()):
         refused.add("xlogx")
+    return _allowed(min(distinct, _ENOUGH_VALUES), frozenset(refused))
+
+
+@functools.cache
+def _allowed(distinct: int, refused: frozenset[str]) -> tuple[Shape, ...]:
+    """Return the shapes without `refused` functions that so many values allow: a few sets, asked for with every feature of every fit."""
     return tuple(shape for shape in SHAPES if len(shape) <= max(1, distinct - 2) and not refused.intersection(shape))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,26 +53,24 @@ class Split:
 
 def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
     """Return the scopes; together they hold every row once."""
-    return list(_grow(observations, np.arange(len(observations)), (), tolerance))
+    return list(_grow(Regime(observations, tolerance), np.arange(len(observations)), ()))
 
 
-def _grow(
-    observations: Observations, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...], tolerance: Tolerance
-) -> Iterator[Leaf]:
-    rows = observations.rows(index)
-    if len(rows) < 2:
+def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
+    """Yield the scopes of a regime's rows, which stand at `index` (n,) in all observations."""
+    if len(index) < 2:
         yield Leaf(conditions, index, ((((),), index),))
         return
-    regime = Regime(rows, tolerance)
     setting = survey(regime)
     choice = decide(regime, setting)
-    split = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
-    if split is None:
+    parted = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
+    if parted is None:
         modes = split_modes(regime, choice.terms)
         yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
         return
-    yield from _grow(observations, index[split.holds], _narrowed(conditions, split.condition), tolerance)
-    yield from _grow(observations, index[~split.holds], _narrowed(conditions, split.condition.negated()), tolerance)
+    split, (inside, outside) = parted
+    yield from _grow(inside, index[split.holds], _narrowed(conditions, split.condition))
+    yield from _grow(outside, index[~split.holds], _narrowed(conditions, split.condition.negated()))
 
 
 def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Condition, ...]:
@@ -81,8 +79,8 @@ def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Cond
     return (*(c for c in conditions if not (c.feature == added.feature and c.operator is implied)), added)
 
 
-def best_split(regime: Regime, setting: Setting, whole: Choice) -> Split | None:
-    """Return the split that lowers BIC by the margin and takes away a material share of the misfit, or None.
+def best_split(regime: Regime, setting: Setting, whole: Choice) -> tuple[Split, tuple[Regime, Regime]] | None:
+    """Return the split that lowers BIC by the margin and takes away a material share of the misfit, with its two sides, or None.
 
     All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
     on each side, under the setting of the whole. The search itself is paid for: 2·log of the number of splits tried.
@@ -91,17 +89,19 @@ def best_split(regime: Regime, setting: Setting, whole: Choice) -> Split | None:
     splits = list(_splits(regime, whole))
     if not splits:
         return None
-    ranked = _ranked(regime, setting, whole)
-    total = ranked.T @ ranked
-    left = np.array([_left(ranked, total, split.holds) for split in splits])
+    ranked = _Ranking(regime, setting, whole)
+    left = ranked.left([split.holds for split in splits])
     best = splits[int(np.argmax(left <= left.min() * _PLAINNESS))]
     if best.border:
-        best = _refined(best, rows, ranked, total)
-    sides = [decide(Regime(rows.rows(which), regime.tolerance), setting.rows(which)) for which in (best.holds, ~best.holds)]
+        best = _refined(best, rows, ranked)
+    parts = [Regime(rows.rows(which), regime.tolerance) for which in (best.holds, ~best.holds)]
+    sides = [decide(part, setting.rows(which)) for part, which in zip(parts, (best.holds, ~best.holds), strict=True)]
     misfit = sum(side.misfit for side in sides)
     terms = sum(len(side.terms) for side in sides) + 1
     gain = setting.bic(np.array([whole.misfit]), len(whole.terms)) - setting.bic(np.array([misfit]), terms) - 2 * np.log(len(splits))
-    return best if gain >= MARGIN and _material(best, whole, sides, setting.unexplained) else None
+    if gain < MARGIN or not _material(best, whole, sides, setting.unexplained):
+        return None
+    return best, (parts[0], parts[1])
 
 
 def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: float) -> bool:
@@ -201,44 +201,45 @@ def _ordering(regime: Regime) -> list[str]:
     return [list(varying)[int(strength.argmax())]]
 
 
-def _refined(split: Split, rows: Observations, ranked: Floats, total: Floats) -> Split:
+def _refined(split: Split, rows: Observations, ranked: _Ranking) -> Split:
     """Return the border moved to where it leaves least, halving the step over the distinct values around it as long as there are any."""
     column = rows.columns[split.condition.feature]
     values = np.unique(column)
     at = int(np.searchsorted(values, split.condition.values[0]))
     step = max(1, len(values) // _BORDERS)
-    best, least = split, _left(ranked, total, split.holds)
+    best, least = split, float(ranked.left([split.holds])[0])
     while step:
         for near in (at - step, at + step):
             if not 0 <= near < len(values) - 1:
                 continue
             condition = replace(split.condition, values=(float(values[near]),))
             moved = replace(split, condition=condition, holds=condition.holds(column))
-            left = _left(ranked, total, moved.holds)
+            left = float(ranked.left([moved.holds])[0])
             if left < least:
                 best, least, at = moved, left, near
         step //= 2
     return best
 
 
-def _ranked(regime: Regime, setting: Setting, whole: Choice) -> Floats:
-    """Return the standardised columns (n, k + 1) by which splits are ranked: intercept, likely terms, and the cost last."""
-    rows, usable = regime.rows, regime.usable
-    linear = [((name, "x"),) for name in usable]
-    terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))
-    root = np.sqrt(setting.weights) / setting.deviation
-    columns = np.column_stack([matrix(terms, usable, len(rows)), rows.cost]) * root[:, None]
-    return np.asarray(columns / np.maximum(np.sqrt((columns**2).sum(axis=0)), 1e-300))
+class _Ranking:
+    """What splits are ranked by: regressions of the cost on an intercept and likely terms, apart where a split holds and elsewhere."""
 
+    def __init__(self, regime: Regime, setting: Setting, whole: Choice) -> None:
+        rows, usable = regime.rows, regime.usable
+        linear = [((name, "x"),) for name in usable]
+        terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))
+        root = np.sqrt(setting.weights) / setting.deviation
+        columns = np.column_stack([matrix(terms, usable, len(rows)), rows.cost]) * root[:, None]
+        columns = columns / np.maximum(np.sqrt((columns**2).sum(axis=0)), 1e-300)
+        self._width = columns.shape[1]
+        # Each row's part in the Gram matrix (n, width²), so that the matrices of all splits are one product.
+        self._products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
+        self._total = self._products.sum(axis=0).reshape(self._width, self._width)
 
-def _left(columns: Floats, total: Floats, holds: npt.NDArray[np.bool_]) -> float:
-    """Return the sum of squares left by regressions of the last column on the others, apart where `holds` and elsewhere.
-
-    `total` is the Gram matrix of all rows.
-    """
-    held = columns[holds]
-    inner = held.T @ held
-    sides = np.stack([inner, total - inner])
-    target = sides[:, :-1, -1]
-    solution = np.linalg.solve(sides[:, :-1, :-1] + _RIDGE * np.eye(len(total) - 1), target[..., None])[..., 0]
-    return float(np.maximum(sides[:, -1, -1] - (solution * target).sum(axis=1), 0.0).sum())
+    def left(self, holds: Sequence[npt.NDArray[np.bool_]]) -> Floats:
+        """Return the sum of squares that is left by each split (s,), given by where it holds (n,)."""
+        inner = (np.array(holds, dtype=np.float64) @ self._products).reshape(-1, self._width, self._width)
+        sides = np.stack([inner, self._total - inner])
+        target = sides[..., :-1, -1]
+        solution = np.linalg.solve(sides[..., :-1, :-1] + _RIDGE * np.eye(self._width - 1), target[..., None])[..., 0]
+        return np.asarray(np.maximum(sides[..., -1, -1] - (solution * target).sum(axis=-1), 0.0).sum(axis=0))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors, product
-from perfdiff.models.growth import Shape, order, shapes_for
+from perfdiff.models.growth import BENT, Shape, shapes_for
 from perfdiff.records.schema import Floats, Ints
 
 # A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
@@ -27,11 +27,25 @@ _RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Candidate terms: `columns` (n, m), one per entry of `factors`; `shapes` says what each feature can support."""
+    """Candidate terms: `columns` (n, m), one per entry of `factors`; `shapes` says what each feature can support.
+
+    What every contest over these terms needs is made with them: `index` is the place of each term, `places` those of the terms of a
+    feature's shapes, and `bent` (m,) tells the terms that grow faster than a line.
+    """
 
     factors: tuple[Factors, ...]
     columns: Floats
     shapes: Mapping[str, tuple[Shape, ...]]
+    index: Mapping[Factors, int] = field(init=False)
+    places: Mapping[str, list[list[int]]] = field(init=False)
+    bent: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        index = {factors: position for position, factors in enumerate(self.factors)}
+        places = {name: [[index[((name, function),)] for function in shape] for shape in shapes] for name, shapes in self.shapes.items()}
+        object.__setattr__(self, "index", index)
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "bent", np.array([len(each) == 1 and each[0][1] in BENT for each in self.factors]))
 
     def with_products(self, features: Sequence[str], values: Mapping[str, Floats]) -> Basis:
         """Return the basis with the pairwise products of `features` added."""
@@ -93,26 +107,27 @@ class Contest:
 
     def __init__(self, candidates: Basis, cost: Floats, setting: Setting) -> None:
         self.basis = candidates
-        self.index = {factors: position for position, factors in enumerate(candidates.factors)}
-        self.places = {
-            name: [[self.index[((name, function),)] for function in shape] for shape in shapes]
-            for name, shapes in candidates.shapes.items()
-        }
+        self.index = candidates.index
+        self.places = candidates.places
         root = np.sqrt(setting.weights) / setting.deviation
         rows, terms = candidates.columns.shape
         scaled = np.empty((rows, terms + 1))
         np.multiply(candidates.columns, root[:, None], out=scaled[:, :-1])
         np.multiply(cost, root, out=scaled[:, -1])
-        norms = np.sqrt((scaled**2).sum(axis=0))
-        scaled /= np.where(norms > 0, norms, 1.0)
-        gram = scaled.T @ scaled
-        gram[np.diag_indices_from(gram)] += _RIDGE
+        inner = scaled.T @ scaled
+        norms = np.sqrt(np.diagonal(inner))
+        unit = np.where(norms > 0, norms, 1.0)
+        inner /= unit
+        inner /= unit[:, None]
+        inner[np.diag_indices_from(inner)] += _RIDGE
         # A column of zeros before the cost's fills sets up to one length, so that all are solved at once.
         self._empty = terms
-        self._gram = np.insert(np.insert(gram, terms, 0.0, axis=0), terms, 0.0, axis=1)
+        self._gram = np.zeros((terms + 2, terms + 2))
+        filled = np.r_[:terms, terms + 1]
+        self._gram[np.ix_(filled, filled)] = inner
         self._total = norms[-1] ** 2
         self._setting = setting
-        self._bent = np.array([*(len(each) == 1 and order(each) > (1, 0) for each in candidates.factors), False])
+        self._bent = np.append(candidates.bent, False)
 
     def _misfits(self, columns: Ints) -> Floats:
         """Return the weighted sum of squares that each set of columns (sets, k) leaves.

@@ -19,7 +19,6 @@ from perfdiff.analysis.compare.mix import (
     mix_by_point,
     points_of,
     run_means,
-    unseen_inputs,
 )
 from perfdiff.analysis.compare.strata import Stratum, stratify
 from perfdiff.analysis.findings import Ratio
@@ -108,8 +107,8 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     expected = expected_costs(question)
     mix = mix_by_point(question, expected)
     moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
-    unseen = unseen_inputs(question)
-    strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points)
+    unseen = question.unseen
+    strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points, question.switches)
     calls = Calls(ratios, expected, _is_fine(question))
     seen = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
     found = tuple(each.summary for each in seen)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.compare.strata import Switch
 from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median, quantile
@@ -27,12 +28,17 @@ Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: a metric of a function, its tables of both sides, and base's annotation of the metric if one could be fitted."""
+    """What is asked: a metric of a function, its tables of both sides, and base's annotation of the metric if one could be fitted.
+
+    What holds for all metrics is found once: `unseen` features (`unseen_inputs`) and `switches` (`strata.switched`).
+    """
 
     metric: str
     base: SampleTable
     head: SampleTable
     annotation: Annotation | None
+    unseen: tuple[Feature, ...]
+    switches: tuple[Switch, ...]
 
 
 def columns(table: SampleTable) -> dict[str, Floats]:
@@ -86,14 +92,14 @@ def mix_by_point(question: Question, expected: Sides) -> dict[int, float]:
     return mix
 
 
-def unseen_inputs(question: Question) -> tuple[Feature, ...]:
+def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
     """Return features that had one value in every call of base and clearly other ones in every call of head.
 
     Base cannot say what these inputs cost.
     """
     found = []
-    of_base, of_head = columns(question.base), columns(question.head)
-    for feature in question.base.features:
+    of_base, of_head = columns(base), columns(head)
+    for feature in base.features:
         if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM) or _varies(of_base[feature.name][:_FIRST_ROWS]):
             continue
         before, after = of_base[feature.name], of_head[feature.name]

@@ -33,8 +33,20 @@ class Stratum:
     point: int | None = None
 
 
-def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats], points: Sequence[Point]) -> list[Stratum]:
-    """Return the strata of two tables: all calls, points, groups of size, values of switches.
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A feature that takes few values on both sides, the `modes`, and varies within points; its values in the calls of each side."""
+
+    feature: Feature
+    modes: Floats
+    base: Floats
+    head: Floats
+
+
+def stratify(
+    base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats], points: Sequence[Point], switches: Sequence[Switch]
+) -> list[Stratum]:
+    """Return the strata of two tables: all calls, points, groups of size, values of their switches.
 
     `sizes` are the expected costs of each call (rows of base, rows of head); groups of size hold equal parts of the cost, so that many
     small calls do not hide a few large ones.
@@ -47,7 +59,7 @@ def stratify(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats],
             Stratum(point.label, base.point == point.id, head.point == point.id, point=point.id) for point in points if point.id in both
         ]
     found += _by_size(base, head, sizes)
-    found += _by_switch(base, head, _largest_point(points, base.point, sizes[0], both))
+    found += _by_switch(base, head, switches, _largest_point(points, base.point, sizes[0], both))
     return [stratum for stratum in found if stratum.base.any() and stratum.head.any()]
 
 
@@ -75,11 +87,8 @@ def _largest_point(points: Sequence[Point], of: Ints, sizes: Floats, both: Ints)
     return max((point for point in points if point.id in both), key=lambda point: float(sizes[of == point.id].mean()))
 
 
-def _by_switch(base: SampleTable, head: SampleTable, largest: Point | None) -> Iterator[Stratum]:
-    """Yield a stratum per value of each feature that takes few values and varies within points; another at the largest inputs alone.
-
-    There, a mode that grew by another class shows, whose effects at all points differ too much to be one.
-    """
+def switched(base: SampleTable, head: SampleTable) -> Iterator[Switch]:
+    """Yield the first `MAX_SWITCHES` features that are switches."""
     switches = 0
     for column, feature in enumerate(base.features):
         if switches == MAX_SWITCHES or feature not in head.features:
@@ -92,12 +101,21 @@ def _by_switch(base: SampleTable, head: SampleTable, largest: Point | None) -> I
         if not 2 <= len(modes) <= MAX_MODES or _follows_points(base.point, values[0]):
             continue
         switches += 1
-        for mode in modes:
-            name = f"{feature.name} = {mode_name(feature, mode)}"
-            yield Stratum(name, values[0] == mode, values[1] == mode, narrows=True)
+        yield Switch(feature, modes, *values)
+
+
+def _by_switch(base: SampleTable, head: SampleTable, switches: Sequence[Switch], largest: Point | None) -> Iterator[Stratum]:
+    """Yield a stratum per value of each switch; another at the largest inputs alone.
+
+    There, a mode that grew by another class shows, whose effects at all points differ too much to be one.
+    """
+    for switch in switches:
+        for mode in switch.modes:
+            name = f"{switch.feature.name} = {mode_name(switch.feature, mode)}"
+            yield Stratum(name, switch.base == mode, switch.head == mode, narrows=True)
             if largest is not None:
                 here = (base.point == largest.id, head.point == largest.id)
-                yield Stratum(name, (values[0] == mode) & here[0], (values[1] == mode) & here[1], narrows=True)
+                yield Stratum(name, (switch.base == mode) & here[0], (switch.head == mode) & here[1], narrows=True)
 
 
 def _follows_points(points: Ints, values: Floats) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import MATERIAL, Comparison, as_ratio, compare, resolved
-from perfdiff.analysis.compare.mix import Question, columns
+from perfdiff.analysis.compare.mix import Question, columns, unseen_inputs
 from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.strata import switched
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
@@ -56,20 +57,23 @@ class Study:
 def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
     """Return the studies of all functions, in their order; many are made by processes side by side, a batch at a time."""
     functions = experiment.functions
+    trifles = _trifles(functions, ledger)
     if len(functions) < PARALLEL_FROM:
-        return [study(info, samples, ledger, experiment.points, config) for info in functions]
+        return _studied(functions, samples, _Ground(ledger, experiment.points, config), trifles)
     from joblib import Parallel, delayed
 
-    rates = ledger.without_edges()
+    ground = _Ground(ledger.without_edges(), experiment.points, config)
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
-    studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, rates, experiment.points, config) for batch in batches)
+    studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, ground, trifles) for batch in batches)
     return [each for batch in studied for each in batch]
 
 
-def _studied(
-    batch: Sequence[FunctionInfo], samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig
-) -> list[Study]:
-    return [study(info, samples, ledger, points, config) for info in batch]
+def _studied(batch: Sequence[FunctionInfo], samples: Samples, ground: _Ground, trifles: set[int]) -> list[Study]:
+    """Return studies of some functions, in their order; of trifles without what could only explain more cost than they have."""
+    others = sum(name not in ("calls", *DECISIVE) for name in ground.ledger.metrics)
+    narrow = replace(ground, only=DECISIVE)
+    found = [study(info, samples, narrow if info.id in trifles else ground) for info in batch]
+    return [replace(each, untested=others) if each.info.id in trifles and each.comparisons else each for each in found]
 
 
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
@@ -123,18 +127,23 @@ def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
     )
 
 
-def study(info: FunctionInfo, samples: Samples, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Study:
-    """Compare all metrics of a function that both sides have; learn what one side has alone."""
+def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
+    """Compare the metrics of a function that both sides have; learn what one side has alone.
+
+    How a suspect's time per run grows is learnt where all metrics are asked for.
+    """
+    ledger, points, config = ground.ledger, ground.points, ground.config
     tables = both_tables(info.id, samples)
-    comparisons = _comparisons(info, tables, _Ground(ledger, points, config)) if tables is not None else {}
+    comparisons = _comparisons(info, tables, ground) if tables is not None else {}
     totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
+    grows = info.change.is_suspect and ground.only is None
     return Study(
         info=info,
         comparisons=comparisons,
         resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
         shifts=_shifts(comparisons, *tables, config) if tables is not None else {},
         alone=_alone(info, samples, config) if tables is None else {},
-        growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if info.change.is_suspect else None,
+        growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if grows else None,
         calls=_sum_ratio(info.id, "calls", ledger, config),
         totals=totals,
     )
@@ -153,13 +162,14 @@ class _Ground:
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
     base, head = tables
+    unseen, switches = unseen_inputs(base, head), tuple(switched(base, head))
     comparisons: dict[str, Comparison] = {}
     for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
         if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
             annotation = _learn(metric, base, comparisons, info.name, ground.config)
-            found = compare(Question(metric, base, head, annotation), ground.ledger, ground.points, ground.config)
+            found = compare(Question(metric, base, head, annotation, unseen, switches), ground.ledger, ground.points, ground.config)
             if found is not None:
                 comparisons[metric] = found
     return comparisons
