@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import caveats, counters, counting, folding, machine, reach, schedule, survey, toolchain, workloads
+from perfdiff.collect import caveats, counters, counting, folding, machine, reach, schedule, survey, tally, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
+from perfdiff.collect.rates import Rate
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.survey import Budget, Selection, Survey
@@ -167,17 +168,24 @@ class Bench:
 
     def _survey(
         self, workshop: Workshop, subjects: Subjects, probeable: Mapping[int, Counterpart], plain: Mapping[Side, Built]
-    ) -> tuple[Survey, frozenset[int], dict[tuple[Phase, Side], Target]]:
-        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and what can be run."""
+    ) -> tuple[Survey, frozenset[int], Targets]:
+        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and where plain builds run."""
         probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
         reach.require_probes(probes, subjects)
         built = workshop.probed(Phase.SURVEY, probes, plain)
         sampled = subjects.sampled_in_survey(probeable)
-        modes = {id_: plan.Entry.survey(sampled=id_ in sampled) for id_ in probeable}
-        targets = workshop.targets(Phase.PLAIN, plain, {}, {}) | workshop.targets(Phase.SURVEY, built, modes, probes)
-        seen = self._seen(targets, probes)
+
+        plain_targets = workshop.targets(Phase.PLAIN, plain, {}, {})
+        counting = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
+
+        def timing(rates: Mapping[int, Rate]) -> Targets:
+            often = {id_: rates.get(id_, Rate(1))._asdict() for id_ in probeable}
+            modes = {id_: plan.Entry.survey(sampled=id_ in sampled, **rate) for id_, rate in often.items()}
+            return workshop.targets(Phase.SURVEY, built, modes, probes)
+
+        seen = self._seen(self.collector(plain_targets | counting), timing, probes)
         reach.require_calls(seen, probes)
-        return seen, workshop.lost(built, probes), targets
+        return seen, workshop.lost(built, probes), plain_targets
 
     def environment(self, site: Site) -> Environment:
         """Return the machine and what the builds were made with."""
@@ -225,19 +233,34 @@ class Bench:
         suspects = [cleared(pair) if pair.change.is_suspect and code.is_same(pair) else pair for pair in pairs]
         return Subjects.number(suspects, self.language.name, self.request.followed), code.identical and not code.other_files
 
-    def _seen(self, targets: Mapping[tuple[Phase, Side], Target], probes: Probes) -> Survey:
-        """Run everything a few times with all functions probed, and once without any."""
-        slots = schedule.survey_slots(self.points, SURVEY_ROUNDS, self.request.config.compare.seed, self.sides)
-        self.progress.stage("surveying", len(slots))
-        assembly = Assembly(probes, {point.id: point for point in self.points}, surveying=True)
+    def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
+        """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.
+
+        `collector` runs those that count; `timing` gives what times calls, as often as it is told.
+        """
+        seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
+        collector.slow = self.progress.note
+        slots = schedule.tally_slots(self.points, seed, self.sides)
+        self.progress.stage("surveying", len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
+        counting, timed = Assembly(probes, points), Assembly(probes, points, surveying=True)
         runs = []
-        for run, recordings in replace(self.collector(targets), slow=self.progress.note).collect(slots, self.progress.advance):
+        for run, recordings in collector.collect(slots, self.progress.advance):
             runs.append(run)
-            assembly.add(run, recordings)
+            counting.add(run, recordings)
+        counted = tally.counted(runs, counting.totals(), counting.edges())
+        runs = [run for run in runs if run.phase is Phase.PLAIN]
+        steered = {point: timing(counted.rates(point)) for point in points}
+        for block in range(SURVEY_ROUNDS):
+            again = [point for point in self.points if block == 0 or point.id in counted.unsteady()]
+            for slot in schedule.survey_slots(again, block, seed, self.sides):
+                collector.targets = steered[slot.point.id]
+                for run, recordings in collector.collect([slot], self.progress.advance):
+                    runs.append(run)
+                    timed.add(run, recordings)
         executions: dict[tuple[Side, int], Floats] = {
-            (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in assembly.tables()
+            (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in timed.tables()
         }
-        return survey.summarise(runs, assembly.totals(), assembly.edges(), assembly.lengths(), executions)
+        return survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), executions)
 
     @property
     def points(self) -> tuple[Point, ...]:

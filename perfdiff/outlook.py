@@ -80,7 +80,7 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
         took = _took(request, repository)
-        survey = schedule.survey_slots(points, SURVEY_ROUNDS, config.compare.seed)
+        survey, again = _survey(points, config.compare.seed)
         whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
         variants = 3 + config.counters.software  # plain, survey, timed, counted
         return Outlook(
@@ -93,9 +93,9 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             functions=functions,
             points=points,
             fewest=Counter(slot.phase for slot in (*survey, *whole)),
-            most=Counter(slot.phase for slot in (*survey, *_whole(request, points, MOST_PAIRS), *timed)),
+            most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
             fewest_s=_seconds([*survey, *whole], took),
-            most_s=_most_s(survey, _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
+            most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
             counting_s=config.counters.budget_s if config.counters.software else 0.0,
         )
 
@@ -103,6 +103,12 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
     asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
     return store.exists(storage.experiment(request.cache, asked))
+
+
+def _survey(points: Sequence[Point], seed: int) -> tuple[list[Slot], list[Slot]]:
+    """Return the runs of the survey: those that are made in any case, and those that may be made again."""
+    first, *again = (schedule.survey_slots(points, block, seed) for block in range(SURVEY_ROUNDS))
+    return [*schedule.tally_slots(points, seed), *first], list(itertools.chain.from_iterable(again))
 
 
 def _whole(request: Request, points: Sequence[Point], pairs: int) -> list[Slot]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, caveats, counting, folding, rates, schedule, survey, workloads
+from perfdiff.collect import assembly, caveats, counting, folding, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -486,3 +486,17 @@ def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
     shared = ProcessExecutor().execute(Command(busy, tmp_path, dict(os.environ), 30.0, (0,), "here"))
     assert shared.waited is not None
     assert shared.waited > 0.5
+
+
+def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no_callee_has_to_find_them() -> None:
+    cell = (0, Side.BASE)
+    calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}
+    callees = {6: frozenset({1, 2, 3, 5}), 2: frozenset({2}), 3: frozenset({4}), 4: frozenset({3})}
+    counted = tally.Tally({cell: 1e8}, {cell: calls}, {cell: {2: 2e7 - 10}}, callees)
+    found = counted.rates(0)
+    period = found[1].period
+    assert found == {1: Rate(period, passing=True), 2: Rate(1, inner=period), 3: Rate(period), 4: Rate(period)}
+    timed_ns = (4 * 2e7 / period + 1e5 + 1) * rates.PROBE_NS
+    assert 0.9 * tally.STAMPS_NS < timed_ns <= tally.STAMPS_NS
+    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0) == {}
+    assert (counted.unsteady(), replace(counted, cpu_ns={cell: 1e9}).unsteady()) == ({0}, frozenset())

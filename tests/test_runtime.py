@@ -145,6 +145,9 @@ def test_calls_are_counted_by_their_length(build: Build) -> None:
     assert even[at[0] :].sum() == 200 > even[at[0] + 3 :].sum()
     assert not uneven.any()
     assert record.totals.lengths[1][at[1] :].sum() == 1
+    known = {record.pid for record in (first, record)}
+    [sampled] = [each for each in program.run({1: replace(TIME, lengths=True, period=8)}) if each.pid not in known]
+    assert 32 + 8 * 20 <= sampled.totals.lengths[0].sum() <= 32 + 8 * 21  # the first ones for themselves, then one for eight
 
 
 def test_features_and_weights_of_every_sampled_call(build: Build) -> None:

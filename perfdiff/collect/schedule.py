@@ -23,14 +23,14 @@ class Slot:
     layout: int = 0
 
 
-def survey_slots(points: Sequence[Point], rounds: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
-    """Return the survey: `rounds` runs of every point on all sides, and one plain run of each for the CPU it takes."""
-    rng = random.Random(seed)
-    slots: list[Slot] = []
-    for block in range(rounds):
-        phases = (Phase.PLAIN, Phase.SURVEY) if block == 0 else (Phase.SURVEY,)
-        slots += _paired(rng, phases, points, block, sides)
-    return slots
+def tally_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return the survey's first runs, of every point on all sides: one that counts, and a plain one for the CPU it takes."""
+    return _paired(random.Random(f"{seed}:tally"), (Phase.PLAIN, Phase.SURVEY), points, 0, sides)
+
+
+def survey_slots(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return a round of the survey's runs that time calls: one of every point on all sides."""
+    return _paired(random.Random(f"{seed}:survey:{block}"), (Phase.SURVEY,), points, block, sides)
 
 
 def whole_block(points: Sequence[Point], block: int, seed: int, layouts: int = 1) -> list[Slot]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -86,12 +87,13 @@ class Workshop:
         for side in self.pins:
             path = None
             if phase is not Phase.PLAIN:
-                path = self.plans / f"{phase}-{side}.plan"
                 entries = {
                     id_: mode.sized(features=len(probe.features), branches=len(probe.branches))
                     for id_, probe in probes[side].items()
                     if (mode := modes.get(id_)) is not None
                 }
+                name = hashlib.blake2b(repr(sorted(entries.items())).encode(), digest_size=8).hexdigest()  # the survey has several plans
+                path = self.plans / f"{phase}-{side}-{name}.plan"
                 plan.write(path, entries)
             found[phase, side] = Target(built[side].folder, path, steering or {}, fixed, built[side].tree)
         return found

@@ -59,8 +59,8 @@ class RecordedTotals:
     `calls` is exact. Times and resources are of finished calls, scaled from the timed ones where only some were timed; NaN for a
     probe that is counted only. `wall_ns`, allocations and locks count recursive calls once. `unfinished` calls were left by `longjmp`
     or the like (no time), or were open when the process ended (time until then). Reading the cells of `read` calls took
-    `reading_ns`. `lengths` (m, 32) are the timed calls by the binary logarithm of their wall time in ticks, where the plan asked for it,
-    else 0. `counters` are sums over the `flagged` calls only, NaN where one was absent in any of them.
+    `reading_ns`. `lengths` (m, 32) are the calls that timed ones stand for, by the binary logarithm of their wall time in ticks, where
+    the plan asked for it, else 0. `counters` are sums over the `flagged` calls only, NaN where one was absent in any of them.
     """
 
     probe: Ints

@@ -458,12 +458,14 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	return (moment(entry->local) - now) << PD_TIME_FRACTION;
 }
 
-static void count_length(struct pd_totals *totals, int64_t wall)
+/* Counts the `calls` that one of this length stands for; more than there is room for are as many as there is. */
+static void count_length(struct pd_totals *totals, int64_t wall, uint32_t calls)
 {
 	uint64_t ticks = wall > 0 ? (uint64_t)wall >> PD_TIME_FRACTION : 0;
 	unsigned length = ticks ? 63 - (unsigned)__builtin_clzll(ticks) : 0;
+	uint32_t *counted = &totals->lengths[length < PD_LENGTHS ? length : PD_LENGTHS - 1];
 
-	totals->lengths[length < PD_LENGTHS ? length : PD_LENGTHS - 1]++;
+	*counted = calls < UINT32_MAX - *counted ? *counted + calls : UINT32_MAX;
 }
 
 static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
@@ -490,7 +492,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		totals->self += (wall - entry->callee_time) * entry->weight;
 	}
 	if (pd_unlikely(entry->local->flags & PD_FLAG_LENGTHS))
-		count_length(totals, wall);
+		count_length(totals, wall, entry->weight);
 	if (pd_likely(outer)) {
 		totals->outer_weight += entry->weight;
 		totals->wall += wall * entry->weight;

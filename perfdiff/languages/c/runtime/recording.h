@@ -96,7 +96,7 @@ struct pd_totals {
 	int64_t wall;          /* of timed outer calls, times their weights */
 	int64_t self;          /* of timed calls, times their weights */
 	uint64_t resources[4]; /* of timed outer calls, times their weights, by enum pd_resource */
-	uint32_t lengths[PD_LENGTHS]; /* timed calls by the binary logarithm of their wall time in ticks, with PD_FLAG_LENGTHS */
+	uint32_t lengths[PD_LENGTHS]; /* calls that timed ones stand for, by log2 of their wall time in ticks, with PD_FLAG_LENGTHS */
 	uint64_t read;         /* calls whose cells were read */
 	uint64_t reading;      /* ticks that this took */
 	uint64_t flagged;    /* calls whose counters were read */
