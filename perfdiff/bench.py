@@ -116,7 +116,10 @@ class Bench:
             site,
             subjects=subjects,
             selection=selection,
-            folded=folding.folded(subjects, selection, seen),
+            folded=(
+                *folding.folded(subjects, selection, seen),
+                *folding.unprobed(subjects, config.probes.exclude, {choice.id for choice in selection.choices}),
+            ),
             steering=events.steering(),
             targets=targets,
             skipped=(

@@ -16,7 +16,7 @@ from perfdiff.build.variants import BuildRequest
 from perfdiff.collect import schedule, workloads
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
-from perfdiff.config import LEAST_BUDGET_S, Config
+from perfdiff.config import BUDGETS, LEAST_BUDGET_S, Config
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language
@@ -135,8 +135,8 @@ def _most_s(
     seconds = [_seconds(slots, took) for slots in (survey, whole, timed)]
     if None in seconds:
         return None
-    first, *bounded = (each or 0.0 for each in seconds)
-    return first + sum(min(each, budget_s) for each in bounded)
+    surveyed, compared, measured = (each or 0.0 for each in seconds)
+    return surveyed + min(compared, BUDGETS * budget_s) + min(measured, budget_s)
 
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:

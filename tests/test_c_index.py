@@ -178,6 +178,15 @@ def test_functions_of_headers_appear_once_with_all_their_units(tmp_path: Path) -
     assert callees(indexed, "a") == callees(indexed, "b") == {"inc"}
 
 
+def test_functions_that_one_macro_makes_are_told_apart(tmp_path: Path) -> None:
+    make = "#define MAKE(p) static int p##_one(int x) { return x + 1; } static int p##_two(int x) { return p##_one(x) * 2; }\n"
+    indexed = program(tmp_path, {"a.c": make + "MAKE(left) MAKE(right)\nint use(void) { return left_two(1) + right_one(2); }\n"})
+    made = [function(indexed, name) for name in ("left_one", "left_two", "right_one", "right_two")]
+    assert {one.obstacle for one in made} == {"its body comes from a macro"}
+    assert made[1].calls == {made[0].key}
+    assert function(indexed, "use").calls == {made[1].key, made[2].key}
+
+
 def test_a_file_included_under_renaming_macros_has_one_definition_a_place(tmp_path: Path) -> None:
     indexed = program(
         tmp_path,

@@ -1,8 +1,8 @@
-"""Suspects that are folded: without a probe in timed runs, they are measured as part of the functions that call them."""
+"""Suspects without a probe, folded or unable to carry one: they are measured as part of the functions that call them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,13 +45,22 @@ def folded(subjects: Subjects, selection: Selection, seen: Survey) -> tuple[Fold
             hosts=fold.hosts,
             call_ns=fold.call_ns,
             overhead=fold.overhead,
-            **{
-                f"{side}_calls": {point: float(calls) for (point, at), calls in zip(seen.cells, fold.calls, strict=True) if at is side}
-                for side in Side
-            },
+            base_calls=_calls(fold, seen, Side.BASE),
+            head_calls=_calls(fold, seen, Side.HEAD),
         )
         for fold in selection.folds
     )
+
+
+def _calls(fold: Fold, seen: Survey, side: Side) -> dict[int, float]:
+    return {point: float(calls) for (point, at), calls in zip(seen.cells, fold.calls, strict=True) if at is side}
+
+
+def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int]) -> tuple[Folded, ...]:
+    """Return what the analysis needs to know of suspects that cannot carry a probe, and whose callers are `timed`."""
+    hosts = {id_: tuple(host for host in above if host in timed) for id_, above in subjects.unprobed(exclude).items()}
+    infos = subjects.infos({id_ for id_, above in hosts.items() if above})
+    return tuple(Folded(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
 
 
 def untimed(subjects: Subjects, folds: Iterable[Fold]) -> tuple[Skipped, ...]:

@@ -52,6 +52,23 @@ class Subjects:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
         return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}
 
+    def unprobed(self, exclude: Sequence[str]) -> dict[int, tuple[int, ...]]:
+        """Return the suspects that cannot carry a probe, each with the nearest functions that call it and can."""
+        callers: dict[int, set[int]] = {id_: set() for id_ in self.pairs}
+        for caller, callees in self.calls.items():
+            for callee in callees:
+                callers[callee].add(caller)
+        probeable = self.probeable(exclude)
+        return {
+            id_: tuple(sorted(_nearest(id_, callers, probeable)))
+            for id_, pair in self.pairs.items()
+            if pair.change.is_suspect and id_ not in probeable
+        }
+
+    def obstacle(self, id_: int, exclude: Sequence[str]) -> str:
+        """Return why a function carries no probe, "" where it can."""
+        return _obstacle(self.pairs[id_], exclude) or ""
+
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
         """Return the suspects that cannot be probed, with their reasons."""
         return tuple(
@@ -198,6 +215,19 @@ def _far(definition: FunctionDefinition) -> tuple[int, ...]:
 
 def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:
     return (definition for definition in (pair.base, pair.head) if definition is not None)
+
+
+def _nearest(function: int, callers: Mapping[int, Collection[int]], wanted: Collection[int]) -> set[int]:
+    """Return the first `wanted` functions on all ways up from a function."""
+    found, seen, waiting = set[int](), {function}, [function]
+    while waiting:
+        for caller in callers[waiting.pop()]:
+            if caller in wanted:
+                found.add(caller)
+            elif caller not in seen:
+                seen.add(caller)
+                waiting.append(caller)
+    return found
 
 
 def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:

@@ -161,7 +161,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A changed function that has no probe in timed runs, as too many calls are too short: its time counts as that of its `hosts`.
+    """A changed function that has no probe in timed runs: its time counts as that of its `hosts`.
+
+    `obstacle` says why it can carry none; it is "" where too many calls are too short, and only then is anything known of these.
 
     `hosts` are ids of the nearest functions above it that are timed. `base_calls` and `head_calls` are its exact calls in a run, by point.
     `call_ns`, the mean length of a call, and `overhead`, the share of a run's CPU time that a probe would take, are rough. What counted
@@ -174,6 +176,7 @@ class Folded:
     head_calls: Mapping[int, float]
     call_ns: float
     overhead: float
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Folded functions by name: where their callers are slower through them, the guilt is theirs, though no call of theirs was timed."""
+"""Functions without a probe by name: where their callers are slower through them, the guilt is theirs, though no call was timed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TELLING = 0.2  # of the work of the one that does most: who does less than this 
 
 def folded_suspects(experiment: Experiment) -> tuple[ExtraWork, ...]:
     """Return the folded functions that execute more in a run, most first."""
-    alone = replace(experiment, functions=tuple(each.info for each in experiment.folded))
-    counted = open_counts(alone) if experiment.folded else None
+    alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
+    counted = open_counts(alone) if alone.functions else None
     return suspects_by_counts(counted, counted, alone.functions) if counted else ()
 
 
@@ -57,10 +57,14 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
 def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
     name, interval = guilty.info.name, host.extra_ci_ns
+    if guilty.obstacle:
+        why, whose = f"it carries no probe ({guilty.obstacle})", "which carries no probe"
+    else:
+        why, whose = "its calls are too short to be timed alone", "whose calls are too short to be timed alone"
     return replace(
         host,
         info=guilty.info,
-        reason=f"its calls are too short to be timed alone; its caller `{host.info.name}` is slower through it: {host.reason}",
+        reason=f"{why}; its caller `{host.info.name}` is slower through it: {host.reason}",
         calls_base=sum(guilty.base_calls.values()) or None,
         calls_head=sum(guilty.head_calls.values()) or None,
         extra_ns=part * host.extra_ns,
@@ -70,7 +74,7 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         counts={},
         anomaly=None,
         causes=(*(_counted(work) if work else ()), *host.causes),
-        headline=f"`{name}`, whose calls are too short to be timed alone, makes its caller slower: {host.headline}",
+        headline=f"`{name}`, {whose}, makes its caller slower: {host.headline}",
     )
 
 

@@ -17,6 +17,7 @@ from clang.cindex import TranslationUnitLoadError
 
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.declarations import Dependency
+from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, Program
@@ -27,7 +28,7 @@ _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
 _ALONE = 3  # up to so many units are parsed in this process: starting another one costs as much as parsing them
 _MOST_WORKERS = 8
 
-Place = tuple[str, int]
+Place = tuple[str, int, str]  # file and offset, and the key where one macro makes several functions at one place
 
 
 def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None, cache: Path | None = None) -> Program:
@@ -164,7 +165,7 @@ class _Merge:
         self._overriders: dict[str, set[str]] = defaultdict(set)
         for unit in facts:
             for definition in unit.functions:
-                place = (definition.file, definition.start)
+                place = (definition.file, definition.start, definition.key if definition.obstacle == BY_MACRO else "")
                 self._flags[place].add(f"{FLAGS}{unit.file}")
                 if definition not in self._places[place]:
                     self._places[place].append(definition)

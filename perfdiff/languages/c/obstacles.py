@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 CONSTANT = ("constexpr", "consteval")  # these hold for functions inside as well
+BY_MACRO = "its body comes from a macro"
 _ATTRIBUTES = {
     "naked": "naked: it has no prologue that a probe could follow",
     "no_instrument_function": "its author asks that it is not instrumented",
@@ -25,7 +26,7 @@ def obstacle(head: Collection[str], body: Collection[str], *, written_out: bool,
     words = {word.strip("_") for word in head}
     always_inlined = "always_inline" in words and any(map(_INTRINSIC.match, body))
     reasons = (
-        (not written_out, "its body comes from a macro"),
+        (not written_out, BY_MACRO),
         *((keyword in head, keyword) for keyword in CONSTANT),
         *((attribute in words, reason) for attribute, reason in _ATTRIBUTES.items()),
         (not _COROUTINE.isdisjoint(body), "a coroutine: its frame outlives the call"),
