@@ -233,8 +233,7 @@ class Bench:
             return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name), False
         pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.language.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
-        suspects = [cleared(pair) if pair.change.is_suspect and code.is_same(pair) else pair for pair in pairs]
-        return Subjects.number(suspects, self.language.name, self.request.followed), code.identical and not code.other_files
+        return Subjects.number(cleared(pairs, code), self.language.name, self.request.followed), code.identical and not code.other_files
 
     def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
         """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.

@@ -102,7 +102,8 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     runs = [Run(0, Phase.PLAIN, point, Side.BASE, 0, wall, wall, 1e6, None, None, "") for point, of in walls.items() for wall in of]
     chosen = counting.affordable(points, runs, 30.0, 2)
     assert chosen == points[:1]
-    assert "1 of 2 workload points (w n=2, …) were not counted" in counting.left_out(points, chosen, 30.0)[0].text
+    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0)[0].text
+    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1)[0].text
     assert counting.affordable(points, runs, 0.1, 2) == ()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from perfdiff.collect.subjects import cleared, shown
 from perfdiff.languages.c import elf, object_code
 from perfdiff.languages.c.index import index
 from perfdiff.languages.c.instructions import operand_ends
@@ -242,6 +243,29 @@ def test_a_changed_inline_function_that_compiles_to_the_same_is_cleared(edited: 
     assert found.pairs["bump"].change == "changed"
     assert found.code.identical
     assert found.unlike() == set()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "after", "suspected"),
+    [
+        ("__attribute__((noinline))", "x * 3", {"made", "inner", "use"}),  # `use` runs what it did, and `made` does not
+        ("__attribute__((noinline))", "(x) + (2)", set()),
+        ("inline", "x * 3", {"made", "inner", "use"}),
+    ],
+)
+def test_who_stands_in_for_a_function_made_by_a_macro_is_cleared_with_it_alone(
+    tmp_path: Path, attribute: str, after: str, suspected: set[str]
+) -> None:
+    text = (
+        f"#define MAKE(p) static {attribute} int p##ner(int x) {{ return %s; }} "
+        f"static {attribute} int made(int x) {{ return p##ner(x) + 1; }}\n"
+        "MAKE(in)\n__attribute__((noinline)) int use(int x) { return made(x) ^ 5; }\n"
+        "int main(int c, char **v) { return use(c); }\n"
+    )
+    found = compared(build(tmp_path / "base", {"a.c": text % "x + 2"}), build(tmp_path / "head", {"a.c": text % after}))
+    assert {name for name, pair in found.pairs.items() if pair.change.is_suspect} == {"made", "inner", "use"}
+    left = cleared([*found.pairs.values()], found.code)
+    assert {shown(pair).name for pair in left if pair.change.is_suspect} == suspected
 
 
 def test_a_same_function_that_reads_a_changed_table_keeps_its_code_but_is_not_cleared(edited: Edit) -> None:

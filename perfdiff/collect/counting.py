@@ -62,8 +62,9 @@ def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float) 
     missing = [point.label for point in points if point not in chosen]
     if not missing:
         return ()
+    which = f"{missing[0]} was" if len(missing) == 1 else f"{len(missing)} of {len(points)} workload points ({missing[0]}, …) were"
     text = (
-        f"{len(missing)} of {len(points)} workload points ({missing[0]}, …) were not counted: counted runs take about "
+        f"{which} not counted: counted runs take about "
         f"{USUAL_SLOWDOWN:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
     )
     return (Note("partly-counted", text),)

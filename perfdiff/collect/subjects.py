@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from perfdiff.collect.survey import Choice, Fold
-from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Probe
+from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
 _IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
@@ -175,15 +175,35 @@ class Subjects:
         return found
 
 
-def cleared(pair: Counterpart) -> Counterpart:
-    """Return a changed function, whose machine code is the same, as one that is not suspected.
+def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterpart]:
+    """Return the functions, those not suspected any more that changed and whose machine code is the same.
 
     One that uses a type or a variable that changed stays under suspicion: the same instructions then may meet other data, as counters
-    that share a line.
+    that share a line. So does one that stands in for a function without a probe, whose own code is not the same.
     """
-    if not all(culprit.startswith(_IN_CODE) for culprit in pair.culprits):
-        return pair
+    behind = _without_probe_and_unlike(pairs, code)
+    return [_cleared(pair) if pair.change.is_suspect and code.is_same(pair) and _may_clear(pair, behind) else pair for pair in pairs]
+
+
+def _cleared(pair: Counterpart) -> Counterpart:
     return replace(pair, change=Change.UNCHANGED, reasons=(*pair.reasons, "its machine code is the same"), culprits=())
+
+
+def _may_clear(pair: Counterpart, behind: Collection[str]) -> bool:
+    return all(culprit.startswith(_IN_CODE) and culprit not in behind for culprit in pair.culprits)
+
+
+def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison) -> set[str]:
+    """Return, as culprits are called, the suspects that carry no probe and have other code than before, or stand in for such."""
+    hidden = [pair for pair in pairs if pair.change.is_suspect and _obstacle(pair, ())]
+    found = {_culprit(pair) for pair in hidden if code.is_unlike(pair)}
+    while more := {_culprit(pair) for pair in hidden if not found.isdisjoint(pair.culprits)} - found:
+        found |= more
+    return found
+
+
+def _culprit(pair: Counterpart) -> str:
+    return f"function {shown(pair).name}"
 
 
 def digest(probes: Mapping[int, Probe]) -> str:

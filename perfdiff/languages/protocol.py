@@ -186,6 +186,10 @@ class CodeComparison(Protocol):
         """Return whether a function runs the same instructions on the same constants; False where that is not known."""
         ...
 
+    def is_unlike(self, pair: Counterpart) -> bool:
+        """Return whether a function has code of its own, not only in others that have it inlined, and that is not the same."""
+        ...
+
 
 class Language(Protocol):
     """One language pack."""

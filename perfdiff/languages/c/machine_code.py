@@ -34,7 +34,8 @@ class MachineCode:
     are so to the byte, so that even the layout of their code is the same. `differs` says what is not the same, `unknown` of what
     nothing can be told and why, `other_files` which other files differ that a workload may read; of each at most `MOST_NAMED`, then
     how many more. `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that
-    differs, over calls and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower.
+    differs, over calls and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike`
+    those of functions that have code of their own which is not the same.
     """
 
     identical: bool
@@ -45,10 +46,15 @@ class MachineCode:
     same_functions: frozenset[str]
     same_closures: frozenset[str]
     cleared: frozenset[Key]
+    unlike: frozenset[Key]
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants on both sides; False where that is not known."""
         return self.identical or _key(pair) in self.cleared
+
+    def is_unlike(self, pair: Counterpart) -> bool:
+        """Return whether a function has code of its own, not only in others that have it inlined, and that is not the same."""
+        return _key(pair) in self.unlike
 
 
 def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MachineCode:
@@ -65,6 +71,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
     comparison = _Comparison(gathered, trees, renames)
     unknown = [] if programs.same_bytes else comparison.unknown()
     differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
+    cleared = comparison.cleared(pairs)
     return MachineCode(
         identical=not differs and not unknown and (programs.same_bytes or comparison.has_code),
         same_bytes=programs.same_bytes,
@@ -73,7 +80,8 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
         other_files=_bounded(differing(*trees, *files)),
         same_functions=comparison.same_functions(),
         same_closures=comparison.same_closures(),
-        cleared=comparison.cleared(pairs),
+        cleared=cleared,
+        unlike=frozenset(key for pair in pairs if (key := _key(pair)) not in cleared and comparison.has_symbols(pair)),
     )
 
 
@@ -140,6 +148,10 @@ class _Comparison:
         """Return the keys of pairs whose own code is the same, wherever it stands."""
         same = frozenset(_key(pair) for pair in pairs if self._is_same(pair))
         return same - self._inlined_unlike(pairs, same)
+
+    def has_symbols(self, pair: Counterpart) -> bool:
+        """Return whether a function was compiled as one, on either side."""
+        return any(definition is not None and self._symbols(side, definition, _units(definition)) for side, definition in _sides(pair))
 
     def _leading(self, *, calls: bool) -> tuple[frozenset[Node], frozenset[Node]]:
         first, second = (leading_to(graph, changed, calls=calls) for graph, changed in zip(self._graphs, self._changed, strict=True))
@@ -212,6 +224,10 @@ def _callees(definition: FunctionDefinition, units: frozenset[str], by_key: Mapp
             seen.add(key)
             waiting.append(callee)
             yield pair
+
+
+def _sides(pair: Counterpart) -> tuple[tuple[int, FunctionDefinition | None], ...]:
+    return (0, pair.base), (1, pair.head)
 
 
 def _side(pair: Counterpart, side: int) -> FunctionDefinition | None:
