@@ -25,6 +25,7 @@ from typing import Any
 
 import figures
 import upstream
+import upstream_hyperfine
 import upstream_truth
 from accuracy import listed, say, share
 from upstream import Effect, Pair, Project
@@ -34,6 +35,9 @@ FIRST_SEED = 1
 TRUTH_PAIRS = 100
 TIMEOUT_S = 3600
 FAILED = "not measured"
+WHOLE_RUNS = ("linking in other layouts", "comparing whole runs")  # stages that hyperfine's runs stand against
+LEAST_TIME_S = 10.0  # of hyperfine, where perfdiff needed no run at all
+LEAST_SLOWER = 0.05  # perfdiff's own smallest effect of interest
 LEAST_STAGE_S = 0.5  # shorter stages are not worth a word
 MOST_NAMED = 4  # functions named in a cell of a table
 MOST_SAID = 200  # characters of what a failed command said
@@ -253,6 +257,32 @@ def truths(projects: Sequence[Project], room: Path, mirrors: Path | None, pairs:
         table.remarks.append(f"{pairs} pairs of runs in random order, one build a side; medians of CPU time, intervals by bootstrap.")
 
 
+def hyperfines(projects: Sequence[Project], room: Path, mirrors: Path | None) -> None:
+    """Print what hyperfine says of each pair in the time that perfdiff's whole runs took, beside what perfdiff said."""
+    columns = ("pair", "effect", "s", "runs a side", "largest ratio", "slower, Welch", f"and by {LEAST_SLOWER:.0%}", "perfdiff")
+    kinds = {Effect.NONE: "Pairs without an effect called slower", Effect.SLOWER: "Slower pairs found"}
+    counts = {kind: Counter[str]() for kind in kinds}
+    with figures.printed("Upstream pairs, hyperfine at the same time", *columns) as table:
+        for project in projects:
+            for pair in project.pairs:
+                known = compared(project, pair, FIRST_SEED, room, mirrors).answer
+                stages = (known.report or {}).get("stages", {})
+                seconds = max(LEAST_TIME_S, sum(stages.get(stage, 0.0) for stage in WHOLE_RUNS))
+                bench = upstream_truth.Bench(project, project.clone(room / "clones", mirrors), room / "truth", 0, FIRST_SEED)
+                found = upstream_hyperfine.ask(bench, pair, seconds, room)
+                slower = [found.is_slower(least) for least in (0.0, LEAST_SLOWER)]
+                counts[pair.effect] += Counter(pairs=1, any=slower[0], clear=slower[1], perfdiff=known.verdict == "regression")
+                say(f"{pair.label}: {slower}, perfdiff {known.verdict}")
+                runs, largest = min(each.runs for each in found.told), max(each.ratio for each in found.told)
+                told = ["yes" if each else "no" for each in slower]
+                table.add(pair.label, pair.effect, f"{found.seconds:.0f}", runs, f"{largest:.3f}", *told, known.verdict)
+        for kind, says in kinds.items():
+            if n := counts[kind]["pairs"]:
+                shares = {name: share(counts[kind][name], n) for name in ("any", "clear", "perfdiff")}
+                clear = f"by {LEAST_SLOWER:.0%} and more {shares['clear']}"
+                table.remarks.append(f"{says}: by hyperfine {shares['any']}, {clear}; by perfdiff {shares['perfdiff']}.")
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -263,6 +293,7 @@ def main() -> None:
     parser.add_argument("--mirrors", type=Path, help="clone from bare repositories OWNER+NAME in this folder")
     truth = f"measure the effects by hand, over so many pairs of runs (default: {TRUTH_PAIRS})"
     parser.add_argument("--truth", nargs="?", type=int, const=TRUTH_PAIRS, metavar="PAIRS", help=truth)
+    parser.add_argument("--hyperfine", action="store_true", help="ask hyperfine, in the time of the whole runs of answers that are kept")
     options = parser.parse_args()
     if options.pairs is None:
         say("no pairs: name a folder of them by --pairs")
@@ -272,6 +303,8 @@ def main() -> None:
         room = (options.room or Path(passing)).absolute()
         if options.truth:
             truths(projects, room, options.mirrors, options.truth)
+        elif options.hyperfine:
+            hyperfines(projects, room, options.mirrors)
         else:
             answers(projects, room, options.mirrors, options.times)
 

@@ -21,7 +21,7 @@ from upstream import Pair, Project
 
 from perfdiff import configuration
 from perfdiff.collect import workloads
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import Config, WorkloadConfig
 from perfdiff.records.schema import Point
 from programs import git
 
@@ -66,15 +66,23 @@ class Bench:
 
         Raises CalledProcessError where a command fails.
         """
-        config = configuration.load(self.clone, overrides=configuration.Overrides(file=self.project.configuration), environment={})
-        trees = [self._built(commit, config.build.command) for commit in (pair.base, pair.head)]
+        trees = self.trees(pair)
         found = []
-        for workload in config.workloads:
+        for workload in self.config.workloads:
             point = workloads.points([workload])[-1]
             for tree in trees:
                 _shell(tree, workload.setup, point.parameters)
             found.append(Truth.of(point.label, self._runs(trees, workload, point), seed=self.seed))
         return found
+
+    @property
+    def config(self) -> Config:
+        """Return how the project is built and run."""
+        return configuration.load(self.clone, overrides=configuration.Overrides(file=self.project.configuration), environment={})
+
+    def trees(self, pair: Pair) -> list[Path]:
+        """Return the built trees of base and head; raise CalledProcessError where a command fails."""
+        return [self._built(commit, self.config.build.command) for commit in (pair.base, pair.head)]
 
     def _built(self, commit: str, command: str) -> Path:
         """Return the built tree of a commit; what it is made of is in its name, so that no stale one is taken."""
