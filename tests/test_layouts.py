@@ -341,6 +341,16 @@ def test_layouts_are_drawn_by_the_seed_alike_for_all_builds(cache: BuildCache, m
     assert drawn(whole(other, cache)) == first
 
 
+def test_what_base_and_head_share_lies_at_the_same_places_within_lines(cache: BuildCache, make: Make) -> None:
+    larger = "int one(int n) { while (n > 9) n = n % 7 ? n - 3 : n / 7; return n * 3; }\n"
+    base = whole(make({**SOURCES, "Makefile": OBJECTS}, "make CFLAGS=-O2"), cache)
+    head = whole(make({**SOURCES, "one.c": larger, "Makefile": OBJECTS}, "make CFLAGS=-O2", name="cd" * 16), cache)
+    found = [[addresses(folder / "prog") for folder in side] for side in (base, head)]
+    shared = [{tuple(places[name] % 64 for name in ("one", "two", "three")) for places in side[1:]} for side in found]
+    assert shared[0] == shared[1]
+    assert len(shared[0]) == COUNT - 1
+
+
 def test_there_are_as_many_as_asked_for_until_they_cost_more_than_runs(cache: BuildCache, make: Make) -> None:
     found = varied(make({**SOURCES, "Makefile": OBJECTS}, "make"), cache, count=6, asked=2)
     found.spread.grow(4, limit_s=math.inf)

@@ -13,6 +13,9 @@ _STEP = 16
 _PAGE = 4096
 # Between objects, some lines: what moves objects against each other. More would make the program larger than another build of it would be.
 _LINES = 256
+# Room begins at a new line, so that what follows lies at the same place within lines in base and head, whatever the size of what stands
+# before it in either: what a layout makes of code that both share then cancels in a pair of runs.
+_ALIGNED = 6  # 2**6 bytes
 _DIFFERENT = 3  # paddings between objects, one of them drawn at each place; each costs a run of the assembler
 
 # Linkers put `main` and constructors, then what compilers believe to be hot, before all other code: each part gets room of its own.
@@ -38,7 +41,7 @@ class Padding:
     def assembly(self) -> str:
         """Return it as a source for GNU's assembler and clang's, of any processor."""
         parts = (
-            f"\t.section {name}.perfdiff,{flags}\n\t.p2align 4\n\t.zero {size}\n"
+            f"\t.section {name}.perfdiff,{flags}\n\t.p2align {_ALIGNED}\n\t.zero {size}\n"
             for (name, flags), size in zip(_SECTIONS, self.sizes, strict=True)
             if size
         )

@@ -119,7 +119,7 @@ def _open(
             return Conclusion(Verdict.UNCHANGED, f"No regression: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
         if not by[Verdict.INCONCLUSIVE]:
             return Conclusion(Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
-    if is_suspicious or not by[Verdict.INCONCLUSIVE]:
+    if is_suspicious or not is_bounded or not by[Verdict.INCONCLUSIVE]:
         return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
     return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {by[Verdict.INCONCLUSIVE][0].headline}", Rung.CALLS)
 
