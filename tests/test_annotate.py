@@ -184,7 +184,11 @@ def test_logs_of_a_slower_version_are_a_regression_in_that_function_alone(tmp_pa
     assert "recorded-apart" in {note["slug"] for note in report["notes"]}
 
 
-def test_many_functions_are_compared_by_several_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_functions_are_compared_by_several_processes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "PARALLEL_FROM", 6)
+    monkeypatch.setattr(study, "BATCH", 3)
     names = [f"f{number}" for number in range(study.PARALLEL_FROM)]
     for version in ("v1", "v2"):
         logs(tmp_path / version, linear(0.5), seed=int(version[1:]), runs=4, functions=names)

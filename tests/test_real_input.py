@@ -38,9 +38,3 @@ def test_the_guilty_function_of_cmark_comes_first_and_became_quadratic(releases:
     assert cost.base is not None
     assert cost.head is not None
     assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), findings.sentence
-
-
-def test_plain_paragraphs_show_no_regression_between_the_same_releases(releases: Path) -> None:
-    findings = compare(releases, cmark.PARAGRAPHS)
-    assert findings.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE, Verdict.IMPROVEMENT), findings.sentence
-    assert all(function.verdict is not Verdict.REGRESSION for function in findings.functions)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,7 +217,16 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
     from perfdiff.request import Request
 
     project = configuration.project(directory.absolute(), overrides.file)
-    return Request(project, revisions, config, cache, dict(os.environ))
+    return Request(project, revisions, config, cache, _users_environment())
+
+
+def _users_environment() -> dict[str, str]:
+    """Return the environment that builds and workloads get: without the variable that threadpoolctl sets where it is imported."""
+    environment = dict(os.environ)
+    import_module("threadpoolctl")
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    return environment
 
 
 def _guess(config: Config) -> str:

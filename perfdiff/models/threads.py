@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,9 +25,6 @@ def one_thread() -> Iterator[None]:
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
-    before = dict(os.environ)
     from threadpoolctl import ThreadpoolController
 
-    for name in os.environ.keys() - before.keys():  # it sets one, and builds and workloads are to get the user's environment
-        del os.environ[name]
     return ThreadpoolController()
