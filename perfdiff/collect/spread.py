@@ -31,13 +31,13 @@ class Spread:
     _each_s: float = 0.0
 
     def grow(self, count: int, limit_s: float = math.inf) -> None:
-        """Make layouts until there are `count`, unless that is expected to take longer than `limit_s`; then there will be no more.
+        """Make layouts until there are `count`, unless that is expected to take longer than `limit_s`: then there are no more for now.
 
         The first ones are made in any case. Raise StoreError.
         """
         first, asked = self.count == 1, min(count, self.most)
         if (asked - self.count) * self._each_s > limit_s:
-            self.most = self.count
+            return
         started, before = time.monotonic(), self.count
         while self.count < min(asked, self.most):
             if self._make(self.count, started + self._limit_s):
