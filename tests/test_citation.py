@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import findings as made
-from perfdiff.analysis.telling.citation import cited_lines
-from perfdiff.records.schema import Source
+from perfdiff.analysis.telling.citation import cited_lines, depends
+from perfdiff.records.schema import Change, Source
 
 BASE = "int f(void)\n\treturn g();\n"
 
@@ -25,3 +25,11 @@ BASE = "int f(void)\n\treturn g();\n"
 def test_changed_lines_are_cited_without_brackets_where_there_are_others(head: str, cited: str) -> None:
     info = replace(made.regressed().info, base=Source("a.c", 7, BASE), head=Source("a.c", 7, head))
     assert cited_lines(info).strip() == cited
+
+
+def test_of_many_reasons_the_first_are_cited_and_the_others_counted() -> None:
+    reasons = tuple(f"uses function f{number}, which is affected (a.c:1)" for number in range(5))
+    info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=("function f0",))
+    said = depends(info)
+    assert [f"f{number}" in said for number in range(5)] == [True] * 3 + [False] * 2
+    assert said.endswith("; and 2 more like that")

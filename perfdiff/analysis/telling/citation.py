@@ -6,6 +6,7 @@ from perfdiff.analysis.blame.texts import changed_lines
 from perfdiff.records.schema import Change, FunctionInfo
 
 SHOWN_LINES = 4
+SHOWN_REASONS = 3  # of a change that is elsewhere; a header of macros may give a dozen, which the function's entry lists
 CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the diff in the report has them all
 
 
@@ -29,7 +30,8 @@ def depends(info: FunctionInfo) -> str:
     """Say what differs though the function's text does not: the reasons name what it depends on, as clauses about it."""
     reasons = [f"was {reason}" if reason.startswith(("moved", "renamed")) else reason for reason in info.reasons]
     if reasons and info.culprits:
-        return f"its text is the same, but it {'; it '.join(reasons)}"
+        more = f"; and {len(reasons) - SHOWN_REASONS} more like that" if len(reasons) > SHOWN_REASONS else ""
+        return f"its text is the same, but it {'; it '.join(reasons[:SHOWN_REASONS])}{more}"
     return "; ".join(reasons) or f"its text is the same, but {', '.join(info.culprits) or 'something it depends on'} changed"
 
 
