@@ -22,6 +22,8 @@ from perfdiff.models.prices import DEAREST_NS
 DISTORTED = 1.0
 # Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
 CONFIRMED = 0.2
+# Whole runs that exclude this part of what a function is said to add contradict it.
+CLAIMED = 0.5
 WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
@@ -32,6 +34,8 @@ def doubted(case: Case, guilt: Guilt) -> str:
         return ""
     if _is_distorted(case, guilt):
         return "the probes cost more than the program itself, and whole runs without them are not slower"
+    if _is_excluded(case, guilt):
+        return "whole runs without probes exclude what it seems to add, and counts do not explain it: another layout may"
     if ratio := _may_be_layout(case, guilt):
         return (
             f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
@@ -48,6 +52,17 @@ def _is_distorted(case: Case, guilt: Guilt) -> bool:
     material = guilt.ns >= MATERIAL * case.attribution.run_ns
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
     return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > DISTORTED for end in ends)
+
+
+def _is_excluded(case: Case, guilt: Guilt) -> bool:
+    """Return whether counts do not explain extra time of interest, and whole runs exclude much of it at a point."""
+    if "blocks" not in case.counts or explained(case, guilt):
+        return False
+    claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
+    return any(
+        end.ratio is not None and claimed.get(point, 0.0) > case.config.min_effect and end.ratio.high - 1 < CLAIMED * claimed[point]
+        for point, end in case.ends.items()
+    )
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:
