@@ -60,9 +60,8 @@ class Rounds:
         started, limit_s = time.monotonic(), self.budget_s
         while turns.open:
             point, begun = turns.next, time.monotonic()
-            look = next_look(turns.pairs[point.id])
-            for slots in schedule.pairs(schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)):
-                self.runs += [run for run, _ in self._collector.collect(slots, self.bench.progress.advance)]
+            look, pair = next_look(turns.pairs[point.id]), schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)
+            self.runs += [run for run, _ in self._collector.collect(pair, self.bench.progress.advance)]
             turns.took(point, time.monotonic() - begun)
             spent_s = time.monotonic() - started
             if turns.pairs[point.id] == look:

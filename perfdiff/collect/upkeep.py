@@ -77,17 +77,7 @@ class Upkeep:
         with store_errors(tree):
             if found.has_layer(_layout(layout)):  # both sides are one revision
                 return True
-            found.enter()
-        done = False
-        try:
-            done = relink()
-        finally:
-            with store_errors(tree):
-                if done:
-                    found.keep_layer(_layout(layout))
-                else:
-                    found.put_back(found.changed(everything=True))
-        return done
+        return self._kept(found, _layout(layout), relink)
 
     def close(self) -> None:
         """Leave all trees as their builds did; raise StoreError."""
@@ -107,23 +97,27 @@ class Upkeep:
         if chores.setup is not None:
             setup = f"setup of point {chores.point}"
             if not tree.has_layer(setup):
-                Upkeep._keep_setup(tree, setup, chores.setup, executor)
+                command = chores.setup
+                Upkeep._kept(tree, setup, lambda: executor.execute(command) is not None)
             layers = (setup, *layers)
         with store_errors(tree.tree):
             tree.enter(*layers)
 
     @staticmethod
-    def _keep_setup(tree: PristineTree, name: str, command: Command, executor: Executor) -> None:
+    def _kept(tree: PristineTree, name: str, change: Callable[[], bool]) -> bool:
+        """Keep as a layer what `change` makes of a tree as its build left it, where it returns that it did; else put the tree back."""
         with store_errors(tree.tree):
             tree.enter()
+        done = False
         try:
-            executor.execute(command)
-        except BaseException:
+            done = change()
+        finally:
             with store_errors(tree.tree):
-                tree.put_back(tree.changed(everything=True))
-            raise
-        with store_errors(tree.tree):
-            tree.keep_layer(name)
+                if done:
+                    tree.keep_layer(name)
+                else:
+                    tree.put_back(tree.changed(everything=True))
+        return done
 
     @staticmethod
     def _prepare(tree: PristineTree, chores: Chores, executor: Executor) -> frozenset[str]:

@@ -15,6 +15,7 @@ from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT, Direction
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.proof import CLAIMED
 from perfdiff.models.prices import DEAREST_NS
 
 # Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
@@ -22,8 +23,6 @@ from perfdiff.models.prices import DEAREST_NS
 DISTORTED = 1.0
 # Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
 CONFIRMED = 0.2
-# Whole runs that exclude this part of what a function is said to add contradict it.
-CLAIMED = 0.5
 WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 

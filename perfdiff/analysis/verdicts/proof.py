@@ -15,7 +15,7 @@ from perfdiff.analysis.verdicts.case import Case
 
 # Of the function's extra work the runs as a whole must have at least this part; the rest moved to it from elsewhere.
 REMAINS = 0.5
-# Whole runs that exclude this part of what the counts claim contradict them.
+# Whole runs that exclude this part of what counts, or the calls of a function, claim contradict them.
 CLAIMED = 0.5
 
 

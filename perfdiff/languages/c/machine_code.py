@@ -151,7 +151,8 @@ class _Comparison:
 
     def has_symbols(self, pair: Counterpart) -> bool:
         """Return whether a function was compiled as one, on either side."""
-        return any(definition is not None and self._symbols(side, definition, _units(definition)) for side, definition in _sides(pair))
+        sides = enumerate((pair.base, pair.head))
+        return any(definition is not None and self._symbols(side, definition, _units(definition)) for side, definition in sides)
 
     def _leading(self, *, calls: bool) -> tuple[frozenset[Node], frozenset[Node]]:
         first, second = (leading_to(graph, changed, calls=calls) for graph, changed in zip(self._graphs, self._changed, strict=True))
@@ -224,10 +225,6 @@ def _callees(definition: FunctionDefinition, units: frozenset[str], by_key: Mapp
             seen.add(key)
             waiting.append(callee)
             yield pair
-
-
-def _sides(pair: Counterpart) -> tuple[tuple[int, FunctionDefinition | None], ...]:
-    return (0, pair.base), (1, pair.head)
 
 
 def _side(pair: Counterpart, side: int) -> FunctionDefinition | None:
