@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import programs
+import runtimes
 from perfdiff import cli
 from perfdiff.analysis.annotations import annotating
 from perfdiff.analysis.compare import study
@@ -323,6 +324,7 @@ def test_the_short_form_has_a_line_for_each_scope_and_units() -> None:
 def test_a_revision_is_built_and_run_once_annotated_saved_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case = next(case for case in programs.cases() if case.name == "list-append")
     repository = programs.repository(case, tmp_path / "repository")
+    runtimes.lent_to(tmp_path / "cache")
     own = ("-q", "--repo", repository, "--runs", 5, "--metric", "wall_ns")
     for side in ("base", "head"):
         assert perfdiff("annotate", *own, side, "--save", f"lab/{side}", "-o", f"{side}.txt") == 0

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from perfdiff import cli
 from programs import git
 from test_revisions import ALLOW_FILE, commit, fingerprint
@@ -137,21 +138,13 @@ def _every_stage_is_short() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for the runtime library, so that it is compiled once for all tests."""
-    return tmp_path_factory.mktemp("runtime")
-
-
 @pytest.fixture
-def make_place(tmp_path: Path, runtime: Path) -> Iterator[Callable[..., Place]]:
+def make_place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
     """Return a call that makes a place of two versions, and check that nothing is left of what a test did in it."""
     made: list[tuple[Place, object]] = []
 
     def make(base: str, head: str, files: Mapping[str, str] | None = None) -> Place:
-        place = Place(repository(tmp_path / "project", base, head, files), tmp_path / "cache")
-        place.cache.mkdir()
-        (place.cache / "runtime").symlink_to(runtime)
+        place = Place(repository(tmp_path / "project", base, head, files), runtimes.lent_to(tmp_path / "cache"))
         made.append((place, fingerprint(place.repository)))
         return place
 
@@ -212,7 +205,7 @@ def test_shallow_clone_says_how_to_deepen_it(place: Place, perfdiff: Run, tmp_pa
 
 def test_dirty_submodule_is_a_note_in_the_report(tmp_path: Path, perfdiff: Run) -> None:
     repository(tmp_path / "library", "int one;\n", "int two;\n")
-    made = Place(repository(tmp_path / "project", program(), program("n += 1;")), tmp_path / "cache")
+    made = Place(repository(tmp_path / "project", program(), program("n += 1;")), runtimes.lent_to(tmp_path / "cache"))
     git(made.repository, *ALLOW_FILE, "submodule", "--quiet", "add", str(tmp_path / "library"), "lib")
     git(made.repository, "commit", "-q", "-m", "with a submodule")
     (made.repository / "lib" / "main.c").write_text("int edited;\n")
@@ -552,7 +545,7 @@ def blocked(phase: str, mark: Path) -> tuple[str, ...]:
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Return a place where `base` was compared with the working tree."""
     folder = tmp_path_factory.mktemp("compared")
-    place = Place(repository(folder / "project", program(), program("n += 1;")), folder / "cache")
+    place = Place(repository(folder / "project", program(), program("n += 1;")), runtimes.lent_to(folder / "cache"))
     process = place.start("base", *QUICK, *WORKLOAD)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err

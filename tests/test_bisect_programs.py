@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from histories import Plan, make
 from perfdiff import bisecting, configuration
 from perfdiff.analysis.search.symptom import Figure
@@ -36,7 +37,7 @@ def builds(cache: Path) -> set[str]:
 
 
 def test_a_culprit_among_harmless_and_broken_commits_is_found_by_counts_and_another_bisect_builds_nothing(tmp_path: Path) -> None:
-    folder, cache = tmp_path / "history", tmp_path / "cache"
+    folder, cache = tmp_path / "history", runtimes.lent_to(tmp_path / "cache")
     commits = make(Plan(8, 5, "10 %", broken=(4,)), folder)
     found, outcome = bisecting.bisect(question(folder, cache, "checksum"), Silent())
     assert found.symptom.figure is Figure.COUNT
@@ -58,7 +59,7 @@ def test_a_culprit_among_harmless_and_broken_commits_is_found_by_counts_and_anot
 
 
 def test_git_bisect_run_finds_the_culprit_by_steps(tmp_path: Path) -> None:
-    folder, cache = tmp_path / "history", tmp_path / "cache"
+    folder, cache = tmp_path / "history", runtimes.lent_to(tmp_path / "cache")
     commits = make(Plan(3, 2, "class", broken=(1,)), folder)
     git(folder, "bisect", "start", "bad", "good")
     step = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(cache), "--param", "n=500,1500,4500"]
@@ -88,7 +89,18 @@ def test_the_command_writes_json_and_exits_as_for_a_regression(tmp_path: Path) -
     folder = tmp_path / "history"
     commits = make(Plan(2, 2, "class"), folder)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PERFDIFF_COUNTERS_SOFTWARE": "false"}
-    command = [sys.executable, "-m", "perfdiff", "bisect", "good", "bad", "--format", "json", "--cache", str(tmp_path / "cache")]
+    command = [
+        sys.executable,
+        "-m",
+        "perfdiff",
+        "bisect",
+        "good",
+        "bad",
+        "--format",
+        "json",
+        "--cache",
+        str(runtimes.lent_to(tmp_path / "cache")),
+    ]
     done = subprocess.run(
         [*command, "--param", "n=500,1500,4500", "--", "./words", "{n}"],
         cwd=folder,

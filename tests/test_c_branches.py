@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from c_programs import function, program
-from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import BranchPlan
 from probed_trees import probed
 
@@ -109,6 +109,6 @@ def test_counts_are_of_executions_and_of_those_that_were_true(tmp_path: Path) ->
         "int main(void) { return f(5) + f(6) == 3 ? 0 : 1; }\n"
     )
     tree = probed(main)
-    outcome = tree.run(tree.compile("gcc", runtime_library.build("gcc", tmp_path / "runtime"), "-O2"), tmp_path / "out")
+    outcome = tree.run(tree.compile("gcc", runtimes.library(), "-O2"), tmp_path / "out")
     assert outcome.status == 0
     assert tree.outcomes(outcome, "f") == {"i < n": (13, 11), "i % 2": (11, 5), "odd > 2": (2, 1)}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from c_programs import function
 from c_programs import program as indexed
-from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.features import MAX_FEATURES
 from perfdiff.languages.c.ranges import measured, ranges, words
 from perfdiff.languages.protocol import FeaturePlan, Load
@@ -247,7 +247,7 @@ def test_running_programs_read_the_values_that_are_there(tmp_path: Path) -> None
     main = tmp_path / "main.cpp"
     main.write_text(VALUES)
     tree = probed(main, ("-std=c++17", "-Wno-address"))
-    outcome = tree.run(tree.compile("g++", runtime_library.build("gcc", tmp_path / "runtime"), "-O1"), tmp_path / "out")
+    outcome = tree.run(tree.compile("g++", runtimes.library(), "-O1"), tmp_path / "out")
     assert outcome.status == 0
     (inside,) = tree.values(outcome, "Holder::f")
     vtable = inside.pop("typeid(*this)")

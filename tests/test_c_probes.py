@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from c_programs import function, program
 from perfdiff.build.wrapper import guilty_probes
 from perfdiff.errors import StoreError
-from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import FunctionDefinition, Probe
 from probed_trees import compiled, probed, ran
@@ -45,8 +45,8 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+def runtime() -> Path:
+    return runtimes.library()
 
 
 def copied(case: Case, folder: Path) -> Path:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import programs
+import runtimes
 from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.annotations.assertion import Assertion, Setting, Standing, check
 from perfdiff.config import CompareConfig
@@ -378,12 +379,13 @@ def test_a_release_is_held_against_a_file_of_the_last_one(tmp_path: Path, capsys
     case = next(case for case in programs.cases() if case.name == "coefficient")
     repository = programs.repository(case, tmp_path / "repository")
     own = ("-q", "--repo", repository, "--runs", 6)
-    assert perfdiff("annotate", *own, "base", "-o", "base.annotations", "--metric", "wall_ns", "--cache", "first") == 0
+    first, second = (runtimes.lent_to(tmp_path / name) for name in ("first", "second"))
+    assert perfdiff("annotate", *own, "base", "-o", "base.annotations", "--metric", "wall_ns", "--cache", first) == 0
     assert all(each.levels is not None for each in parse_all((tmp_path / "base.annotations").read_text()))
     # Another cache, so that base is measured anew and not found.
-    assert perfdiff("check", *own, "base.annotations", "base", "--cache", "second") == 0
+    assert perfdiff("check", *own, "base.annotations", "base", "--cache", second) == 0
     capsys.readouterr()
-    assert perfdiff("check", *own, "base.annotations", "head", "--cache", "second", "--format", "json") == 1
+    assert perfdiff("check", *own, "base.annotations", "head", "--cache", second, "--format", "json") == 1
     document = json.loads(capsys.readouterr().out)
     found = {each["function"]: each for each in document["assertions"]}
     assert found["checksum"]["verdict"] == "violated"

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import runtimes
 from counted_programs import Project, counted, project
-from perfdiff.languages.c import naming, runtime_library
+from perfdiff.languages.c import naming
 from perfdiff.records import hot_lines
 from perfdiff.records.recording_file import DamageError
 from probed_trees import compiled, probed, ran
@@ -25,8 +26,8 @@ Build = Callable[..., Project]
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+def runtime() -> Path:
+    return runtimes.library()
 
 
 @pytest.fixture

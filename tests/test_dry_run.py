@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from perfdiff import cli
 from perfdiff.processes import running
 from programs import git
@@ -70,7 +71,8 @@ def test_wrong_revisions_are_refused_as_without_it(say: Run) -> None:
 
 
 @pytest.mark.integration
-def test_after_a_comparison_probes_builds_and_times_are_known(say: Run) -> None:
+def test_after_a_comparison_probes_builds_and_times_are_known(place: Path, say: Run) -> None:
+    runtimes.lent_to(place.parent / "cache")
     say("v1", "v2", "--runs", "5", codes={0, 1})  # beside other work the times may be too unsure for a verdict
     assert "measured already: nothing would be built or run" in say("v1", "v2", "--runs", "5", "--dry-run")
     said = say("v1", "v2", "--dry-run")

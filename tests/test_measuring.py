@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -73,7 +74,8 @@ def request_of(tmp_path: Path) -> Callable[..., Request]:
         git(folder, "tag", f"v{rounds}")
     config = configuration.load(folder, environment={})
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-    return lambda **variables: Request(folder, ("v1", "v2"), config, tmp_path / "cache", environment | variables)
+    cache = runtimes.lent_to(tmp_path / "cache")
+    return lambda **variables: Request(folder, ("v1", "v2"), config, cache, environment | variables)
 
 
 def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends_on_differs(

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import runtimes
 from perfdiff.collect import machine
 from perfdiff.collect.machine import Pmu
-from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
@@ -87,8 +87,8 @@ Build = Callable[..., Program]
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+def library() -> Path:
+    return runtimes.library()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+import runtimes
 from perfdiff.languages.c import runtime_library
 
 pytestmark = pytest.mark.integration
@@ -70,7 +71,7 @@ static long *pages(long bytes)
 def counted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     """Return what builds a program with `body` after HEADER, runs it and returns what its COUNTED statements printed."""
     folder = tmp_path_factory.mktemp("counts")
-    library = runtime_library.build("gcc", tmp_path_factory.getbasetemp() / "runtime")
+    library = runtimes.library()
     including = ["-include", library / runtime_library.INLINE_HEADER] if request.param == "inline" else []
 
     def run(body: str, *arguments: object, machine: str = USUAL, prefix: tuple[str, ...] = ()) -> list[Counts]:

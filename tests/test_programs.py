@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import MeasureConfig
@@ -57,7 +58,7 @@ def summary(findings: Findings) -> str:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
     """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
-    request = requested(case, tmp_path / "program", tmp_path / "cache", "base", "head")
+    request = requested(case, tmp_path / "program", runtimes.lent_to(tmp_path / "cache"), "base", "head")
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION or case.expected.get("verdict", findings.verdict) == findings.verdict, summary(
         findings

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cmark
+import runtimes
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig, Config, CountersConfig, WorkloadConfig
@@ -20,7 +21,9 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cmark.repository(tmp_path_factory.mktemp("cmark"))
+    releases = cmark.repository(tmp_path_factory.mktemp("cmark"))
+    runtimes.lent_to(releases.parent / "cache")
+    return releases
 
 
 def compare(releases: Path, workload: WorkloadConfig) -> Findings:

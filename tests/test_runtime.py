@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import runtimes
 from perfdiff.errors import BuildError
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
@@ -76,8 +77,8 @@ Build = Callable[..., Program]
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+def library() -> Path:
+    return runtimes.library()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import runtimes
 import sharing
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
@@ -25,7 +26,9 @@ MORE_RUNS = 4  # times as many halve the noise
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return one folder for all comparisons, so that each base is built once."""
-    return tmp_path_factory.mktemp("sharing")
+    room = tmp_path_factory.mktemp("sharing")
+    runtimes.lent_to(room / "cache")
+    return room
 
 
 def findings(program: Program, head: str, room: Path, runs: int = RUNS) -> Findings:

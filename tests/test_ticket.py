@@ -18,6 +18,7 @@ from hypothesis import given
 
 import findings as made
 import hostile_texts
+import runtimes
 from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
@@ -400,7 +401,7 @@ def test_the_script_of_a_ticket_asks_the_same_again(tmp_path: Path, monkeypatch:
         **os.environ,
         "PATH": f"{shim.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(Path(cli.__file__).parent.parent.parent),
-        "PERFDIFF_CACHE": str(tmp_path / "cache"),
+        "PERFDIFF_CACHE": str(runtimes.lent_to(tmp_path / "cache")),
         "CFLAGS": "-DUNUSED='a b'",
     }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.collect import caveats, pristine, snapshot, workloads
 from perfdiff.collect.collector import Collector, Target
@@ -385,7 +386,8 @@ def asked(tmp_path: Path) -> Callable[..., Request]:
         git(folder, "commit", "-q", "-m", f"rounds {rounds}")
         git(folder, "tag", f"v{rounds}")
     config = configuration.load(folder, environment={})
-    return lambda **variables: Request(folder, ("v1", "v2"), config, tmp_path / "cache", {"PATH": os.environ["PATH"]} | variables)
+    cache = runtimes.lent_to(tmp_path / "cache")
+    return lambda **variables: Request(folder, ("v1", "v2"), config, cache, {"PATH": os.environ["PATH"]} | variables)
 
 
 @pytest.mark.integration
