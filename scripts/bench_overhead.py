@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Print the CPU time of the timed build over that of the plain one, on the real input and on fixtures run for 100 ms and more.
+"""Print the CPU time of the timed build over that of the plain one, on the real input, on fixtures run for 100 ms and more, and, with
+`--pairs`, on upstream projects: the first pair of each that CONTRIBUTING.md's folder describes, at the largest point of its first workload.
 
 A comparison of four sizes, ten runs each, is begun as always, through an executor that repeats the first timed run of the largest size
 on each side in rounds with a plain one, and with one of the timed build whose probes are off: what that costs is the compiler's, which
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import random
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,12 +24,15 @@ import figures
 import inputs
 import numpy as np
 import numpy.typing as npt
+import upstream
 from scipy.stats import binom
 
-from perfdiff import pipeline
+from perfdiff import configuration, pipeline
+from perfdiff.collect import workloads
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
+from perfdiff.request import Request
 
 ROUNDS = 41
 BAR = 0.02
@@ -60,14 +66,23 @@ class MeasuredError(Exception):
     """Both sides have been measured; the rest of the comparison is not wanted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A comparison, and the point of it at which probes are measured, by a part of its label."""
+
+    name: str
+    request: Request
+    point: str
+
+
 @dataclass(slots=True)
 class RepeatingExecutor:
-    """Runs what it is asked to, and the first timed command of a side that has `size` in `rounds`; MeasuredError after both sides.
+    """Runs what it is asked to, and the first timed command of a side at `point` in `rounds`; MeasuredError after both sides.
 
     CPU times are in ns (rounds, 3): plain, off, timed.
     """
 
-    size: int
+    point: str
     rounds: int
     seed: int
     cpu_ns: dict[Side, Floats] = field(default_factory=dict)
@@ -78,7 +93,7 @@ class RepeatingExecutor:
         """Run `command` and return what the last run of it cost."""
         side = Side(command.where.split()[0].rstrip(","))
         steering = command.environment.get("PERFDIFF_PLAN")
-        if f"n={self.size}" not in command.where:
+        if not re.search(rf"{re.escape(self.point)}\b", command.where):
             return self._inner.execute(command)
         if steering is None:
             self._plain[side] = command
@@ -108,16 +123,36 @@ def median(ratios: Floats) -> str:
     return f"{np.median(ratios):.3f} ({ordered[max(0, outside - 1)]:.3f} to {ordered[min(len(ordered) - 1, len(ordered) - outside)]:.3f})"
 
 
-def measured(name: str, rounds: int, events: Sequence[str], room: Path) -> dict[Side, Floats]:
-    """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed; with PAPI's `events` on sampled calls."""
-    asked = inputs.request(name, room, "base", "head")
-    sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
-    workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
-    counters = replace(asked.config.counters, events=tuple(events)) if events else asked.config.counters
-    executor = RepeatingExecutor(SIZES[name], rounds, seed=1)
+def fixtures(names: Sequence[str], room: Path) -> Iterator[Subject]:
+    """Give programs of our own and the real input, at the sizes above."""
+    for name in names:
+        asked = inputs.request(name, room, "base", "head")
+        sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
+        workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
+        yield Subject(name, replace(asked, config=replace(asked.config, workloads=(workload,))), f"n={SIZES[name]}")
+
+
+def projects(folder: Path, room: Path, mirrors: Path | None) -> Iterator[Subject]:
+    """Give upstream projects, as a user compares them who wants calls in any case."""
+    for project in (upstream.project(folder.absolute() / name) for name in upstream.names(folder)):
+        clone, pair = project.clone(room / "clones", mirrors), project.pairs[0]
+        config = configuration.load(clone, overrides=configuration.Overrides(file=project.configuration), environment={})
+        config = replace(config, workloads=config.workloads[:1], measure=replace(config.measure, thorough=True))
+        request = Request(clone, (pair.base, pair.head), config, room / "cache", dict(os.environ))
+        yield Subject(project.name, request, workloads.points(config.workloads)[-1].label)
+
+
+def measured(subject: Subject, rounds: int, events: Sequence[str]) -> dict[Side, Floats]:
+    """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed; with PAPI's `events` on sampled calls.
+
+    A side is absent where the comparison ends before it is timed.
+    """
+    config = subject.request.config
+    if events:
+        config = replace(config, counters=replace(config.counters, events=tuple(events)))
+    executor = RepeatingExecutor(subject.point, rounds, seed=1)
     with contextlib.suppress(MeasuredError):
-        config = replace(asked.config, workloads=(workload,), counters=counters)
-        pipeline.compare(replace(asked, config=config), Silent(), executor=executor)
+        pipeline.compare(replace(subject.request, config=config), Silent(), executor=executor)
     return executor.cpu_ns
 
 
@@ -127,19 +162,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of runs of each program and side (default: {ROUNDS})")
     parser.add_argument("--case", nargs="+", choices=SIZES, default=list(SIZES), metavar="NAME", help="programs (default: all)")
     parser.add_argument("--events", nargs="+", default=(), metavar="EVENT", help="PAPI's, of sampled calls (default: this machine's own)")
+    parser.add_argument("--pairs", type=Path, metavar="FOLDER", help="measure the upstream projects of this folder, and no fixtures")
+    parser.add_argument("--mirrors", type=Path, help="clone from bare repositories OWNER+NAME in this folder")
     options = parser.parse_args()
-    columns = ("program", "n", "side", "plain, ms", "timed / plain", "least / least", "probes off / plain", "bar")
+    columns = ("program", "point", "side", "plain, ms", "timed / plain", "least / least", "probes off / plain", "bar")
     title = "Timed build against plain, CPU time" + (f", counting {', '.join(options.events)}" if options.events else "")
     ratios: list[float] = []
     with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
-        for name in options.case:
-            for side, times in sorted(measured(name, options.rounds, options.events, Path(room)).items()):
+        chosen = projects(options.pairs, Path(room), options.mirrors) if options.pairs else fixtures(options.case, Path(room))
+        for subject in chosen:
+            for side, times in sorted(measured(subject, options.rounds, options.events).items()):
                 plain, off, timed = times.T
                 plain_ms = float(np.median(plain)) / 1e6
                 ratios.append(float(np.median(timed / plain)))
                 judged = figures.against(float(np.median(timed / plain)), 1 + BAR) if plain_ms >= LEAST_MS else "too short"
                 least = f"{timed.min() / plain.min():.3f}"
-                table.add(name, f"{SIZES[name]:,}", side, f"{plain_ms:.0f}", median(timed / plain), least, median(off / plain), judged)
+                table.add(subject.name, subject.point, side, f"{plain_ms:.0f}", median(timed / plain), least, median(off / plain), judged)
         table.remarks.append(
             f"Medians of {options.rounds} interleaved rounds with {100 * CONFIDENCE:.0f} % intervals; bar: {100 * BAR:.0f} % more. "
             f"Runs under {LEAST_MS:.0f} ms are not judged."
