@@ -19,16 +19,12 @@ from perfdiff.analysis.blame.links import (
 )
 from perfdiff.analysis.blame.parts import Parts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, Interval, blocks_of, draw, intervals, scaled
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, Floats
 
-# Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
-TIE = 0.10
-# What sums of several functions, or of one that the other side lacks, differ by has no test of its own: the sums must differ at this
-# confidence, which is that of any other finding (`judgement.EVIDENCE`).
-SUMS = 0.999
 _EVIDENCE = tuple(LinkKind)
 
 

@@ -22,6 +22,7 @@ from perfdiff.analysis.compare.mix import (
 )
 from perfdiff.analysis.compare.strata import Stratum, stratify
 from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
@@ -35,8 +36,6 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, m
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
-# A difference counts where it is at least this share of what a whole run costs at some workload point.
-MATERIAL = 0.01
 MEAN = "mean of all calls"
 
 

@@ -8,19 +8,13 @@ from enum import Enum
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.policy import EVIDENCE, LAYOUT_SHIFT, MIN_RUNS
 from perfdiff.analysis.stats.inference import Contrast
-from perfdiff.config import RUNS_FOR_TIME, CompareConfig
+from perfdiff.config import CompareConfig
 
-# The code around an unchanged function moves it in memory. In pairs of builds without any change, ±11 % was seen where they did not run in
-# turn, and ±10 % by the alignment of code alone. Less than this is no effect of a change made elsewhere.
-LAYOUT_SHIFT = 0.15
 # Of all pairs of a base run and a head run, so many must agree on the direction: an effect carried by a few runs is theirs.
 AGREEMENT = 0.8
 RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
-# False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
-# not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
-EVIDENCE = 0.001
-MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides, at all points together; with fewer, no interval deserves trust
 
 
 class Direction(Enum):

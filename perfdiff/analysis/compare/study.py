@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison, as_ratio, compare, resolved
+from perfdiff.analysis.compare.comparison import Comparison, as_ratio, compare, resolved
 from perfdiff.analysis.compare.mix import Question, columns, unseen_inputs
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.strata import switched
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger

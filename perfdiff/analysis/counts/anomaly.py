@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import as_ratio
-from perfdiff.analysis.compare.judgement import EVIDENCE, agree
+from perfdiff.analysis.compare.judgement import agree
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
+from perfdiff.analysis.policy import ANOMALOUS, EVIDENCE
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold
@@ -29,9 +30,6 @@ COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
 MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
-# More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations, or
-# one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
-MATERIAL_SHARE = 0.10
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
 
@@ -134,7 +132,7 @@ def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
 
 def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
     """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
-    return seen.effect >= MATERIAL_SHARE and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
+    return seen.effect >= ANOMALOUS and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
 
 
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import as_ratio
-from perfdiff.analysis.compare.judgement import EVIDENCE, agree, enough_runs
+from perfdiff.analysis.compare.judgement import agree, enough_runs
 from perfdiff.analysis.findings import CountFinding
+from perfdiff.analysis.policy import EVIDENCE, LEAST_WORK
 from perfdiff.analysis.stats.inference import Contrast, Pair, contrast, false_discovery, noise_floor
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Point, Side, metric_of
 
-# Exact counts differ by the smallest change of work; less than this is not worth a word.
-LEAST_WORK = 0.001
 ACCESSES = ("loads", "stores")
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution, Extra, Guilt, sums_noise
 from perfdiff.analysis.blame.links import LinkKind
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, enough_runs
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
