@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import as_ratio
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import DRIFT, EVIDENCE, MATERIAL
 from perfdiff.analysis.stats.inference import Bools, Contrast, false_discovery
