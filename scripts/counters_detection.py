@@ -20,6 +20,7 @@ import sharing
 from perfdiff import pipeline
 from perfdiff.analysis.counts import anomaly
 from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.policy import ANOMALOUS
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.progress import Silent
@@ -29,8 +30,6 @@ from perfdiff.records.schema import Side
 HEADS = sharing.REVISIONS
 FIRST_SEED = 7000
 SOURCES = ("counts", "times")
-# A run is called anomalous where the share of its anomalous calls is beyond that of each of base's held-out runs by what is material.
-MATERIAL_SHARE = anomaly.MATERIAL_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,8 @@ def _alarm(suspects: Sequence[FunctionFinding], samples: Samples, config: Compar
         raised |= found.is_anomalous
         usual = max(each.share for each in found.errors if each.side is Side.BASE)
         of_head = [each for each in found.errors if each.side is Side.HEAD]
-        anomalous |= {each.run for each in of_head if each.share >= usual + MATERIAL_SHARE}
+        # Beyond the share of each of base's held-out runs by what is told.
+        anomalous |= {each.run for each in of_head if each.share >= usual + ANOMALOUS}
         runs |= {each.run for each in of_head}
     return Alarm(raised, len(anomalous), len(runs)) if runs else None
 

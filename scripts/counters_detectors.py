@@ -18,8 +18,9 @@ from pathlib import Path
 import figures
 import numpy as np
 
-from perfdiff.analysis.counts.anomaly import COSTLY, MATERIAL_SHARE, concluded
+from perfdiff.analysis.counts.anomaly import COSTLY, concluded
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
+from perfdiff.analysis.policy import ANOMALOUS
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import Kind, learn
 from perfdiff.records.schema import Floats
@@ -105,7 +106,7 @@ def flagged(judged: Judged) -> tuple[int, int]:
     found = []
     for shares, calls in (base, head):
         chance = np.sqrt(smoothed * (1 - smoothed) / calls)
-        found.append(int((shares > usual + np.maximum(MATERIAL_SHARE, DEVIATIONS * np.maximum(spread, chance))).sum()))
+        found.append(int((shares > usual + np.maximum(ANOMALOUS, DEVIATIONS * np.maximum(spread, chance))).sum()))
     return found[0], found[1]
 
 

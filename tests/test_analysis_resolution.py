@@ -8,7 +8,7 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.compare.comparison import with_hidden
+from perfdiff.analysis.compare.ratios import with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig

@@ -11,10 +11,11 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute
 from perfdiff.analysis.blame.links import spin
 from perfdiff.analysis.blame.resampling import how_often_first
-from perfdiff.analysis.compare.comparison import Comparison, as_ratio, tested, with_hidden
-from perfdiff.analysis.compare.judgement import Direction, Judgement, judge
+from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
+from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, Study, both_tables, learn, same_cost, study_all, study_decisive
+from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, both_tables, learn, same_cost, study_all, study_decisive
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.memory import Place
@@ -25,7 +26,8 @@ from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding,
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
-from perfdiff.analysis.sums.rates import per_call, too_short
+from perfdiff.analysis.sums.pace import pace_of
+from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import folded_suspects, named
@@ -42,7 +44,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Experiment, Note, Point, Side, metric_of
+from perfdiff.records.schema import Experiment, Note, Point, Side
 
 MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
 
@@ -56,7 +58,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
     parallel, in processes that each hold the tables of one.
     """
-    ledger = open_ledger(experiment)
+    ledger, samples = _at_usual_pace(experiment, samples)
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
@@ -81,7 +83,7 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
     that all together are not a material share of a run. Tests that are left out still count for the false discovery rate, as failed
     ones, so that a look never finds what the end would not.
     """
-    ledger = open_ledger(experiment)
+    ledger, samples = _at_usual_pace(experiment, samples)
     found = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
     ruling = rule(found.cases, found.evidence)
     functions = []
@@ -91,6 +93,13 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
         metrics = _compared(case, decision, found.q_values, samples)[0] if clear else {}
         functions.append(_verdict_alone(case, decision, metrics))
     return _findings(experiment, functions, found.evidence, config)
+
+
+def _at_usual_pace(experiment: Experiment, samples: Samples) -> tuple[Ledger, Samples]:
+    """Return sums and calls without what the runs they were timed in have in common."""
+    ledger = open_ledger(experiment)
+    pace = pace_of(ledger, experiment.functions)
+    return pace.taken_off(ledger), pace.taken_off_calls(samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ class _Gathered:
 
 def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig) -> _Gathered:
     """Judge the studies and put extra cost down to changes."""
-    q_values = _q_values(studies)
+    q_values = _q_values(studies, config)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
     counted = open_counts(experiment)
@@ -186,11 +195,25 @@ def _with_calls(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterat
         yield replace(each, calls_base=base, calls_head=head)
 
 
-def _q_values(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
-    """Return the false discovery rate at which each function's metric would be reported, over all functions and metrics."""
-    tests = [(each.info.id, metric, found.p) for each in studies for metric, found in each.comparisons.items()]
-    q = false_discovery([*(p for _, _, p in tests), *[1.0] * sum(each.untested for each in studies)])
-    return {(function, metric): float(value) for (function, metric, _), value in zip(tests, q[: len(tests)], strict=True)}
+def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int, str], float]:
+    """Return the false discovery rate at which each function's metric would be reported to differ by more than what counts.
+
+    Own times of changed functions, those that are a material share of a run, are one family: they decide. All else is another. What is no
+    material share cannot be reported, and its q-value is 1.
+    """
+    families: tuple[dict[tuple[int, str], float], ...] = ({}, {})
+    q_values = {}
+    for each in studies:
+        for metric, found in each.comparisons.items():
+            suspect = each.info.change.is_suspect
+            q_values[each.info.id, metric] = 1.0
+            if found.is_material:
+                p = found.p_beyond(smallest(config, suspect=suspect))
+                families[0 if suspect and metric == PRIMARY else 1][each.info.id, metric] = p
+    for family, others in zip(families, (0, sum(each.untested for each in studies)), strict=True):
+        q = false_discovery([*family.values(), *[1.0] * others])
+        q_values.update(zip(family, q[: len(family)].tolist(), strict=True))
+    return q_values
 
 
 def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
@@ -358,16 +381,16 @@ def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
 
 def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
     worst, overall = comparison.worst, comparison.overall
-    ratio = as_ratio(worst.contrast, case.config.confidence, tested(comparison)) if worst else None
-    stratum = worst.name if worst else ""
+    ratio, stratum = comparison.ratio, worst.name if worst else ""
     if too_short(case.info.id, comparison.metric, case.ledger):
-        ratio, stratum = case.study.totals.get(comparison.metric), ""
+        total = case.study.totals.get(comparison.metric)
+        ratio, stratum = _as_resolved(total, case, comparison) if total else None, ""
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
         head=None,
         feature=None,
-        ratio=_as_resolved(ratio, case, comparison) if ratio else None,
+        ratio=ratio,
         stratum=stratum,
         overall=_as_resolved(as_ratio(overall, case.config.confidence), case, comparison) if overall else None,
         q=q,
@@ -385,10 +408,7 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
 
 def _as_resolved(ratio: Ratio, case: Case, comparison: Comparison) -> Ratio:
     """Return a ratio of times as surely as probes resolve them; others as they are."""
-    if metric_of(comparison.metric).unit != "ns":
-        return ratio
-    base_ns, _ = per_call(case.info.id, comparison.metric, case.ledger)
-    return with_hidden(ratio, max(base_ns, comparison.typical.cost if comparison.typical else 0.0))
+    return as_resolved(ratio, case.info.id, comparison.metric, case.ledger, comparison.typical.cost if comparison.typical else 0.0)
 
 
 def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:

@@ -139,17 +139,17 @@ def _overview(findings: Findings) -> Table:
         Column("ratio", right=True),
         Column("growth"),
     )
-    return Table("Functions", columns, tuple(_row(finding) for finding in findings.functions))
+    return Table("Functions", columns, tuple(_row(finding, findings.min_effect) for finding in findings.functions))
 
 
-def _row(finding: FunctionFinding) -> tuple[Cell, ...]:
+def _row(finding: FunctionFinding, min_effect: float) -> tuple[Cell, ...]:
     metric = wording.leading(finding)
     tone = Tone.MUTED if finding.accepted else wording.TONES[finding.verdict]
     return (
         Cell(str(finding.rank) if finding.rank is not None else ""),
         Cell(finding.info.name, tone, code=True, target=f"function-{finding.info.id}"),
         Cell(wording.place(finding.info), Tone.MUTED, code=True),
-        Cell(f"{finding.verdict.value}{', accepted' if finding.accepted else ''}", tone),
+        Cell(f"{wording.standing(finding, min_effect)}{', accepted' if finding.accepted else ''}", tone),
         Cell(finding.info.change.value, Tone.MUTED),
         Cell(wording.calls(finding)),
         Cell(wording.costs(metric) if metric else wording.ABSENT),

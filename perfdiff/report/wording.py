@@ -8,6 +8,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.policy import LAYOUT_SHIFT
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import METRICS, FunctionInfo, Revision, metric_of
@@ -161,6 +162,22 @@ def leading(finding: FunctionFinding) -> MetricFinding | None:
         if slower or faster:
             return metric
     return finding.metrics.get("self_ns") or next(iter([*ordered, *finding.metrics.values()]), None)
+
+
+def standing(finding: FunctionFinding, min_effect: float) -> str:
+    """Return the verdict on a function as a table tells it: `unchanged` does not stand beside a ratio that is clearly another one.
+
+    A clear difference of a changed function that is no regression is `negligible`; one of unchanged code, beyond what its place in the
+    program makes, that no change explains, `unexplained`.
+    """
+    metric = leading(finding)
+    ratio = metric.ratio if metric is not None else None
+    if finding.verdict is not Verdict.UNCHANGED or ratio is None:
+        return finding.verdict.value
+    least = 1 + (min_effect if finding.info.change.is_suspect else max(min_effect, LAYOUT_SHIFT))
+    if 1 / least <= ratio.high and ratio.low <= least:
+        return finding.verdict.value
+    return "negligible" if finding.info.change.is_suspect else "unexplained"
 
 
 def telling(finding: MetricFinding) -> Prediction | None:

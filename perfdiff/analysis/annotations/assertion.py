@@ -13,9 +13,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import MATERIAL, as_ratio
-from perfdiff.analysis.compare.judgement import EVIDENCE
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.policy import DRIFT, EVIDENCE, MATERIAL
 from perfdiff.analysis.stats.inference import Bools, Contrast, false_discovery
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
@@ -29,9 +29,6 @@ from perfdiff.records.schema import Floats, Point, SampleTable, metric_of
 LEAST_RUNS = RUNS_FOR_TIME
 # Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.
 LEAST_KNOWN = 0.5
-# Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a shared
-# machine; runs that are not interleaved cannot tell that from a change of the code.
-DRIFT = 0.15
 _ROUNDING = 1e-9  # of a feature's bound
 
 # An annotation with the calls of its function, or the reason why there are none.

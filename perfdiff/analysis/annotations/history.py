@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
-from perfdiff.analysis.annotations.assertion import DRIFT, Assertion, Setting, Standing, check
+from perfdiff.analysis.annotations.assertion import Assertion, Setting, Standing, check
 from perfdiff.analysis.annotations.checking import some, whole_runs
 from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.policy import DRIFT
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
@@ -82,7 +83,7 @@ def history(function: str, file: str, recordings: Sequence[Recording], metrics: 
 
     Each revision is held against the annotation of the one that began the current level, not against its neighbour, so that many small
     changes add up to one. It begins a new level where `assertion.check` finds the annotation violated or the function faster: beyond
-    chance, and for times beyond what a machine drifts by from one recording to another (`assertion.DRIFT`); exact counts need no such
+    chance, and for times beyond what a machine drifts by from one recording to another (`policy.DRIFT`); exact counts need no such
     allowance, only `min_effect`. No `metrics` means the usual ones that tell something in some revision.
     """
     levels = _Levels(metrics or _telling(function, file, recordings), config)

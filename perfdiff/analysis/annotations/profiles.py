@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
 from perfdiff.analysis.annotations.history import SAME_CALLS, TIMED_APART, History, Recording, Step, history
-from perfdiff.analysis.compare.comparison import MATERIAL
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import Line, Profile, profile
 from perfdiff.config import CompareConfig

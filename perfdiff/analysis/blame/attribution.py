@@ -19,16 +19,12 @@ from perfdiff.analysis.blame.links import (
 )
 from perfdiff.analysis.blame.parts import Parts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, Interval, blocks_of, draw, intervals, scaled
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, Floats
 
-# Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
-TIE = 0.10
-# What sums of several functions, or of one that the other side lacks, differ by has no test of its own: the sums must differ at this
-# confidence, which is that of any other finding (`judgement.EVIDENCE`).
-SUMS = 0.999
 _EVIDENCE = tuple(LinkKind)
 
 
@@ -68,15 +64,16 @@ class Guilt:
     """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
 
     `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
-    moved, `family` those whose sums the cost is a difference of, without a test of its own: it must exceed their `noise` (points,), half
-    an interval's width. `blur` (points,) is what probes cannot resolve. `interval` is what blocks drawn anew make of it, None
-    where they are too few.
+    moved, `set_off` (points,) is how much of it, `family` are those whose sums the cost is a difference of, without a test of its own: it
+    must exceed their `noise` (points,), half an interval's width. `blur` (points,) is what probes cannot resolve. `interval` is what
+    blocks drawn anew make of it, None where they are too few.
     """
 
     ns: Floats
     gross: Floats
     blames: tuple[Blame, ...]
     blur: Floats | float
+    set_off: Floats
     moved: tuple[int, ...] = ()
     family: frozenset[int] = frozenset()
     noise: Floats | float = 0.0
@@ -292,7 +289,7 @@ def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...
         gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
         found.sort(key=lambda blame: -blame.total_ns)
         ns = np.sum([blame.ns for blame in found], axis=0)
-        guilt[suspect] = Guilt(ns, gross, tuple(found), _blur(found), family=_family(found, web))
+        guilt[suspect] = Guilt(ns, gross, tuple(found), _blur(found), np.zeros_like(ns), family=_family(found, web))
     return guilt
 
 
@@ -361,21 +358,23 @@ def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) 
                 continue
             transfer, before = Transfer(suspect, other), net[suspect]
             gross = before.gross + (net[other].gross if other in net else -left[other])
-            _move(ns, left, transfer)
+            set_off = _move(ns, left, transfer)
             transfers.append(transfer)
             family = before.family | {suspect, other}
-            net[suspect] = replace(before, gross=gross, moved=(*before.moved, other), family=family)
+            net[suspect] = replace(before, gross=gross, set_off=before.set_off + set_off, moved=(*before.moved, other), family=family)
             if other in net:
-                net[other] = replace(net[other], moved=(*net[other].moved, suspect), family=family | net[other].family)
+                its = net[other]
+                net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family | its.family)
     return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
 
 
-def _move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> None:
-    """Net one transfer in place; arrays are (…, points)."""
+def _move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:
+    """Net one transfer in place, and return what was set off; arrays are (…, points)."""
     purse = ns if transfer.cheaper in ns else left
     moved = np.minimum(np.maximum(ns[transfer.dearer], 0.0), np.maximum(-purse[transfer.cheaper], 0.0))
     ns[transfer.dearer] = ns[transfer.dearer] - moved
     purse[transfer.cheaper] = purse[transfer.cheaper] + moved
+    return moved
 
 
 def _with_intervals(

@@ -11,17 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfdiff.analysis.policy import FOLLOWED, MORE_ALLOCATED, MOSTLY_NEW, OWNED
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Floats, Ints, Side
-
-# From here on most of head's calls are new: what they cost on average is what new calls cost, not what the old ones have come to cost.
-MOSTLY_NEW = 2.0
-# A caller that makes less than this part of a function's new calls is not followed further up.
-FOLLOWED = 0.1
-# Allocations that grew by less than this leave what frees them as it was, but for what cannot be told from noise.
-MORE_ALLOCATED = 1.2
-# A suspect owns what is new if it accounts for at least this part of all that a run allocates more.
-OWNED = 0.5
 
 _Edges = dict[tuple[int, int], tuple[float, float]]
 

@@ -20,13 +20,15 @@ from perfdiff.analysis.compare.mix import (
     points_of,
     run_means,
 )
+from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum, stratify
 from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS, STEP_NS
+from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median, quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, metric_of
 
@@ -35,8 +37,6 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, m
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
-# A difference counts where it is at least this share of what a whole run costs at some workload point.
-MATERIAL = 0.01
 MEAN = "mean of all calls"
 
 
@@ -68,10 +68,10 @@ class Comparison:
     """Head against base in one metric of one function.
 
     `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
-    doubt, `typical` a call of it. `p` holds for all strata at once. `floor` and `worst_floor` are base against base for both (log
-    scale). `mix` is base's expected cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did
-    not clearly move. `disjoint`: no inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are
-    the features whose values moved.
+    doubt, `typical` a call of it, and `ratio` what is judged and told of it, with an interval that holds for all strata at once and covers
+    what probes cannot resolve. `p` holds for all strata at once, too. `floor` is base against base (log scale). `mix` is base's expected
+    cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint`: no
+    inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features whose values moved.
     """
 
     function: int
@@ -80,13 +80,22 @@ class Comparison:
     strata: tuple[StratumContrast, ...]
     worst: StratumContrast | None
     typical: Typical | None
+    ratio: Ratio | None
     p: float
     floor: float
-    worst_floor: float
     mix: Mapping[int, float]
     mix_ratio: Ratio | None
     grown: tuple[Feature, ...]
     disjoint: bool
+
+    @property
+    def is_material(self) -> bool:
+        """Return whether any stratum is a share of a run worth reporting on."""
+        return any(each.material for each in self.strata)
+
+    def p_beyond(self, least: float) -> float:
+        """Return the p-value of no effect beyond `least` (log scale) in any material stratum, for all of them at once."""
+        return min(1.0, _tested(self.strata) * min((each.contrast.p_beyond(least) for each in self.strata if each.material), default=1.0))
 
     @property
     def overall(self) -> Contrast | None:
@@ -114,17 +123,18 @@ def compare(question: Question, ledger: Ledger, points: Sequence[Point], config:
     found = tuple(each.summary for each in seen)
     worst = _worst(found, config)
     place = None if worst is None else next(each for each in seen if each.summary is worst)
-    floor = noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf
+    typical = None if place is None or place.summary.name == MEAN else _typical(question, place.stratum)
+    ratio = as_ratio(worst.contrast, config.confidence, _tested(found)) if worst else None
     return Comparison(
         function=question.base.function,
         metric=question.metric,
         base=question.annotation,
         strata=found,
         worst=worst,
-        typical=None if place is None or place.summary.name == MEAN else _typical(question, place.stratum),
+        typical=typical,
+        ratio=as_resolved(ratio, question.base.function, question.metric, ledger, typical.cost if typical else 0.0) if ratio else None,
         p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
-        floor=floor,
-        worst_floor=floor if seen and place is seen[0] else noise_floor(place.pairs, seed=config.seed) if place else math.inf,
+        floor=noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf,
         mix=mix,
         mix_ratio=_mix_ratio(question, expected, ledger, config),
         grown=unseen or grown_features(question, mix),
@@ -189,23 +199,6 @@ def _contrast(stratum: Stratum, pairs: Sequence[Pair], stakes: Sequence[_Stake] 
         return None
     material = stakes is None or any(stake.holds(stratum) for stake in stakes)
     return _Seen(stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
-
-
-def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
-    """Return a contrast of logarithms as a factor with its interval."""
-    low, high = seen.interval(confidence, comparisons)
-    return Ratio(_exp(seen.effect), _exp(low), _exp(high), seen.runs_base, seen.runs_head)
-
-
-def with_hidden(ratio: Ratio, cost_ns: float) -> Ratio:
-    """Widen a ratio of times towards 1: both sides may have cost up to `HIDDEN_NS` a call more than the `cost_ns` that base shows."""
-    share = cost_ns / (cost_ns + HIDDEN_NS)
-    low, high = 1 + (ratio.low - 1) * share, 1 + (ratio.high - 1) * share
-    return replace(ratio, low=min(low, ratio.low), high=max(high, ratio.high))
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(max(value, -700.0), 700.0))
 
 
 def tested(comparison: Comparison) -> int:

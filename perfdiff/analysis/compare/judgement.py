@@ -7,20 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.policy import EVIDENCE, LAYOUT_SHIFT, MIN_RUNS
 from perfdiff.analysis.stats.inference import Contrast
-from perfdiff.config import RUNS_FOR_TIME, CompareConfig
-
-# The code around an unchanged function moves it in memory. In pairs of builds without any change, ±11 % was seen where they did not run in
-# turn, and ±10 % by the alignment of code alone. Less than this is no effect of a change made elsewhere.
-LAYOUT_SHIFT = 0.15
-# Of all pairs of a base run and a head run, so many must agree on the direction: an effect carried by a few runs is theirs.
-AGREEMENT = 0.8
-RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
-# False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
-# not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
-EVIDENCE = 0.001
-MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides, at all points together; with fewer, no interval deserves trust
+from perfdiff.config import CompareConfig
 
 
 class Direction(Enum):
@@ -39,39 +29,32 @@ class Judgement:
     open: str = ""
 
 
+def smallest(config: CompareConfig, *, suspect: bool) -> float:
+    """Return the smallest effect that counts (log scale): of unchanged code only one that its place in the program cannot make."""
+    return math.log1p(config.min_effect if suspect else max(config.min_effect, LAYOUT_SHIFT))
+
+
 def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: bool, suspect: bool) -> Judgement:
-    """Judge a comparison. `resolved`: the difference is above the clock's resolution; `suspect`: the function itself changed."""
-    worst = comparison.worst
-    if worst is None:
+    """Judge a comparison. `resolved`: the difference is above the clock's resolution; `suspect`: the function itself changed.
+
+    `q` is that of the minimum-effect test. The interval is the one that is told; `p` is against no effect at all, where noise is so large
+    that the smallest effect of interest is none beside it.
+    """
+    worst, ratio = comparison.worst, comparison.ratio
+    if worst is None or ratio is None:
         return Judgement(Direction.NONE, "its inputs in head have no equals in base" if comparison.disjoint else "too few runs: add runs")
     if not enough_runs(worst.contrast):
         return Judgement(Direction.NONE, f"only {worst.contrast.runs_base} and {worst.contrast.runs_head} runs: add runs")
-    least = math.log1p(config.min_effect if suspect else max(config.min_effect, LAYOUT_SHIFT))
-    low, high = worst.contrast.interval(config.confidence, tested(comparison))
-    beyond = low > least or high < -least
-    if (
-        beyond
-        and q <= config.fdr
-        and comparison.p <= EVIDENCE
-        and resolved
-        and worst.material
-        and abs(worst.contrast.effect) > comparison.worst_floor
-    ):
-        if agree(worst.contrast):
-            return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
-        return Judgement(Direction.NONE, "the runs disagree: add runs, or run on a quieter machine")
+    least = math.exp(smallest(config, suspect=suspect))
+    is_beyond = ratio.low > least or ratio.high < 1 / least
+    if is_beyond and q <= config.fdr and comparison.p <= EVIDENCE and resolved and worst.material:
+        return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
     return Judgement(Direction.NONE, _open(comparison, config))
 
 
 def enough_runs(seen: Contrast) -> bool:
     """Return whether a contrast rests on enough runs to conclude anything."""
     return seen.runs_base + seen.runs_head >= MIN_RUNS
-
-
-def agree(seen: Contrast) -> bool:
-    """Return whether the runs agree on the effect's direction, by more than chance lets ranks agree."""
-    needed = min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
-    return (seen.agreement if seen.effect > 0 else 1 - seen.agreement) >= needed
 
 
 def _open(comparison: Comparison, config: CompareConfig) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from perfdiff.analysis.findings import BorderShift, ModeShift
+from perfdiff.analysis.policy import MOVED_MODE
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, false_discovery
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
@@ -16,12 +17,9 @@ from perfdiff.models.fitting import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
 
-# A mode is told to have moved if its share of the calls did by this much; a smaller shift of a few runs' calls is their mix.
-MATERIAL_SHARE = 0.05
-
 
 def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> tuple[ModeShift, ...]:
-    """Return the modes whose share of the calls moved: by `MATERIAL_SHARE` or more, with an interval without 0, at `fdr` over all modes.
+    """Return the modes whose share of the calls moved: by `MOVED_MODE` or more, with an interval without 0, at `fdr` over all modes.
 
     Each call is given to the mode it lies nearest to, by base's modes on both sides; runs are compared within workload points. Modes of
     a time that probes cannot tell from none are no modes.
@@ -43,7 +41,7 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
     return tuple(
         ModeShift(_typical(annotation, mode), before, after, *seen.interval(config.confidence), float(q))
         for (mode, seen, before, after), q in zip(found, q_values, strict=True)
-        if abs(seen.effect) >= MATERIAL_SHARE and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
+        if abs(seen.effect) >= MOVED_MODE and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
     )
 
 

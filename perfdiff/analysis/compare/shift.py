@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
+from perfdiff.analysis.policy import CLASS_LEVEL
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
@@ -21,8 +22,6 @@ from perfdiff.models.observations import columns_of
 from perfdiff.models.selection import MARGIN
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
-# Joint test of all interactions, version × term; class changes are claimed at a stricter level than 5 % because they are headlines.
-CLASS_LEVEL = 0.01
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms
 ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison, as_ratio, compare, resolved
+from perfdiff.analysis.compare.comparison import Comparison, compare, resolved
 from perfdiff.analysis.compare.mix import Question, columns, unseen_inputs
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.strata import switched
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger
@@ -24,6 +26,7 @@ from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, O
 
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")
+PRIMARY = "self_ns"  # a function's own time, by which it is guilty
 ALLOCATION = ("alloc_bytes", "alloc_count")
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)

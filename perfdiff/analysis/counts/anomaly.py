@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import as_ratio
-from perfdiff.analysis.compare.judgement import EVIDENCE, agree
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
-from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.analysis.policy import ANOMALOUS, EVIDENCE
+from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import Threshold
 from perfdiff.models.detectors.kinds import Kind
@@ -29,9 +29,9 @@ COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
 MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
-# More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations, or
-# one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
-MATERIAL_SHARE = 0.10
+# Of all pairs of a base run and a head run, so many must agree on the direction: an effect carried by a few runs is theirs.
+AGREEMENT = 0.8
+RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
 
@@ -95,13 +95,13 @@ def _tested(judged: Judged, config: CompareConfig) -> _Tested:
     points = sorted(groups[0].keys() & groups[1].keys())
     pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
     asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
-    seen = [(each, found) for each in asked if (found := _contrast(each, judged)) is not None]
-    enough = [(each, found) for each, found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
+    seen = [found for each in asked if (found := _contrast(each, judged)) is not None]
+    enough = [found for found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
         return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs of the same points: add runs")
-    p = min(1.0, len(enough) * min((found.p for _, found in enough if found.effect > 0), default=1.0))
-    alarms = [found for each, found in enough if len(enough) * found.p <= EVIDENCE and _stands(each, found, config)]
+    p = min(1.0, len(enough) * min((found.p for found in enough if found.effect > 0), default=1.0))
+    alarms = [found for found in enough if len(enough) * found.p <= EVIDENCE and _stands(found)]
     return _Tested(p, bool(alarms), "")
 
 
@@ -132,9 +132,9 @@ def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
     return replace(seen, error=max(seen.error, math.sqrt(share * (1 - share) * (1 / calls[0] + 1 / calls[1]))))
 
 
-def _stands(pairs: Sequence[Pair], seen: Contrast, config: CompareConfig) -> bool:
-    """Return whether a difference of shares is material, beyond base against base, and one that the runs agree on."""
-    return seen.effect >= MATERIAL_SHARE and agree(seen) and seen.effect > noise_floor(pairs, seed=config.seed)
+def _stands(seen: Contrast) -> bool:
+    """Return whether a difference of shares is material, and one that the runs agree on."""
+    return seen.effect >= ANOMALOUS and _agree(seen)
 
 
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
@@ -206,3 +206,9 @@ def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
         share = float(side.anomalous(bound)[here].mean())
         found.append(RunErrors(run, int(side.table.point[here][0]), side.table.side, float(middle), float(high), share))
     return found
+
+
+def _agree(seen: Contrast) -> bool:
+    """Return whether the runs agree on the effect's direction, by more than chance lets ranks agree."""
+    needed = min(1.0, max(AGREEMENT, 0.5 + RANK_DEVIATIONS * seen.chance))
+    return (seen.agreement if seen.effect > 0 else 1 - seen.agreement) >= needed

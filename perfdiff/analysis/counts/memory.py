@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS

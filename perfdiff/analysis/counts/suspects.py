@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.policy import REWRITTEN
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.prices import WORK_NS
 from perfdiff.records.schema import Floats, FunctionInfo, metric_of
 
-# Compilers turn conditions into moves and back, and move code between blocks: a function that does the same may execute so many times as
-# many blocks. Atomic operations they leave as they are.
-_REWRITTEN = {"atomics": 1.0, "blocks": 1.5}
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
 TOLD = 2  # counters named in a sentence, those that cost most
 
@@ -42,7 +40,7 @@ class ExtraWork:
     @property
     def beyond_rewriting(self) -> tuple[str, ...]:
         """Return the counters, atomic operations first, that another way to write the same, or to compile it, does not explain."""
-        counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in _REWRITTEN.items()]
+        counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in REWRITTEN.items()]
         return tuple(counter for counter, factor, (base, head) in counts if head > base * factor)
 
     @property

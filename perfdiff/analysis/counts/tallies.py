@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import as_ratio
-from perfdiff.analysis.compare.judgement import EVIDENCE, agree, enough_runs
+from perfdiff.analysis.compare.judgement import enough_runs
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import CountFinding
-from perfdiff.analysis.stats.inference import Contrast, Pair, contrast, false_discovery, noise_floor
+from perfdiff.analysis.policy import EVIDENCE, LEAST_WORK
+from perfdiff.analysis.stats.inference import Contrast, Pair, contrast, false_discovery
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Point, Side, metric_of
 
-# Exact counts differ by the smallest change of work; less than this is not worth a word.
-LEAST_WORK = 0.001
 ACCESSES = ("loads", "stores")
 
 
@@ -93,13 +92,7 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     is_work = seen.exact and not metric_of(seen.counter).noisy
     least = math.log1p(LEAST_WORK if is_work else config.min_effect)
     low, high = seen.contrast.interval(config.confidence)
-    clear = seen.exact or (
-        enough_runs(seen.contrast)
-        and q <= config.fdr
-        and seen.contrast.p <= EVIDENCE
-        and agree(seen.contrast)
-        and abs(seen.contrast.effect) > noise_floor([seen.pair], seed=config.seed)
-    )
+    clear = seen.exact or (enough_runs(seen.contrast) and q <= config.fdr and seen.contrast.p <= EVIDENCE)
     return (low > least) - (high < -least) if clear else 0
 
 

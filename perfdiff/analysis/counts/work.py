@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.counts.tallies import ACCESSES
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.prices import LEAST_NS
 

@@ -11,12 +11,11 @@ from statistics import NormalDist
 from perfdiff import units
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
+from perfdiff.analysis.policy import WORK_CARRIES
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.records.schema import Source, metric_of
 
 WORK = ("blocks", "loads", "stores")  # counts that repeat to the last digit, the plainest first
-# Work explains a growth of time where it grew by this much of it; less, and time is what must be followed.
-EXPLAINS = 0.5
 
 
 class Figure(StrEnum):
@@ -79,7 +78,9 @@ def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) 
         for count in _counts(function)
         if (reading := reading_of(count.ratio, findings.confidence)) is not None and (count.grew or count.shrank)
     ]
-    work = [each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, EXPLAINS * slower)]
+    work = [
+        each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, WORK_CARRIES * slower)
+    ]
     ordered = [*work, *found, *(each for each in counts if each not in work)]
     return [each for each in ordered if metric is None or metric in (each.metric, _plain(each))]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfdiff.analysis.policy import CHANCE
 from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import metric_of
-
-CHANCE = 0.01  # a counter that is told as a cause has grown beyond this chance, over all points that could be told
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, is_denser, locality, ordered, work
 from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
+from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import because, cited_lines, depends
@@ -22,8 +23,6 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
-# A cause must be able to explain at least this part of the function's extra cost to be told, and a counter grow by as much.
-TELLING = 0.2
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0
 _GREW = {

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
+from perfdiff.analysis.policy import NAMED
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.records.schema import Change, Experiment, Folded
-
-TELLING = 0.2  # of the work of the one that does most: who does less than this part is not named
 
 
 def folded_suspects(experiment: Experiment) -> tuple[ExtraWork, ...]:
@@ -89,7 +88,7 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     held = [each for each in held if each.info.change is not Change.AFFECTED] or held
     working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
     if working:
-        least = TELLING * works[working[0].info.id].total_ns
+        least = NAMED * works[working[0].info.id].total_ns
         return [each for each in working if works[each.info.id].total_ns >= least]
     if len(held) < 2:
         return held

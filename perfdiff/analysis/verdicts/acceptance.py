@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import date
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.doubt import WORK
 from perfdiff.config import CompareConfig

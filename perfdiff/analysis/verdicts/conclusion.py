@@ -9,12 +9,10 @@ from perfdiff import units
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
+from perfdiff.analysis.policy import PLACES
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
-# Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
-# of the same instructions' time: whole runs must exclude more than that.
-PLACES = 0.10
 SUSPECTS = 2  # named in a sentence
 _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 

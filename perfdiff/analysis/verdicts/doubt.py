@@ -11,18 +11,12 @@ from collections.abc import Iterable
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Extra, Guilt
 from perfdiff.analysis.blame.links import reached
-from perfdiff.analysis.compare.comparison import MATERIAL
-from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT, Direction
+from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.study import ALLOCATION
+from perfdiff.analysis.policy import CLAIMED, DISTORTED, LAYOUT_SHIFT, MATERIAL, TELLING
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.proof import CLAIMED
 from perfdiff.models.prices import DEAREST_NS
 
-# Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
-# order of instructions are not the user's.
-DISTORTED = 1.0
-# Counts that can explain less than this part of the extra time, at the most that each may take, do not confirm it.
-CONFIRMED = 0.2
 WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
@@ -102,6 +96,6 @@ def _explained_by_counts(case: Case, guilt: Guilt, counters: Iterable[str]) -> b
     extra_ns = dict(zip(case.attribution.points, guilt.ns.tolist(), strict=True))
     found = [case.counts[counter] for counter in counters]
     return any(
-        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > CONFIRMED * extra_ns.get(each.point.id, guilt.total_ns)
+        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > TELLING * extra_ns.get(each.point.id, guilt.total_ns)
         for each in found
     )

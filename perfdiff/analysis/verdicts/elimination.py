@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MATERIAL, tested
+from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.policy import MATERIAL, MOST_WORK
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
-
-# Of what all changed functions execute more, one must have this part: four times as much as all others together.
-MOST = 0.8
 
 
 def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]:
@@ -31,7 +29,7 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     for work in evidence.suspects[:1]:
-        if work.function in suspects and work.repeats and work.total_ns >= MOST * total_ns and _is_material(work, evidence):
+        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_material(work, evidence):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}

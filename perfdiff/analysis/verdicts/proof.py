@@ -8,15 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MATERIAL
 from perfdiff.analysis.compare.judgement import enough_runs
+from perfdiff.analysis.policy import CLAIMED, MATERIAL, REMAINS
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case
-
-# Of the function's extra work the runs as a whole must have at least this part; the rest moved to it from elsewhere.
-REMAINS = 0.5
-# Whole runs that exclude this part of what counts, or the calls of a function, claim contradict them.
-CLAIMED = 0.5
 
 
 @dataclass(frozen=True, slots=True)

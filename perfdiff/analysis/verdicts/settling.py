@@ -5,11 +5,9 @@ from __future__ import annotations
 from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Findings, Standing, Verdict
+from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-
-# From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
-CLASS_CALLS = 40
 
 
 def settled(findings: Findings, config: CompareConfig) -> bool:
@@ -21,7 +19,7 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
     """
     if findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions):
         return False
-    margin = 1 + 2 * config.min_effect
+    margin = 1 + SETTLED * config.min_effect
     for function in findings.functions:
         if function.verdict is Verdict.INCONCLUSIVE:
             return False

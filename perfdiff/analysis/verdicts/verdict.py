@@ -11,12 +11,12 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution, Extra, Guilt, sums_noise
 from perfdiff.analysis.blame.links import LinkKind
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison
+from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, enough_runs
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.stats.inference import Contrast
+from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
@@ -92,7 +92,7 @@ def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
 def _without_effect(case: Case) -> Decision:
     """Decide on a function whose change neither adds nor saves a cost that counts."""
     guilt = case.guilt
-    if guilt is not None and guilt.moved and case.info.change.is_suspect:
+    if guilt is not None and case.info.change.is_suspect and case.attribution.is_material(guilt.set_off, 0.0, np.zeros_like(guilt.ns)):
         names = _names(guilt.moved, case.attribution)
         return Decision(Verdict.UNCHANGED, f"work moved between it and {names}; together they {_together(case, guilt)}")
     if missing := _missing(case):
@@ -155,15 +155,19 @@ def _why_unchanged(case: Case) -> str:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
         return "its own cost did not grow; what it calls became slower"
-    return _how_little(own.overall, case.config)
+    return _how_little(own, case.config)
 
 
-def _how_little(seen: Contrast, config: CompareConfig) -> str:
-    """Say why a difference is none."""
-    low, high = seen.interval(config.confidence)
-    if low > math.log1p(config.min_effect) or high < -math.log1p(config.min_effect):
+def _how_little(own: Comparison, config: CompareConfig) -> str:
+    """Say why a difference is none, by the interval that is told beside it."""
+    if not own.is_material:
+        return f"its cost is less than {units.significant(100 * MATERIAL)} % of a run: no difference of a call matters"
+    least, ratio = 1 + config.min_effect, own.ratio
+    if ratio is not None and (ratio.low > least or ratio.high < 1 / least):
         return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
-    return f"its cost at equal inputs differs by less than {units.significant(100 * config.min_effect)} %, or no more than by chance"
+    if ratio is not None and 1 / least <= ratio.low and ratio.high <= least:
+        return f"its cost at equal inputs differs by less than {units.significant(100 * config.min_effect)} %"
+    return "its cost at equal inputs differs by no more than chance makes"
 
 
 def _moved_inputs(own: Comparison, config: CompareConfig) -> str:

@@ -9,10 +9,9 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.policy import MOSTLY_GROWN
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Note
-
-MOST = 0.5  # of the extra time of all functions: then the report says so before it goes into what is left
 
 
 def volume_note(
@@ -24,7 +23,7 @@ def volume_note(
     """
     extra = np.array([float(part.head.sum() - part.base.sum()) for part in attribution.parts])
     grown = attribution.workload
-    if not np.any(grown > config.min_effect * attribution.run_ns) or grown.sum() <= MOST * extra.sum():
+    if not np.any(grown > config.min_effect * attribution.run_ns) or grown.sum() <= MOSTLY_GROWN * extra.sum():
         return
     inputs = np.sum([part.inputs for part in attribution.parts], axis=0)
     place = int(np.argmax(inputs))

@@ -9,17 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution
-from perfdiff.analysis.compare.judgement import LAYOUT_SHIFT
 from perfdiff.analysis.findings import EndToEnd, Ratio, Standing
+from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
 from perfdiff.analysis.stats.pairs import Shift, shift
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Phase, Point, Run, Side
-
-# A run that waits, or uses several threads, in its quietest execution has a CPU time that says little of how long it takes: from this
-# share on, of time without CPU or of CPU beyond one, its time by the clock is judged as well. A process's start and end wait that much.
-WAITS = 0.15
-# From so many layouts on, what layouts make of the same code is part of the interval.
-LAYOUTS_KNOWN = 3
 
 
 @dataclass(frozen=True, slots=True)

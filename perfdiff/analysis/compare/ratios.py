@@ -1,0 +1,38 @@
+"""Contrasts of logarithms as ratios, with the intervals that are judged and told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.stats.inference import Contrast
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.rates import per_call
+from perfdiff.models.clock import HIDDEN_NS
+from perfdiff.records.schema import metric_of
+
+
+def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
+    """Return a contrast of logarithms as a factor with its interval."""
+    low, high = seen.interval(confidence, comparisons)
+    return Ratio(_exp(seen.effect), _exp(low), _exp(high), seen.runs_base, seen.runs_head)
+
+
+def as_resolved(ratio: Ratio, function: int, metric: str, ledger: Ledger, typical_ns: float) -> Ratio:
+    """Return a ratio of times as surely as probes resolve them, given what a typical call takes; others as they are."""
+    if metric_of(metric).unit != "ns":
+        return ratio
+    base_ns, _ = per_call(function, metric, ledger)
+    return with_hidden(ratio, max(base_ns, typical_ns))
+
+
+def with_hidden(ratio: Ratio, cost_ns: float) -> Ratio:
+    """Widen a ratio of times towards 1: both sides may have cost up to `HIDDEN_NS` a call more than the `cost_ns` that base shows."""
+    share = cost_ns / (cost_ns + HIDDEN_NS)
+    low, high = 1 + (ratio.low - 1) * share, 1 + (ratio.high - 1) * share
+    return replace(ratio, low=min(low, ratio.low), high=max(high, ratio.high))
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(max(value, -700.0), 700.0))
