@@ -116,7 +116,11 @@ class Subjects:
     def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
         """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
         probes = {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
-        return probes | {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, [fold.id for fold in folds])}
+        return probes | self.census_probes(side, [fold.id for fold in folds])
+
+    def census_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
+        """Return probes that read nothing: of calls that are only counted no inputs are told."""
+        return {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, ids)}
 
     def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
         """Return the texts of the conditions of each function that can be watched."""

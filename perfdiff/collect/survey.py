@@ -117,6 +117,12 @@ class Survey:
         """Return the functions that were called at least once."""
         return frozenset(self.calls)
 
+    @property
+    def called(self) -> dict[Side, frozenset[int]]:
+        """Return the same by side."""
+        cells = {at: [i for i, (_, side) in enumerate(self.cells) if side is at] for _, at in self.cells}
+        return {side: frozenset(function for function, made in self.calls.items() if np.any(made[at] > 0)) for side, at in cells.items()}
+
 
 def summarise(
     runs: Sequence[Run],
