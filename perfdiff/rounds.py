@@ -93,7 +93,7 @@ class Rounds:
         """Count all functions where whole runs leave nothing else to be asked: where all counts are the same, nothing has to be chosen.
 
         Shorter runs come first, as counts that differ mostly do so at small inputs, too: nothing is kept from the first that do, or where
-        the budget is spent, and a survey then chooses what is counted.
+        the budget is spent before the last point, and a survey then chooses what is counted.
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
         is_affordable = counting.affordable(points, self.runs, budget_s, len(self.bench.sides)) == points
@@ -106,8 +106,10 @@ class Rounds:
         started = time.monotonic()
         self.bench.progress.stage("counting all functions", len(points) * len(self.bench.sides) * counting.LEAST_ROUNDS)
         for seen, point in enumerate(counting.shortest_first(points, self.runs), 1):
-            is_counted = all(not self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS))
-            if not is_counted or not self._is_same_work(counted, seen) or time.monotonic() - started > budget_s:
+            is_late = time.monotonic() - started > budget_s
+            if is_late or any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
+                return
+            if not self._is_same_work(counted, seen):
                 return
         self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
         self._keep(counted, variant)
