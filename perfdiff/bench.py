@@ -121,7 +121,7 @@ class Bench:
         budget = Budget(config.probes.overhead, self.reservoir, bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
-        found = self._told(replace(site, subjects=subjects), {choice.id for choice in selection.choices}, seen.ran, lost)
+        found = self._with_coverage(replace(site, subjects=subjects), {choice.id for choice in selection.choices}, seen.ran, lost)
         return replace(
             found,
             selection=selection,
@@ -140,9 +140,9 @@ class Bench:
         """Return what there is to tell where the counts of all functions answer; raise WorkloadError where none was called on a side."""
         reach.require_calls(called, variant.probes)
         ran = frozenset().union(*called.values())
-        return self._told(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
+        return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
 
-    def _told(self, site: Site, measured: Collection[int], ran: Collection[int], lost: Collection[int]) -> Site:
+    def _with_coverage(self, site: Site, measured: Collection[int], ran: Collection[int], lost: Collection[int]) -> Site:
         """Add which functions are measured, and of which changed ones nothing is known, of all that `ran`; probes of some were `lost`."""
         subjects, exclude = site.subjects, self.request.config.probes.exclude
         return replace(
