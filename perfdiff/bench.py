@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -38,7 +38,8 @@ Targets = Mapping[tuple[Phase, Side], Target]
 class Site:
     """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had.
 
-    `steering` is what timed builds are told of counters. Where both sides are the `same_code`, nothing is chosen and nothing runs.
+    `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
+    chosen. `steering` is what timed builds are told of counters. Where both sides are the `same_code`, nothing runs.
     """
 
     subjects: Subjects
@@ -47,10 +48,11 @@ class Site:
     toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
+    targets: Targets
     selection: Selection = field(default_factory=Selection)
+    measured: frozenset[int] = frozenset()
     folded: tuple[Folded, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
-    targets: Targets = field(default_factory=dict)
 
     @property
     def built_s(self) -> float:
@@ -67,6 +69,11 @@ class Variant:
     built: Mapping[Side, Built]
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it could be made with all its probes, and counts in all objects if it counts."""
+        return bool(self.targets) and not self.skipped and not any(each.uncounted for each in self.built.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,54 +95,67 @@ class Bench:
         return self._workshop().plain()
 
     def site(self, plain: Mapping[Side, Built]) -> Site:
-        """Find what changed, survey, and choose what is measured within the budget of probes; where nothing has to run, nothing does."""
+        """Find what changed, and make the plain builds ready to run; raise MeasurementError where nothing that must run can be probed."""
         config = self.request.config
         programs = self._programs(plain)
         subjects, same_code = self._subjects(programs, plain)
-        prepared = Site(
+        site = Site(
             subjects=subjects,
             plain=plain,
             same_code=same_code and not config.measure.thorough,
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
             notes=tuple(dict.fromkeys(note for built in plain.values() for note in built.notes)),
+            targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
         )
-        return prepared if prepared.same_code else self._surveyed(prepared)
+        if not site.same_code:
+            reach.require_probes(self._census_probes(site), subjects)
+        return site
 
-    def _surveyed(self, site: Site) -> Site:
-        """Run a build with probes in all functions, and choose by what it tells."""
+    def surveyed(self, site: Site) -> Site:
+        """Run a build with probes in all functions, and choose by what it tells what is measured within the budget of probes."""
         config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
-        workshop = self._workshop()
         probeable = subjects.probeable(config.probes.exclude)
-        seen, lost, targets = self._survey(workshop, subjects, probeable, site.plain)
+        seen, lost = self._survey(site, probeable)
         budget = Budget(config.probes.overhead, self.reservoir, bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
+        found = self._with_coverage(replace(site, subjects=subjects), {choice.id for choice in selection.choices}, seen.ran, lost)
         return replace(
-            site,
-            subjects=subjects,
+            found,
             selection=selection,
-            folded=(
-                *folding.folded(subjects, selection, seen),
-                *folding.unprobed(subjects, config.probes.exclude, {choice.id for choice in selection.choices}),
-            ),
+            folded=(*folding.folded(subjects, selection, seen), *found.folded),
             steering=events.steering(),
-            targets=targets,
-            skipped=(
-                *site.skipped,
-                *subjects.obstacles(config.probes.exclude),
-                *subjects.generated(lost),
-                *subjects.untouched(seen.ran, probeable.keys() - lost),
-                *folding.untimed(subjects, selection.folds),
-            ),
+            skipped=(*found.skipped, *folding.untimed(subjects, selection.folds)),
             notes=(
-                *site.notes,
-                *caveats.changes_not_run(subjects, seen.ran),
+                *found.notes,
                 *caveats.texts_not_read(subjects, selection.choices),
                 *folding.note(subjects, selection.folds),
                 *events.notes,
             ),
+        )
+
+    def answered_by_counts(self, site: Site, variant: Variant, called: Mapping[Side, Collection[int]]) -> Site:
+        """Return what there is to tell where the counts of all functions answer; raise WorkloadError where none was called on a side."""
+        reach.require_calls(called, variant.probes)
+        ran = frozenset().union(*called.values())
+        return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
+
+    def _with_coverage(self, site: Site, measured: Collection[int], ran: Collection[int], lost: Collection[int]) -> Site:
+        """Add which functions are measured, and of which changed ones nothing is known, of all that `ran`; probes of some were `lost`."""
+        subjects, exclude = site.subjects, self.request.config.probes.exclude
+        return replace(
+            site,
+            measured=frozenset(measured),
+            folded=folding.unprobed(subjects, exclude, measured),
+            skipped=(
+                *site.skipped,
+                *subjects.obstacles(exclude),
+                *subjects.generated(lost),
+                *subjects.untouched(ran, subjects.probeable(exclude).keys() - lost),
+            ),
+            notes=(*site.notes, *caveats.changes_not_run(subjects, ran)),
         )
 
     def spread(self, site: Site) -> Spread:
@@ -153,10 +173,18 @@ class Bench:
         targets = workshop.targets(Phase.TIMED, built, modes, probes, site.steering)
         return Variant(probes, targets, built, skipped=dropped(built, probes))
 
+    def census(self, site: Site) -> Variant:
+        """Build all sides over the software PMU with all probes, none of which reads inputs."""
+        return self._counting(site, self._census_probes(site), plan.Entry.census())
+
     def counted(self, site: Site) -> Variant:
+        """Build all sides over the software PMU with the chosen probes."""
+        probes = {side: site.subjects.counted_probes(side, site.selection.choices, site.selection.folds) for side in self.sides}
+        return self._counting(site, probes, plan.Entry.counted(reservoir=self.reservoir))
+
+    def _counting(self, site: Site, probes: Probes, entry: plan.Entry) -> Variant:
         """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
         config = self.request.config
-        probes = {side: site.subjects.counted_probes(side, site.selection.choices, site.selection.folds) for side in self.sides}
         if not config.counters.software or len(self.sides) == 1:
             return Variant(probes, {}, {})
         workshop = self._workshop()
@@ -164,21 +192,21 @@ class Bench:
             built = workshop.probed(Phase.COUNTED, probes, site.plain)
         except BuildError as error:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
-        own = {id_: plan.Entry.counted(reservoir=self.reservoir) for each in probes.values() for id_ in each}
+        own = {id_: entry for each in probes.values() for id_ in each}
         steering = counting.steering(config.counters, self.request.environment)
         targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
-        return Variant(probes, targets, built, notes=counting.left_plain(built.values()))
+        return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))
 
-    def _survey(
-        self, workshop: Workshop, subjects: Subjects, probeable: Mapping[int, Counterpart], plain: Mapping[Side, Built]
-    ) -> tuple[Survey, frozenset[int], Targets]:
-        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and where plain builds run."""
+    def _census_probes(self, site: Site) -> Probes:
+        probeable = site.subjects.probeable(self.request.config.probes.exclude)
+        return {side: site.subjects.census_probes(side, probeable) for side in self.sides}
+
+    def _survey(self, site: Site, probeable: Mapping[int, Counterpart]) -> tuple[Survey, frozenset[int]]:
+        """Build with probes in all functions and run them; return what was seen, and whose probes were lost."""
+        workshop, subjects = self._workshop(), site.subjects
         probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
-        reach.require_probes(probes, subjects)
-        built = workshop.probed(Phase.SURVEY, probes, plain)
+        built = workshop.probed(Phase.SURVEY, probes, site.plain)
         sampled = subjects.sampled_in_survey(probeable)
-
-        plain_targets = workshop.targets(Phase.PLAIN, plain, {}, {})
         counting = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
 
         def timing(rates: Mapping[int, Rate]) -> Targets:
@@ -186,9 +214,9 @@ class Bench:
             modes = {id_: plan.Entry.survey(sampled=id_ in sampled, **rate) for id_, rate in often.items()}
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
-        seen = self._seen(self.collector(plain_targets | counting), timing, probes)
-        reach.require_calls(seen, probes)
-        return seen, workshop.lost(built, probes), plain_targets
+        seen = self._seen(self.collector({**site.targets, **counting}), timing, probes)
+        reach.require_calls(seen.called, probes)
+        return seen, workshop.lost(built, probes)
 
     def environment(self, site: Site) -> Environment:
         """Return the machine and what the builds were made with."""
@@ -204,6 +232,7 @@ class Bench:
             room=self.room,
             seed=self.request.config.compare.seed,
             upkeep=self.upkeep,
+            slow=self.progress.note,
         )
 
     def _workshop(self) -> Workshop:
@@ -241,7 +270,6 @@ class Bench:
         `collector` runs those that count; `timing` gives what times calls, as often as it is told.
         """
         seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
-        collector.slow = self.progress.note
         slots = schedule.tally_slots(self.points, seed, self.sides)
         self.progress.stage("surveying", len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
         counting, timed = Assembly(probes, points), Assembly(probes, points, surveying=True)

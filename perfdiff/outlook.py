@@ -27,6 +27,8 @@ from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
 
+COUNTINGS = 2  # all functions are counted first, and the chosen ones where that leaves a question; each has the budget
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -34,8 +36,9 @@ class Outlook:
 
     `measured`: all of it was done before, and only the report would be written. `built` tells which sides have a plain build; `builds` is
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
-    None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, where whole runs answer at the
-    first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads never ran.
+    None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
+    runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
+    never ran. Counted runs take up to `counting_s`.
     """
 
     base: Revision
@@ -82,7 +85,8 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
         took = _took(request, repository)
         survey, again = _survey(points, config.compare.seed)
         whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
-        variants = 3 + config.counters.software  # plain, survey, timed, counted
+        fewest = whole if _may_be_spared(request) else [*survey, *whole]
+        variants = 3 + COUNTINGS * config.counters.software  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
             head=pins.head.revision,
@@ -92,17 +96,22 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             build_s=max((each.duration_s for each in kept.values()), default=None),
             functions=functions,
             points=points,
-            fewest=Counter(slot.phase for slot in (*survey, *whole)),
+            fewest=Counter(slot.phase for slot in fewest),
             most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
-            fewest_s=_seconds([*survey, *whole], took),
+            fewest_s=_seconds(fewest, took),
             most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
-            counting_s=config.counters.budget_s if config.counters.software else 0.0,
+            counting_s=COUNTINGS * config.counters.budget_s if config.counters.software else 0.0,
         )
 
 
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
     asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
     return store.exists(storage.experiment(request.cache, asked))
+
+
+def _may_be_spared(request: Request) -> bool:
+    """Return whether whole runs and counts of all functions may answer, so that no survey is made."""
+    return request.config.counters.software and not request.config.measure.thorough and not request.followed
 
 
 def _survey(points: Sequence[Point], seed: int) -> tuple[list[Slot], list[Slot]]:

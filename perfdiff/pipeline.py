@@ -1,7 +1,7 @@
 """The whole method, from two revisions to findings.
 
-revisions → plain builds → the same machine code? → changed functions → survey → whole runs → counted runs →
-runs with probes where those leave a question → models and comparison
+revisions → plain builds → the same machine code? → changed functions → whole runs → counts of all functions →
+where those leave a question: survey → counts of the chosen functions → runs with probes → models and comparison
 """
 
 from __future__ import annotations
@@ -98,12 +98,14 @@ def measure(bench: Bench, folder: Path) -> None:
     """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`."""
     try:
         with closing(bench.upkeep):
-            site = bench.site(bench.plain())
-            rounds = Rounds(bench, site)
-            if not site.same_code and len(bench.sides) > 1:
+            rounds = Rounds(bench, bench.site(bench.plain()))
+            if len(bench.sides) > 1 and not rounds.are_answered:
                 rounds.compare_whole_runs()
+                rounds.count_all()
+            if not rounds.are_answered:
+                rounds.choose()
                 rounds.count()
-            if not site.same_code and not rounds.are_answered:
+            if not rounds.are_answered:
                 rounds.time_calls()
             rounds.save(folder)
     except DiskFilledError:

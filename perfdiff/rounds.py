@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import analysis
@@ -13,14 +13,14 @@ from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import EndToEnd, Standing
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.analysis.verdicts.settling import answered, settled
-from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.bench import Bench, Site, Variant
 from perfdiff.collect import caveats, counting, folding, schedule, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
+from perfdiff.collect.counted import Counted
 from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.hotspots import HotSpots
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
@@ -81,7 +81,7 @@ class Rounds:
 
     def _ends(self) -> dict[int, EndToEnd]:
         """Return what the whole runs so far show, by point."""
-        return {end.point.id: end for end in whole_runs(self.bench.points, self.runs, self.bench.request.config.compare).ends}
+        return {end.point.id: end for end in self._whole().ends}
 
     def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
@@ -89,54 +89,103 @@ class Rounds:
         spread.grow(pairs, limit_s)
         self.bench.progress.stage("comparing whole runs", None)
 
+    def count_all(self) -> None:
+        """Count all functions where whole runs leave nothing else to be asked: where all counts are the same, nothing has to be chosen.
+
+        Shorter runs come first, as counts that differ mostly do so at small inputs, too: nothing is kept from the first that do, or where
+        the budget is spent before the last point, and a survey then chooses what is counted.
+        """
+        points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
+        is_affordable = counting.affordable(points, self.runs, budget_s, len(self.bench.sides)) == points
+        if self._wants_calls or not is_affordable or not is_as_fast(self._whole()):
+            return
+        variant = self.bench.census(self.site)
+        if not variant.is_whole:
+            return
+        counted = Counted(self._assembly(variant, points))
+        started = time.monotonic()
+        self.bench.progress.stage("counting all functions", len(points) * len(self.bench.sides) * counting.LEAST_ROUNDS)
+        for seen, point in enumerate(counting.shortest_first(points, self.runs), 1):
+            is_late = time.monotonic() - started > budget_s
+            if is_late or any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
+                return
+            if not self._is_same_work(counted, seen):
+                return
+        self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
+        self._keep(counted, variant)
+
+    def _is_same_work(self, counted: Counted, points: int) -> bool:
+        """Return whether all functions counted the same at so many points."""
+        functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
+        found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals())
+        work = work_of(open_counts(found), points)
+        return work is not None and work.is_same
+
+    def choose(self) -> None:
+        """Survey all functions, and choose those that are counted and timed."""
+        self.site = self.bench.surveyed(self.site)
+
     def count(self) -> None:
-        """Make counted runs within their budget, until the counts of a lone thread repeat; where one fails, nothing was counted."""
+        """Count the chosen functions within the budget, until counts of a lone thread repeat; where a run fails, nothing was counted."""
         variant = self.bench.counted(self.site)
         self.notes += variant.notes
         budget_s = self.bench.request.config.counters.budget_s
         points = counting.affordable(self.bench.points, self.runs, budget_s, len(self.bench.sides)) if variant.targets else ()
         if variant.targets:
             self.notes += counting.left_out(self.bench.points, points, budget_s)
-        if points:
-            self._count(variant, points, budget_s)
-
-    def _count(self, variant: Variant, points: Sequence[Point], budget_s: float) -> None:
-        assembly = Assembly(variant.probes, {point.id: point for point in points}, counted=True)
-        runs: list[Run] = []
-        spots = HotSpots()
+        if not points:
+            return
+        counted = Counted(self._assembly(variant, points))
         self.bench.progress.stage("counting", len(points) * len(self.bench.sides) * counting.MOST_ROUNDS)
-        alone, started = True, time.monotonic()
+        started = time.monotonic()
+        for block in range(counting.MOST_ROUNDS):
+            if failure := self._failure(variant, points, block, counted):
+                self.notes += (counting.failed(failure),)
+                return
+            is_enough = block + 1 >= counting.LEAST_ROUNDS and counted.repeats
+            if is_enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
+                break
+        self._keep(counted, variant)
+
+    def _failure(self, variant: Variant, points: Sequence[Point], block: int, counted: Counted) -> str:
+        """Make a block of counted runs; return why one of them failed, "" where none did."""
+        self._collector.targets = {**self._collector.targets, **variant.targets}
+        slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
         try:
-            self._collector.targets = {**self._collector.targets, **variant.targets}
-            for block in range(counting.MOST_ROUNDS):
-                slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
-                for run, recordings in self._collector.collect(slots, self.bench.progress.advance):
-                    runs.append(run)
-                    assembly.add(run, recordings)
-                    spots.add(run, recordings)
-                    alone = alone and all(recording.threads <= 1 for recording in recordings)
-                enough = alone and block + 1 >= counting.LEAST_ROUNDS and counting.repeats(assembly.totals(), runs)
-                if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
-                    break
+            for run, recordings in self._collector.collect(slots, self.bench.progress.advance):
+                counted.add(run, recordings)
         except DiskFilledError:
             raise  # what fills the disk is cleared away, and nothing can be kept
         except WorkloadError as error:
-            self.notes += (counting.failed(str(error)),)
-            return
-        self.runs += runs
-        self._counted = assembly
-        self._spots = spots.named(self.bench.language, variant.built)
+            return str(error)
+        return ""
+
+    def _keep(self, counted: Counted, variant: Variant) -> None:
+        self.runs += counted.runs
+        self._counted = counted.assembly
+        self._spots = counted.spots.named(self.bench.language, variant.built)
+
+    def _assembly(self, variant: Variant, points: Sequence[Point]) -> Assembly:
+        return Assembly(variant.probes, {point.id: point for point in points}, counted=True)
 
     @property
     def are_answered(self) -> bool:
-        """Return whether whole runs and exact counts say that nothing got slower, so that no single call has to be timed.
+        """Return whether no single call has to be timed: the machine code is the same, or whole runs and exact counts exclude a slow-down.
 
-        Who asked for calls, of one function or of all, gets them in any case.
+        Who asked for calls, of one function or of all, gets them wherever anything has to run.
         """
-        if self.bench.request.config.measure.thorough or self.bench.request.followed:
-            return False
-        found, config = self.experiment(), self.bench.request.config.compare
-        return answered(whole_runs(found.points, found.runs, config), work_of(open_counts(found), len(found.points)))
+        if self.site.same_code or self._wants_calls:
+            return self.site.same_code
+        found = self.experiment()
+        return answered(self._whole(), work_of(open_counts(found), len(found.points)))
+
+    @property
+    def _wants_calls(self) -> bool:
+        return self.bench.request.config.measure.thorough or bool(self.bench.request.followed)
+
+    def _whole(self) -> WholeRuns:
+        """Return what the whole runs so far show."""
+        return whole_runs(self.bench.points, self.runs, self.bench.request.config.compare)
 
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""
@@ -182,7 +231,7 @@ class Rounds:
             environment=bench.environment(site),
             workloads=workloads.workloads(bench.request.config.workloads),
             points=bench.points,
-            functions=site.subjects.infos({choice.id for choice in site.selection.choices}),
+            functions=site.subjects.infos(site.measured),
             skipped=(*site.skipped, *self._skipped),
             runs=tuple(self.runs),
             totals=self._timed.totals(),

@@ -10,7 +10,9 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
 from perfdiff.report.counts import work
@@ -95,6 +97,22 @@ def test_equal_counts_are_said_to_be_equal() -> None:
     said = work(found)
     assert said is not None
     assert said.texts[0] == "1 changed function: exactly the same work a call"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "more", "is_same"),
+    [(2, 0.0, True), (2, 50.0, True), (2, 500.0, False), (1, 0.0, False)],
+    ids=["equal", "within-a-percent", "a-tenth-more", "counted-once"],
+)
+def test_work_is_the_same_where_every_function_counts_about_the_same_twice(rounds: int, more: float, is_same: bool) -> None:
+    world = World((Made("f", same(NS), Change.CHANGED), Made("g", same(NS))))
+    moved = {("f", HEAD): more, ("g", HEAD): -more}  # what one gains the other loses: together they are equal
+    every = {"alloc_count": 0.0, "alloc_bytes": 0.0, **PLAIN}
+    found = counted(world, lambda name, side, n, rng: {**every, "blocks": 5000.0 + moved.get((name, side), 0.0)}, rounds=rounds)
+    work = work_of(open_counts(found), len(world.sizes))
+    assert work is not None
+    assert work.is_same is is_same
+    assert work_of(open_counts(found), len(world.sizes) + 1) is None, "not all points were counted"
 
 
 def test_nothing_counted_is_nothing_said() -> None:

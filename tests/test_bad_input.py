@@ -493,7 +493,7 @@ def read_to(process: subprocess.Popen[str], text: str) -> str:
 
 def test_two_at_once_build_and_measure_once(place: Place, tmp_path: Path) -> None:
     build = f"echo built >> {tmp_path}/builds; until [ -e {tmp_path}/go ]; do sleep 0.05; done; make"
-    asked = ("base", "head", "--runs", "2", "--build", build, *WORKLOAD)
+    asked = ("base", "head", "--thorough", "--runs", "2", "--build", build, *WORKLOAD)
     first = place.start(*asked)
     wait_for((tmp_path / "builds").exists, first)
     second = place.start(*asked)
@@ -538,7 +538,7 @@ def test_pruning_leaves_what_is_in_use_and_takes_the_rest(place: Place, perfdiff
 
 def blocked(phase: str, mark: Path) -> tuple[str, ...]:
     """Return a workload that waits for ever in one phase, with a daemon beside it, and says so by a file."""
-    return (*QUICK, "--", f'./prog 20000; case "$PERFDIFF_PLAN" in *{phase}*) setsid sleep 1000 & touch {mark}; sleep 1000;; esac')
+    return (*QUICK, "--thorough", "--", f'./prog 20000; case "$PERFDIFF_PLAN" in *{phase}*) setsid sleep 1000 & touch {mark}; sleep 1000;; esac')
 
 
 @pytest.fixture(scope="module")

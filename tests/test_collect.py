@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, caveats, counting, folding, rates, schedule, survey, tally, workloads
+from perfdiff.collect import assembly, calling, caveats, counting, folding, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -271,6 +271,15 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on(tmp_path: Path, monkeypa
     assert len(list(collector.collect(slots, lambda text: None))) == 4
     assert len(heard) == told
     assert all("one run of w n=9 on " in text and "hanging after 70 s (timeout_s" in text for text in heard)
+
+
+def test_the_nearest_functions_are_found_past_others_and_around_circles() -> None:
+    calls = {1: {2, 3}, 2: {4}, 3: {3, 5}, 4: {2, 6}, 5: {6}, 6: {1}}
+    assert calling.callers(calls)[6] == {4, 5}
+    assert calling.nearest(1, calls, {5, 6}) == {5, 6}
+    assert calling.nearest(6, calling.callers(calls), {1, 2}) == {1, 2}
+    assert calling.nearest(3, calls, {3}) == {3}, "a way leads back to it"
+    assert calling.nearest(1, calls, set()) == set()
 
 
 def test_suspects_are_probed_first_and_beyond_the_budget() -> None:

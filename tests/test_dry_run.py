@@ -59,6 +59,16 @@ def test_before_anything_was_built_the_runs_are_known_and_the_rest_is_said_to_be
     assert not list((place.parent / "cache" / "trees").iterdir())
 
 
+def test_where_counts_may_answer_no_survey_need_be_made(place: Path, say: Run) -> None:
+    settings = (place / "perfdiff.toml").read_text()
+    (place / "perfdiff.toml").write_text(settings.replace("software = false", "software = true"))
+    said = say("v1", "v2", "--dry-run")
+    assert "builds 10, none is kept from before" in said
+    assert "of these 40 to 1,284 plain, 0 to 12 survey, 0 to 32 timed" in said
+    assert "counting up to 60 s of runs over the software PMU" in said
+    assert "8 to 12 survey" in say("v1", "v2", "--dry-run", "--thorough")
+
+
 def test_nothing_is_started(say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     monkeypatch.setattr("perfdiff.processes.running", lambda *arguments, **_: started.append(arguments) or running(*arguments))

@@ -10,13 +10,14 @@ import pytest
 
 import runtimes
 from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
-from perfdiff.errors import DiskFilledError
+from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
@@ -85,6 +86,7 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     found = pipeline.compare(request_of(), progress)
     assert all(progress.made[name] <= total for name, total in progress.announced.items() if total is not None)
     assert progress.made["measuring"] > 0 < progress.made["counting"]
+    assert "counting all functions" not in progress.made  # who asks for all evidence is not answered by counts
     assert not progress.notes
 
     again = Steps()
@@ -104,6 +106,109 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     assert calls is not None
     assert counts is not None
     assert ("blocks" in calls.metrics, "blocks" in counts.metrics) == (False, True)
+
+
+SUMS = """
+#include <stdlib.h>
+static volatile long sum;
+static long steps(long n) { long found = 0; for (long i = 0; i < LENGTH; i++) found += FACTOR * i ^ found; return found; }
+static int spare(int n) { return n + FACTOR; }
+int main(int argc, char **argv)
+{
+    if (argc > 2)
+        return spare(argc);
+    for (int i = 0; i < 20; i++)
+        sum += steps(atol(argv[1]));
+    return 0;
+}
+"""
+VERSIONS = {"base": ("n", "3"), "head": ("n", "5"), "longer": ("n + n / 10", "5")}  # what LENGTH and FACTOR are
+
+
+class Steady(ProcessExecutor):
+    """Runs as usual, and says that runs without probes all take the same to a per mille; keeps what else it ran."""
+
+    def __init__(self) -> None:
+        self.probed: list[str] = []
+        self._plain = 0
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where:
+            self.probed.append(command.where)
+            return found
+        self._plain += 1
+        took_ns = 1e6 * (1 + self._plain % 3 / 1000)
+        return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Request:
+    """Return what asks to compare two versions of a function that execute as much as each other; `longer` executes more."""
+    folder = tmp_path_factory.mktemp("sums")
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "perfdiff.toml").write_text(TOML.replace("measure.thorough = true\n", "").replace(" $UNUSED", ""))
+    for name, (length, factor) in VERSIONS.items():
+        (folder / "add.c").write_text(SUMS.replace("LENGTH", length).replace("FACTOR", factor))
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", name)
+        git(folder, "tag", name)
+    config = configuration.load(folder, environment={})
+    return Request(folder, ("base", "head"), config, tmp_path_factory.mktemp("cache"), {"PATH": "/usr/local/bin:/usr/bin:/bin"})
+
+
+def test_where_whole_runs_exclude_a_slow_down_and_no_function_counts_more_nothing_is_surveyed(sums: Request) -> None:
+    progress, executor = Steps(), Steady()
+    outcome = pipeline.compare(sums, progress, executor=executor)
+    assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.RUNS)
+    assert {name for name in progress.made if name.startswith("building")} == {"building (plain)", "building (counted)"}
+    assert not {"surveying", "counting", "measuring"} & progress.made.keys()
+    assert progress.made["counting all functions"] == progress.announced["counting all functions"] == 8  # 2 points, sides and rounds
+
+    experiment = outcome.experiment
+    assert experiment is not None
+    assert {run.phase for run in experiment.runs} == {Phase.PLAIN, Phase.COUNTED}
+    assert sorted(info.name for info in experiment.functions) == ["main", "steps"]
+    assert [(each.name, each.reason) for each in experiment.skipped] == [("spare", "never called by any workload")]
+    assert experiment.counts is not None
+    assert experiment.counts.other["blocks"].min() > 20
+    assert [(each.info.name, each.calls_base, each.calls_head) for each in outcome.findings.functions] == [
+        ("steps", 40, 40),
+        ("main", 2, 2),
+    ]
+
+
+def test_a_count_that_moves_ends_the_counting_of_all_functions_at_the_shortest_point_and_a_survey_follows(sums: Request) -> None:
+    progress, executor = Steps(), Steady()
+    outcome = pipeline.compare(replace(sums, revisions=("base", "longer")), progress, executor=executor)
+    assert progress.made["counting all functions"] == 4  # 1 point, 2 sides and rounds
+    assert progress.made["surveying"] > 0 < progress.made["measuring"]
+    first = executor.probed[:5]
+    assert [" with counters" in where for where in first] == [True] * 4 + [False]
+    assert len({where.partition(", ")[2] for where in first[:4]}) == 1
+    experiment = outcome.experiment
+    assert experiment is not None
+    assert sum(run.phase is Phase.COUNTED for run in experiment.runs) == progress.made["counting"] == 8
+    assert [info.name for info in experiment.functions if info.change.is_suspect] == ["steps"]
+
+
+def test_functions_that_are_counted_first_and_never_called_are_an_error(sums: Request) -> None:
+    progress = Steps()
+    workload = replace(sums.config.workloads[0], command="true {n}")
+    with pytest.raises(WorkloadError) as caught:
+        pipeline.compare(replace(sums, config=replace(sums.config, workloads=(workload,))), progress, executor=Steady())
+    assert caught.value.slug == "nothing-called"
+    assert "counting all functions" in progress.made
+
+
+def test_where_counting_all_points_would_exceed_its_budget_the_survey_comes_first(sums: Request) -> None:
+    progress = Steps()
+    # A run takes 1 ms, counted 20 times as long: 2 rounds of 2 points on 2 sides are 160 ms.
+    counters = replace(sums.config.counters, budget_s=0.1)
+    outcome = pipeline.compare(replace(sums, config=replace(sums.config, counters=counters)), progress, executor=Steady())
+    assert "counting all functions" not in progress.made
+    assert progress.made["surveying"] > 0 < progress.made["measuring"]
+    assert "partly-counted" in {note.slug for note in outcome.findings.notes}
 
 
 def _pins(request: Request) -> PinnedPair:

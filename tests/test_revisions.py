@@ -347,6 +347,15 @@ def test_submodule_that_the_user_did_not_initialise_stays_empty_with_a_note(with
     assert before == (note,), "both sides tell it in the same words"
 
 
+def test_submodules_that_are_not_initialised_are_told_together(with_submodule: Path, tmp_path: Path) -> None:
+    git(with_submodule, *ALLOW_FILE, "submodule", "--quiet", "add", "--name", "other", str(tmp_path / "library"), "other one")
+    commit(with_submodule, "with another submodule", {})
+    git(tmp_path, "clone", "-q", str(with_submodule), "clone")
+    (note,) = lay_out(pinned(tmp_path / "clone", "HEAD", "HEAD").base, tmp_path / "tree")
+    assert note.text.startswith("submodules lib/sub, other one are empty: not initialised; run ")
+    assert "'git submodule update --init lib/sub 'other one'' if the build needs them" in note.text
+
+
 def test_uncommitted_changes_in_a_submodule_are_noted(with_submodule: Path) -> None:
     assert pinned(with_submodule, "v1").notes == ()
     write(with_submodule, {"lib/sub/sub.c": "int edited;\n"})

@@ -44,7 +44,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Experiment, Note, Point, Side
+from perfdiff.records.schema import Change, Experiment, Note, Point, Side
 
 MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
 
@@ -67,7 +67,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(
         findings,
-        functions=tuple(functions if ledger.points or found.counted is None else _with_calls(functions, found.counted)),
+        functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
         end_to_end=found.runs.ends,
         notes=(*experiment.notes, *notes),
         overhead=overhead(experiment.runs),
@@ -188,11 +188,12 @@ def _findings(experiment: Experiment, functions: Sequence[FunctionFinding], evid
     )
 
 
-def _with_calls(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
-    """Add the number of calls, as counted runs made them."""
+def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
+    """Return those worth a word where no call was timed, with their calls: what changed, calls such, or counts otherwise."""
     for each in functions:
-        base, head = (counted.calls(each.info.id, side) for side in Side)
-        yield replace(each, calls_base=base, calls_head=head)
+        if each.info.change is not Change.UNCHANGED or _moved(each):
+            base, head = (counted.calls(each.info.id, side) for side in Side)
+            yield replace(each, calls_base=base, calls_head=head)
 
 
 def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int, str], float]:

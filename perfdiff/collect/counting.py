@@ -31,18 +31,29 @@ def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str
 def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int) -> tuple[Point, ...]:
     """Return the points whose counted runs fit into the budget `LEAST_ROUNDS` times, cheapest first chosen, in their own order.
 
-    Plain ones of `runs` tell how long a point takes: as a rule, for one of them may have waited for other work.
+    Plain ones of `runs` tell how long a point takes.
     """
-    plain = {point.id: [run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
-    took = {point: float(np.median(walls)) if walls else 0.0 for point, walls in plain.items()}
-    left = budget_s * 1e9
+    took_ns = _took_ns(points, runs)
+    left_ns = budget_s * 1e9
     chosen = set()
-    for point in sorted(points, key=lambda point: took[point.id]):
-        left -= took[point.id] * USUAL_SLOWDOWN * LEAST_ROUNDS * sides
-        if left < 0:
+    for point in shortest_first(points, runs):
+        left_ns -= took_ns[point.id] * USUAL_SLOWDOWN * LEAST_ROUNDS * sides
+        if left_ns < 0:
             break
         chosen.add(point.id)
     return tuple(point for point in points if point.id in chosen)
+
+
+def shortest_first(points: Sequence[Point], runs: Sequence[Run]) -> list[Point]:
+    """Return the points in the order of how long a plain run of each takes."""
+    took_ns = _took_ns(points, runs)
+    return sorted(points, key=lambda point: took_ns[point.id])
+
+
+def _took_ns(points: Sequence[Point], runs: Sequence[Run]) -> dict[int, float]:
+    """Return how long a plain run takes by point, as a rule, for one of them may have waited for other work; 0 where there is none."""
+    plain = {point.id: [run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
+    return {point: float(np.median(walls)) if walls else 0.0 for point, walls in plain.items()}
 
 
 def repeats(totals: Totals, runs: Sequence[Run]) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfdiff.collect.calling import nearest
 from perfdiff.records.schema import Floats
 
 PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
@@ -135,18 +136,6 @@ class Allotment:
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
 
-    def callees(self, function: int, probed: Set[int]) -> set[int]:
-        """Return the nearest of `probed` that a function calls, directly or through others."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        open_ends = [function]
-        while open_ends:
-            fresh = set(self.calls.get(open_ends.pop(), ())) - seen
-            seen |= fresh
-            found |= fresh & probed
-            open_ends += fresh - probed
-        return found
-
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
         """Return the rates of all that fit, and the slowest of suspects that do not.
 
@@ -183,7 +172,7 @@ class Allotment:
         A callee must find its caller on the stack, so that calls pass only where no probed function is called but the same one: then
         the outermost call stands for all of them.
         """
-        callees = self.callees(function, probed)
+        callees = nearest(function, self.calls, probed)
         if function in callees:
             around = {each for each in probed if self.rings.get(each) == self.rings[function]}
             return RECURSIVE_RATES if around == {function} else COUNTED_RATES

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Collection, Mapping
 
 from perfdiff.collect.subjects import Subjects
-from perfdiff.collect.survey import Survey
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
+from perfdiff.records.schema import Side
 
 
 def require_probes(probes: Probes, subjects: Subjects) -> None:
@@ -23,11 +23,10 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
             )
 
 
-def require_calls(seen: Survey, probes: Probes) -> None:
-    """Raise WorkloadError where the survey saw no call at all on a side."""
+def require_calls(called: Mapping[Side, Collection[int]], probes: Probes) -> None:
+    """Raise WorkloadError where no function at all was called on a side."""
     for side in probes:
-        cells = [i for i, (_, at) in enumerate(seen.cells) if at is side]
-        if not any(np.any(calls[cells] > 0) for calls in seen.calls.values()):
+        if not called[side]:
             raise WorkloadError(
                 f"no workload called any of the {len(probes[side])} functions probed in {side}: nothing is measured; workloads run in the "
                 "built tree, so name the program by its path there, such as ./build/program",

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
+from perfdiff.collect.calling import callers, nearest
 from perfdiff.collect.survey import Choice, Fold
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
@@ -54,13 +55,10 @@ class Subjects:
 
     def unprobed(self, exclude: Sequence[str]) -> dict[int, tuple[int, ...]]:
         """Return the suspects that cannot carry a probe, each with the nearest functions that call it and can."""
-        callers: dict[int, set[int]] = {id_: set() for id_ in self.pairs}
-        for caller, callees in self.calls.items():
-            for callee in callees:
-                callers[callee].add(caller)
+        above = callers(self.calls)
         probeable = self.probeable(exclude)
         return {
-            id_: tuple(sorted(_nearest(id_, callers, probeable)))
+            id_: tuple(sorted(nearest(id_, above, probeable)))
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ not in probeable
         }
@@ -118,7 +116,11 @@ class Subjects:
     def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
         """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
         probes = {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
-        return probes | {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, [fold.id for fold in folds])}
+        return probes | self.census_probes(side, [fold.id for fold in folds])
+
+    def census_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
+        """Return probes that read nothing: of calls that are only counted no inputs are told."""
+        return {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, ids)}
 
     def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
         """Return the texts of the conditions of each function that can be watched."""
@@ -235,19 +237,6 @@ def _far(definition: FunctionDefinition) -> tuple[int, ...]:
 
 def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:
     return (definition for definition in (pair.base, pair.head) if definition is not None)
-
-
-def _nearest(function: int, callers: Mapping[int, Collection[int]], wanted: Collection[int]) -> set[int]:
-    """Return the first `wanted` functions on all ways up from a function."""
-    found, seen, waiting = set[int](), {function}, [function]
-    while waiting:
-        for caller in callers[waiting.pop()]:
-            if caller in wanted:
-                found.add(caller)
-            elif caller not in seen:
-                seen.add(caller)
-                waiting.append(caller)
-    return found
 
 
 def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:

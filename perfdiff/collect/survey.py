@@ -13,6 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from perfdiff.collect.calling import callers, nearest
 from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, rings
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records import plan
@@ -116,6 +117,12 @@ class Survey:
         """Return the functions that were called at least once."""
         return frozenset(self.calls)
 
+    @property
+    def called(self) -> dict[Side, frozenset[int]]:
+        """Return the same by side."""
+        cells = {at: [i for i, (_, side) in enumerate(self.cells) if side is at] for _, at in self.cells}
+        return {side: frozenset(function for function, made in self.calls.items() if np.any(made[at] > 0)) for side, at in cells.items()}
+
 
 def summarise(
     runs: Sequence[Run],
@@ -190,10 +197,11 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         )
         for function, rate in rates.items()
     )
+    above = callers(allotment.calls)
     folds = (
         Fold(
             id=function,
-            hosts=tuple(sorted(host for host in rates if function in allotment.callees(host, {*rates, function}))),
+            hosts=tuple(sorted(nearest(function, above, rates))),
             calls=survey.calls[function],
             call_ns=_mean_ns(survey, function),
             overhead=overhead,
@@ -204,9 +212,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
 
 
 def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Mapping[int, Priority], budget: Budget) -> Allotment:
-    calls: dict[int, set[int]] = {}
-    for caller, callee in survey.edges:
-        calls.setdefault(caller, set()).add(callee)
+    calls = _callees(survey.edges)
     around = rings(calls)
     inner = dict.fromkeys(priorities, np.zeros(len(survey.cells)))
     for (caller, callee), made in survey.edges.items():
@@ -278,16 +284,22 @@ def _moved(survey: Survey, function: int) -> bool:
 
 def _ancestors(edges: Iterable[tuple[int, int]], functions: Iterable[int]) -> set[int]:
     """Return everything that calls `functions`, directly or not; guilt and netting follow these paths."""
-    callers: dict[int, set[int]] = {}
-    for caller, callee in edges:
-        callers.setdefault(callee, set()).add(caller)
+    above = callers(_callees(edges))
     seen: set[int] = set()
     open_ends = list(functions)
     while open_ends:
-        for caller in callers.get(open_ends.pop(), set()) - seen - {0}:
+        for caller in above.get(open_ends.pop(), set()) - seen - {0}:
             seen.add(caller)
             open_ends.append(caller)
     return seen
+
+
+def _callees(edges: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
+    """Return whom each function calls."""
+    found: dict[int, set[int]] = {}
+    for caller, callee in edges:
+        found.setdefault(caller, set()).add(callee)
+    return found
 
 
 def _watched(survey: Survey, functions: Sequence[int], conditions: Conditions, budget: float) -> dict[tuple[Side, int], tuple[int, ...]]:

@@ -78,6 +78,11 @@ class Entry:
         """Count every call with its own counters, and keep up to `reservoir` of them."""
         return cls(Mode.SAMPLE, reservoir=reservoir, own=True)
 
+    @classmethod
+    def census(cls) -> Entry:
+        """Count every call with its own counters, in sum alone."""
+        return cls(Mode.TIME, own=True)
+
     def sized(self, *, features: int, branches: int) -> Entry:
         """Return the entry for a probe with so many features and conditions."""
         return replace(self, features=features, branches=branches)

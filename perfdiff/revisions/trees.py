@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Sequence
@@ -73,6 +74,7 @@ def _check_out(source: Repository, commit: str, content: str, target: Path, snap
 def _lay_out_submodules(pin: Pin, source: Repository, tree: Repository) -> tuple[Note, ...]:
     names = _submodule_names(tree)
     notes: list[Note] = []
+    empty: list[str] = []
     for entry in tree.tell("ls-tree", "-r", "-z", tree.tell("write-tree").strip()).split("\0"):
         link = _GITLINK.fullmatch(entry)
         if link is None:
@@ -90,9 +92,13 @@ def _lay_out_submodules(pin: Pin, source: Repository, tree: Repository) -> tuple
                 slug="submodule-missing",
             )
         elif path in names:
-            # The same words for both revisions: it is one state of one checkout, and is told once.
-            text = f"submodule {path} is empty: it is not initialised; run 'git submodule update --init {path}' if the build needs it"
-            notes.append(Note(slug="submodule-missing", text=text))
+            empty.append(path)
+    if empty:
+        # The same words for both revisions: it is one state of one checkout, and is told once.
+        what, them = (f"submodule {empty[0]} is", "it") if len(empty) == 1 else (f"submodules {', '.join(empty)} are", "them")
+        command = f"git submodule update --init {' '.join(map(shlex.quote, empty))}"
+        text = f"{what} empty: not initialised; run '{command}' if the build needs {them}"
+        notes.append(Note(slug="submodule-missing", text=text))
     return tuple(notes)
 
 

@@ -25,8 +25,8 @@ class Work:
     """What head counts more and less of than base, gross: functions that gained and functions that lost are not set against each other.
 
     `more` and `less` are the largest shares of a run's count over all points and counters, `waiting` what head fetches more from other
-    cores and nodes, priced, as a share of what its accesses take; `repeats`: all runs of a side counted the same, which those of several
-    threads seldom do.
+    cores and nodes, priced, as a share of what its accesses take; `repeats`: all runs of a side counted the same, at least two, which those
+    of several threads seldom do.
     """
 
     more: float
@@ -61,7 +61,7 @@ def work_of(counted: Ledger | None, points: int) -> Work | None:
                     return None
                 continue
             sums = base.other[counter], head.other[counter]
-            repeats = repeats and all(not np.ptp(each, axis=0).any() for each in sums)
+            repeats = repeats and all(len(each) > 1 and not np.ptp(each, axis=0).any() for each in sums)
             before, after = (np.median(each, axis=0) for each in sums)
             whole = max(float(before.sum()), _FEW.get(counter, 1.0))
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)

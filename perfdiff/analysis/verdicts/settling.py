@@ -33,6 +33,11 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
     return findings.verdict is not Verdict.INCONCLUSIVE
 
 
+def is_as_fast(runs: WholeRuns) -> bool:
+    """Return whether whole runs say at every point that the program is neither slower nor faster."""
+    return runs.are_not_slower and not runs.of(Standing.FASTER)
+
+
 def answered(runs: WholeRuns, work: Work | None) -> bool:
     """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
-    return runs.are_not_slower and not runs.of(Standing.FASTER) and work is not None and work.is_same
+    return is_as_fast(runs) and work is not None and work.is_same

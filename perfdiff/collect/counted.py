@@ -1,0 +1,43 @@
+"""Counted runs of one pair of builds, and what they recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from perfdiff.collect import counting
+from perfdiff.collect.assembly import Assembly
+from perfdiff.collect.hotspots import HotSpots
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Run, Side
+
+
+@dataclass(slots=True)
+class Counted:
+    """What was counted so far; `is_alone` while no process had a second thread."""
+
+    assembly: Assembly
+    runs: list[Run] = field(default_factory=list)
+    spots: HotSpots = field(default_factory=HotSpots)
+    is_alone: bool = True
+
+    def add(self, run: Run, recordings: Iterable[Recording]) -> None:
+        """Add one run with the recordings of its processes."""
+        found = list(recordings)
+        self.runs.append(run)
+        self.assembly.add(run, found)
+        self.spots.add(run, found)
+        self.is_alone = self.is_alone and all(recording.threads <= 1 for recording in found)
+
+    @property
+    def repeats(self) -> bool:
+        """Return whether a lone thread counted the same in all runs of each point and side."""
+        return self.is_alone and counting.repeats(self.assembly.totals(), self.runs)
+
+    @property
+    def called(self) -> dict[Side, frozenset[int]]:
+        """Return the functions that were called, by side."""
+        totals = self.assembly.totals()
+        side_of = {run.id: run.side for run in self.runs}
+        calls = list(zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True))
+        return {side: frozenset(function for run, function, made in calls if made and side_of[run] is side) for side in Side}
