@@ -21,13 +21,14 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.hotspots import HotSpots
+from perfdiff.collect.library import Departures
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
 from perfdiff.records.recorded import Held
-from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped, Totals
+from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -43,6 +44,7 @@ class Rounds:
     notes: tuple[Note, ...] = ()
     _skipped: tuple[Skipped, ...] = ()
     _spots: tuple[HotSpot, ...] = ()
+    _library: LibraryCalls | None = None
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
@@ -103,7 +105,7 @@ class Rounds:
     def _count(self, variant: Variant, points: Sequence[Point], budget_s: float) -> None:
         assembly = Assembly(variant.probes, {point.id: point for point in points}, counted=True)
         runs: list[Run] = []
-        spots = HotSpots()
+        spots, library = HotSpots(), Departures()
         self.bench.progress.stage("counting", len(points) * len(self.bench.sides) * counting.MOST_ROUNDS)
         alone, started = True, time.monotonic()
         try:
@@ -114,6 +116,7 @@ class Rounds:
                     runs.append(run)
                     assembly.add(run, recordings)
                     spots.add(run, recordings)
+                    library.add(run, recordings)
                     alone = alone and all(recording.threads <= 1 for recording in recordings)
                 enough = alone and block + 1 >= counting.LEAST_ROUNDS and counting.repeats(assembly.totals(), runs)
                 if enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
@@ -126,6 +129,7 @@ class Rounds:
         self.runs += runs
         self._counted = assembly
         self._spots = spots.named(self.bench.language, variant.built)
+        self._library = library.named(self.bench.language)
 
     @property
     def are_answered(self) -> bool:
@@ -196,6 +200,7 @@ class Rounds:
             counts=self._counts(),
             folded=site.folded,
             spots=self._spots,
+            library=self._library,
             same_code=site.same_code,
             stages=bench.progress.seconds,
         )
