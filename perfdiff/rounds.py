@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff import analysis
+from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import EndToEnd, Standing
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
@@ -140,7 +141,8 @@ class Rounds:
         if self.bench.request.config.measure.thorough or self.bench.request.followed:
             return False
         found, config = self.experiment(), self.bench.request.config.compare
-        return answered(whole_runs(found.points, found.runs, config), work_of(open_counts(found), len(found.points)))
+        work = work_of(open_counts(found), len(found.points), departures(found, config))
+        return answered(whole_runs(found.points, found.runs, config), work)
 
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""

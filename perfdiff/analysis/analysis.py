@@ -122,7 +122,7 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
         Resample(config.seed, config.confidence),
     )
-    leaving = departures(experiment, counted, config)
+    leaving = departures(experiment, config)
     places = {
         each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots, leaving.get(each.info.id, ())) for each in studies
     }
@@ -137,8 +137,8 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         )
         for each in studies
     ]
-    suspects = tuple(sorted((*suspects, *folded_suspects(experiment, config)), key=lambda each: -each.total_ns))
-    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code, suspects)
+    suspects = tuple(sorted((*suspects, *folded_suspects(experiment, leaving)), key=lambda each: -each.total_ns))
+    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points), leaving), experiment.same_code, suspects)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 

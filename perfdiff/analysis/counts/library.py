@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfdiff.analysis.counts.tallies import LEAST_WORK
-from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
 from perfdiff.records.schema import Experiment, Floats, Ints, LibraryCalls, Point
@@ -46,8 +46,9 @@ class Departure:
     """A function outside that one of the project calls itself.
 
     `base` and `head` are its calls per call of the caller, `base_run` and `head_run` those in one run, all at the `point` where
-    head makes most more. `extra` (points,) are the calls that head certainly makes more in one run of each point of the counted ledger,
-    at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side counted the same.
+    head makes most more at equal calls, or else in all. `extra` (points,) are the calls that head certainly makes more in one run of each
+    point of the counted ledger, at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side
+    counted the same.
     """
 
     name: str
@@ -75,9 +76,9 @@ class Departure:
         return self.extra * WORK_NS[self._kind]
 
     @property
-    def dearest_ns(self) -> float:
-        """Return the most that the extra calls may explain, in one run of each point."""
-        return float(self.extra.sum()) * DEAREST_NS[self._kind]
+    def dearest_ns(self) -> Floats:
+        """Return the most that the extra calls may explain at each point, (points,)."""
+        return self.extra * DEAREST_NS[self._kind]
 
     @property
     def _kind(self) -> str:
@@ -97,12 +98,12 @@ class _Side:
     made: Floats
 
 
-def departures(experiment: Experiment, counted: Ledger | None, config: CompareConfig) -> dict[int, tuple[Departure, ...]]:
-    """Return by function what it calls outside, what costs most more first; nothing where that was not counted.
+def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple[Departure, ...]]:
+    """Return by function, folded ones too, what it calls outside, what costs most more first; nothing where that was not counted.
 
     More calls are certain where the runs of each side counted the same, or are so many that their ranks tell the sides apart.
     """
-    calls = experiment.library
+    calls, counted = experiment.library, _callers(experiment)
     if calls is None or counted is None or not counted.points or not len(calls.run):
         return {}
     points = {point.id: point for point in experiment.points}
@@ -117,7 +118,7 @@ def departures(experiment: Experiment, counted: Ledger | None, config: CompareCo
     extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
     for at in range(len(pairs)):
         gained = np.where(grown[:, at], extra[:, at], 0.0)
-        place = int(np.argmax(gained))
+        place = int(np.argmax(gained if gained.any() else [head.sums[at] - base.sums[at] for base, head in sides]))
         base, head = sides[place]
         found.setdefault(int(pairs[at, 0]), []).append(
             Departure(
@@ -131,7 +132,16 @@ def departures(experiment: Experiment, counted: Ledger | None, config: CompareCo
                 repeats=all(not np.ptp(side.rates[at]) for both in sides for side in both),
             )
         )
-    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns, one.name))) for function, each in found.items()}
+    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in found.items()}
+
+
+def _callers(experiment: Experiment) -> Ledger | None:
+    """Return how often each function was called in counted runs."""
+    if experiment.counts is None:
+        return None
+    folded = tuple(each.info for each in experiment.folded if not each.obstacle)
+    counts = replace(experiment.counts, other={})
+    return open_counts(replace(experiment, functions=(*experiment.functions, *folded), counts=counts))
 
 
 def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:

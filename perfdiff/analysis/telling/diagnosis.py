@@ -270,16 +270,18 @@ def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFind
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
-        yield Explanation(min(ns, sum(each.dearest_ns for each in departures)), left(patient.info, departures, "it "))
+        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), left(patient.info, departures, "it "))
 
 
 def _work(patient: Patient) -> str:
-    """Say how the work of a call grew, its own or else what it calls outside, as the clause of a sentence, or return ""."""
-    found = patient.places[0].counts.get("blocks") if patient.places else None
-    if found is None or not found.grew:
-        departures = patient.places[0].departures if patient.places else ()
-        return f": it {often(departures[:1])}" if departures and departures[0].grew else ""
-    return f": {units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
+    """Say how the work of a call grew, its own or what it calls outside, what may cost more, as the clause of a sentence, or return ""."""
+    place = patient.places[0] if patient.places else Place(patient.info, {})
+    found = place.counts.get("blocks")
+    own_ns = found.extra * DEAREST_NS["blocks"] if found is not None and found.grew else 0.0
+    outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
+    if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
+        return f": it {often(outside)}"
+    return f": {compared(found, 'basic blocks a call')}" if found is not None and own_ns else ""
 
 
 def _longer(patient: Patient) -> str:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from perfdiff.analysis.counts.library import departures
+from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Folded
 
 TELLING = 0.2  # of the work of the one that does most: who does less than this part is not named
 
 
-def folded_suspects(experiment: Experiment, config: CompareConfig) -> tuple[ExtraWork, ...]:
-    """Return the folded functions that execute more in a run, most first."""
+def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
+    """Return the folded functions that execute more in a run, most first; `leaving` are the calls by function that leave the project's code."""
     alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
     counted = open_counts(alone) if alone.functions else None
-    return suspects_by_counts(counted, counted, alone.functions, departures(alone, counted, config)) if counted else ()
+    return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
 
 
 def named(functions: Sequence[FunctionFinding], experiment: Experiment, suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:

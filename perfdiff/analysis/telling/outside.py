@@ -28,9 +28,13 @@ def library_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
 
 
 def entering(departures: Sequence[Departure]) -> str:
-    """Say which system call each call of a function makes, as the clause of a sentence on many of its calls, or return ""."""
-    made = max((each for each in departures if each.enters_kernel and each.head >= 1), key=lambda each: each.head, default=None)
-    return f"; each of them calls `{made.name}` {_times(made.head)}, a call of the kernel" if made else ""
+    """Say which system call a function makes more often that is called more often itself, as the clause of a sentence, or return ""."""
+    more = [each for each in departures if each.enters_kernel and each.head_run > each.base_run]
+    if not more:
+        return ""
+    most = max(more, key=lambda each: each.head_run - each.base_run)
+    runs = f"{_times(most.head_run)} in one run of {most.point.label}, {_times(most.base_run)} before"
+    return f"; through it `{most.name}` is called {runs}, each time a call of the kernel"
 
 
 def left(info: FunctionInfo, departures: Sequence[Departure], who: str) -> Cause:
