@@ -15,7 +15,7 @@ TELLING = 0.2  # of the work of the one that does most: who does less than this 
 
 
 def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
-    """Return the folded functions that execute more in a run, most first; `leaving` are the calls by function that leave the project's code."""
+    """Return the folded functions that execute more in a run, most first; `leaving` are calls by function that leave the project's code."""
     alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
     counted = open_counts(alone) if alone.functions else None
     return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
