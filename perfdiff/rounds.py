@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import analysis
-from perfdiff.analysis.counts.work import work_of
+from perfdiff.analysis.counts.library import departures
+from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import EndToEnd, Standing
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
@@ -27,7 +28,7 @@ from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
 from perfdiff.records.recorded import Held
-from perfdiff.records.schema import Experiment, HotSpot, Note, Point, Run, Skipped, Totals
+from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -43,6 +44,7 @@ class Rounds:
     notes: tuple[Note, ...] = ()
     _skipped: tuple[Skipped, ...] = ()
     _spots: tuple[HotSpot, ...] = ()
+    _library: LibraryCalls | None = None
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
@@ -117,8 +119,9 @@ class Rounds:
     def _is_same_work(self, counted: Counted, points: int) -> bool:
         """Return whether all functions counted the same at so many points."""
         functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
-        found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals())
-        work = work_of(open_counts(found), points)
+        called = counted.library.named(self.bench.language)
+        found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals(), library=called)
+        work = self._work(found, points)
         return work is not None and work.is_same
 
     def choose(self) -> None:
@@ -164,6 +167,7 @@ class Rounds:
         self.runs += counted.runs
         self._counted = counted.assembly
         self._spots = counted.spots.named(self.bench.language, variant.built)
+        self._library = counted.library.named(self.bench.language)
 
     def _assembly(self, variant: Variant, points: Sequence[Point]) -> Assembly:
         return Assembly(variant.probes, {point.id: point for point in points}, counted=True)
@@ -176,8 +180,7 @@ class Rounds:
         """
         if self.site.same_code or self._wants_calls:
             return self.site.same_code
-        found = self.experiment()
-        return answered(self._whole(), work_of(open_counts(found), len(found.points)))
+        return answered(self._whole(), self._work(self.experiment(), len(self.bench.points)))
 
     @property
     def _wants_calls(self) -> bool:
@@ -186,6 +189,10 @@ class Rounds:
     def _whole(self) -> WholeRuns:
         """Return what the whole runs so far show."""
         return whole_runs(self.bench.points, self.runs, self.bench.request.config.compare)
+
+    def _work(self, found: Experiment, points: int) -> Work | None:
+        """Return how the counts of an experiment differ, None where not so many points were counted."""
+        return work_of(open_counts(found), points, departures(found, self.bench.request.config.compare))
 
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""
@@ -245,6 +252,7 @@ class Rounds:
             counts=self._counts(),
             folded=site.folded,
             spots=self._spots,
+            library=self._library,
             same_code=site.same_code,
             stages=bench.progress.seconds,
         )

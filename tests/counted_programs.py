@@ -31,7 +31,7 @@ extern "C"
 #endif
 void pd_pmu_read(unsigned long *events) __attribute__((weak));
 #define COUNTS(events) (pd_pmu_read ? pd_pmu_read(events) : (void)0)
-enum { BLOCKS, LOADS, STORES, ATOMICS, L1D, L2, LLC, HITM, HITM_FALSE, REMOTE, EVENTS };
+enum { BLOCKS, LOADS, STORES, ATOMICS, DIVISIONS, L1D, L2, LLC, HITM, HITM_FALSE, REMOTE, EVENTS };
 #endif
 """
 PMU = "l1d=32768/8,l2=1048576/16,llc=8388608/16,line=64,nodes=1"

@@ -238,7 +238,7 @@ def test_counts_of_a_single_run_order_suspects_and_prove_nothing() -> None:
     experiment, world = tiny_world(1.0, 1.0, 1.3, 0.0, 1)
     counts = open_counts(experiment)
     assert counts is not None
-    suspects = suspects_by_counts(counts, open_ledger(experiment), experiment.functions)
+    suspects = suspects_by_counts(counts, open_ledger(experiment), experiment.functions, {})
     assert [each.name for each in suspects] == ["retain"]
     assert suspects[0].says == "executes 6,000,000 more atomic operations in one run of each point"
     assert named(analyse(experiment, world.samples, CompareConfig()), "retain").verdict is not Verdict.REGRESSION

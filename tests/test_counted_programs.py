@@ -665,17 +665,17 @@ PAPI = """
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-static const char *const names[] = {"BLOCKS", "LOADS", "STORES", "ATOMICS", "L1D_MISS", "L2_MISS", "LLC_MISS", "HITM", "HITM_FALSE",
-    "REMOTE_DRAM",
+static const char *const names[] = {"BLOCKS", "LOADS", "STORES", "ATOMICS", "DIVISIONS", "L1D_MISS", "L2_MISS", "LLC_MISS", "HITM",
+    "HITM_FALSE", "REMOTE_DRAM",
     "ALLOC_COUNT", "ALLOC_BYTES"};
 static volatile long shared[1024];
 static void *volatile made;
 static void *run(void *data) {PD_1
     int set = PAPI_NULL, wrong = 0;
-    long long values[12] = {0}, first[12] = {0};
+    long long values[13] = {0}, first[13] = {0};
     unsigned long events[EVENTS] = {0};
     if (PAPI_register_thread() != PAPI_OK || PAPI_create_eventset(&set) != PAPI_OK) return (void *)1;
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 13; i++) {
         char name[64];
         sprintf(name, "sde:::perfdiff::%s", names[i]);
         if (PAPI_add_named_event(set, name) != PAPI_OK) return (void *)2;
@@ -688,7 +688,7 @@ static void *run(void *data) {PD_1
         pd_pmu_read(events);
         for (int j = 0; j < EVENTS; j++) wrong += values[j] != (long long)events[j];
     }
-    wrong += values[10] - first[10] < (long)data || values[11] - first[11] < 24 * (long)data || values[0] < 1024 * (long)data;
+    wrong += values[11] - first[11] < (long)data || values[12] - first[12] < 24 * (long)data || values[0] < 1024 * (long)data;
     PAPI_stop(set, values);
     return (void *)(long)wrong;
 }

@@ -14,7 +14,7 @@ from perfdiff.languages.c import runtime_library
 
 pytestmark = pytest.mark.integration
 
-EVENTS = ("blocks", "loads", "stores", "atomics", "l1d", "l2", "llc", "hitm", "hitm_false", "remote")
+EVENTS = ("blocks", "loads", "stores", "atomics", "divisions", "l1d", "l2", "llc", "hitm", "hitm_false", "remote")
 USUAL = "l1d=32768/8,l2=1048576/16,llc=33554432/16,line=64,nodes=1"
 LINE = 64
 ABSENT = 2**64 - 1
@@ -33,18 +33,18 @@ HEADER = """
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-void pd_pmu_read(uint64_t events[10]);
+void pd_pmu_read(uint64_t events[11]);
 __attribute__((noinline, no_sanitize("thread"))) static void report(const uint64_t *before, const uint64_t *after)
 {
     char text[256], *end = text;
-    for (int event = 0; event < 10; event++)
+    for (int event = 0; event < 11; event++)
         end += sprintf(end, "%lu ", after[event] == UINT64_MAX ? UINT64_MAX : after[event] - before[event]);
     puts(text);
     fflush(stdout);
 }
 #define COUNTED(...) \\
     do { \\
-        uint64_t before_[10], after_[10]; \\
+        uint64_t before_[11], after_[11]; \\
         pd_pmu_read(before_); \\
         __VA_ARGS__; \\
         pd_pmu_read(after_); \\

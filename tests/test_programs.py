@@ -22,6 +22,7 @@ BUDGET_S = 8.0  # for whole runs: most programs need a part of it
 # Counting changes no verdict on the others, and takes as long as all the rest: they are judged by time alone.
 COUNTED = frozenset(
     {"allocation", "atomic-refcount", "bitwise-decode", "coefficient", "hash-collisions", "list-append", "mutex", "removed-cache-alloc"}
+    | {"modulo-for-mask", "same-library-calls", "strlen-in-condition", "unbuffered-write"}
     | {"larger-inputs", "moved-work", "same-added-function", "same-error-path", "same-rewritten", "same-step", "same-take"}
 )
 
@@ -82,6 +83,8 @@ def judge(case: Case, findings: Findings) -> None:
         guilty = min((named(findings, name) for name in names), key=lambda each: each.rank or len(findings.functions))
         assert guilty.rank == 1, summary(findings)
         assert expected.get("cause") in (None, *(cause.name for cause in guilty.causes)), guilty.causes
+        told = [cause.says for cause in guilty.causes if cause.name == expected.get("cause")]
+        assert "says" not in expected or any(expected["says"] in says for says in told), guilty.causes
         assert guilty.info.change == expected.get("change", guilty.info.change)
     judged = expected.get("function") or expected.get("guilty")
     for side, cost_class in expected.get("class", {}).items():

@@ -18,6 +18,7 @@ from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, both_tables, learn, same_cost, study_all, study_decisive
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all
@@ -130,10 +131,13 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
         Resample(config.seed, config.confidence),
     )
-    places = {each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots) for each in studies}
+    leaving = departures(experiment, config)
+    places = {
+        each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots, leaving.get(each.info.id, ())) for each in studies
+    }
     runs = whole_runs(experiment.points, experiment.runs, config)
     by_point = {end.point.id: end for end in runs.ends}
-    suspects = suspects_by_counts(counted, ledger, experiment.functions) if counted else ()
+    suspects = suspects_by_counts(counted, ledger, experiment.functions, leaving) if counted else ()
     works = {each.function: each for each in suspects}
     run_extra = run_extra_ns(counted) if counted else np.empty(0)
     cases = [
@@ -142,8 +146,8 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         )
         for each in studies
     ]
-    suspects = tuple(sorted((*suspects, *folded_suspects(experiment)), key=lambda each: -each.total_ns))
-    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points)), experiment.same_code, suspects)
+    suspects = tuple(sorted((*suspects, *folded_suspects(experiment, leaving)), key=lambda each: -each.total_ns))
+    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points), leaving), experiment.same_code, suspects)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 

@@ -313,7 +313,8 @@ class Additions:
             name = "perfdiff_counted" if build.is_counted else "perfdiff"
             # `-x` would give a path a language
             library = [f"-l:lib{name}.a"] if call.static else [f"-Wl,-rpath,{build.runtime}", f"-l{name}"]
-            self.links = [f"-L{build.runtime}", *library, "-lpthread", "-ldl"]
+            bound = ["-Wl,-z,now"] if build.is_counted else []  # calls of libraries are counted where they are bound from the start
+            self.links = [f"-L{build.runtime}", *library, "-lpthread", "-ldl", *bound]
 
 
 def names_clang(compiler: str, path: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from perfdiff.collect import counting
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.hotspots import HotSpots
+from perfdiff.collect.library import Departures
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Run, Side
 
@@ -19,6 +20,7 @@ class Counted:
     assembly: Assembly
     runs: list[Run] = field(default_factory=list)
     spots: HotSpots = field(default_factory=HotSpots)
+    library: Departures = field(default_factory=Departures)
     is_alone: bool = True
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
@@ -27,6 +29,7 @@ class Counted:
         self.runs.append(run)
         self.assembly.add(run, found)
         self.spots.add(run, found)
+        self.library.add(run, found)
         self.is_alone = self.is_alone and all(recording.threads <= 1 for recording in found)
 
     @property

@@ -223,3 +223,7 @@ class Language(Protocol):
     def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
         """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
         ...
+
+    def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of functions that a counted process calls outside of the project, as programmers write them."""
+        ...

@@ -15,26 +15,32 @@ from perfdiff.records.schema import metric_of
 # Beyond a fetch that hits the own cache or node: a line from another core of the same chip takes 40 ns and more, memory of the other node
 # 50 ns and more beyond one's own.
 LEAST_NS: Mapping[str, float] = {"hitm": 40.0, "remote_dram": 50.0}
-# A locked update takes up to 20 cycles; a first-level miss is served in 4 ns, a second-level one in 12, memory, another core's cache or
-# another node in about 100; a fault or a switch of context takes microseconds. Events of hardware are taken for dear.
+# A locked update takes up to 20 cycles, a division up to 40; a first-level miss is served in 4 ns, a second-level one in 12, memory,
+# another core's cache or another node in about 100; a fault or a switch of context takes microseconds. Events of hardware are taken for
+# dear.
 _USUAL_NS: Mapping[str, float] = {
     "loads": 1.0,
     "stores": 1.0,
     "atomics": 6.0,
+    "divisions": 10.0,
     "l1d_misses": 4.0,
     "l2_misses": 12.0,
     "page_faults": 1_000.0,
     "switches": 5_000.0,
 }
 _USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
-# A load that waits for the first-level cache, or for a store before it; an atomic operation that waits for all stores before it; another
-# socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator may ask the
-# system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
+# A load that waits for the first-level cache, or for a store before it; an atomic operation that waits for all stores before it; a
+# division of 64 bits on processors before Ice Lake (90 cycles); a library's function that reads some 10 kB; a system call that copies as
+# much; another socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator
+# may ask the system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
 DEAREST_NS: Mapping[str, float] = {
     "blocks": 5.0,
     "loads": 5.0,
     "stores": 5.0,
     "atomics": 20.0,
+    "divisions": 25.0,
+    "library_calls": 1e3,
+    "system_calls": 1e4,
     "l1d_misses": 20.0,
     "l2_misses": 60.0,
     "llc_misses": 200.0,
@@ -50,7 +56,18 @@ DEAREST_NS: Mapping[str, float] = {
 # A block is one to five instructions, of which processors begin four to six in a cycle of 0.2 to 0.3 ns. A locked update of a line that is
 # there takes 8 cycles and more (Zen 3 and later; Intel 18: uops.info), and the next one waits for it: 1.5 ns beyond a plain one is what was
 # measured of reference counts that became atomic. Misses overlap: ten are under way at once, and the next level's prefetching hides many.
-WORK_NS: Mapping[str, float] = {"blocks": 0.2, "atomics": 1.5, "l2_misses": 1.2, "llc_misses": 10.0}
+# A processor begins a division of 64 bits every 4 to 10 cycles, one of floating numbers every 4 or 5 (uops.info: Zen 2 and later, Ice
+# Lake and later). A call through the linker's table and back takes some cycles; one of the kernel that does nothing 50 ns (Linux, no
+# mitigations).
+WORK_NS: Mapping[str, float] = {
+    "blocks": 0.2,
+    "atomics": 1.5,
+    "divisions": 1.0,
+    "l2_misses": 1.2,
+    "llc_misses": 10.0,
+    "library_calls": 1.0,
+    "system_calls": 50.0,
+}
 
 
 def usual_ns(counter: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import (
     EDGE,
+    LIBRARY,
     SAMPLE_WORDS,
     TIME_UNITS,
     Contents,
@@ -142,7 +143,8 @@ class Recording:
 
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
-    `threads` is the number of threads that called anything.
+    `threads` is the number of threads that called anything. `library` holds the calls of a counted process that left the project's code, by
+    the probe that was open (0: none) and the symbol called; `unseen` are symbols some of whose calls were not counted.
     """
 
     pid: int
@@ -159,6 +161,8 @@ class Recording:
     multiplexed: frozenset[str] = frozenset()
     lines: tuple[HotLine, ...] = ()
     threads: int = 1
+    library: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
 
 
 def read(path: Path) -> Recording:
@@ -190,6 +194,8 @@ def read(path: Path) -> Recording:
         multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
         lines=lines,
         threads=len({thread for _, thread in contents.totals}),
+        library=_library(contents),
+        unseen=frozenset(name for name, unseen in contents.functions.values() if unseen),
     )
 
 
@@ -262,6 +268,16 @@ def _edges(header: Header, contents: Contents, totals: RecordedTotals) -> Record
     totals_ns = np.array([exact.get(number, math.nan) for number in callees.tolist()])
     scale = np.where(np.isnan(totals_ns), np.nan, _ratio(totals_ns, sums))
     return RecordedEdges(pairs["caller"].astype(np.int64), callee, calls, wall * scale[place])
+
+
+def _library(contents: Contents) -> dict[tuple[int, str], float]:
+    """Sum calls that leave the project's code over threads, and over the versions of a symbol."""
+    calls: dict[tuple[int, str], float] = {}
+    for _, edges in contents.library:
+        for caller, callee, made in zip(edges["caller"].tolist(), edges["callee"].tolist(), edges["calls"].tolist(), strict=True):
+            key = caller, contents.functions[callee - LIBRARY][0]
+            calls[key] = calls.get(key, 0.0) + made
+    return calls
 
 
 def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:

@@ -18,6 +18,7 @@ VERSION = 3
 LENGTHS = 32  # classes of calls by length
 SAMPLE_WORDS = 9  # of a record, ahead of its counters, mask and cells
 TIME_UNITS = 256.0  # to a tick
+LIBRARY = 2**31  # the callee of an edge that leaves the project's code, less the number of a function's name
 EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
 
 _MAGIC = b"PDREC1\0\0"
@@ -31,6 +32,7 @@ _BLOCK = struct.Struct("<IIQ")
 _EDGES = struct.Struct("<II")
 _SAMPLES = struct.Struct("<IIII")
 _TYPE = struct.Struct("<QII")
+_FUNCTION = struct.Struct("<IIQ")
 _MOST_CELLS = 3 * (2**16 - 1)  # of a record: a plan has at most so many features, and branches of two cells each
 
 
@@ -57,6 +59,7 @@ class _Kind(IntEnum):
     SAMPLES = 3
     TYPE = 4
     LINE = 6
+    FUNCTION = 7
 
 
 _KINDS = frozenset(_Kind)
@@ -96,6 +99,8 @@ class Contents:
     samples: dict[int, list[tuple[int, int, npt.NDArray[np.uint64]]]] = field(
         default_factory=dict
     )  # by probe: thread, cells a record, records
+    library: list[tuple[int, npt.NDArray[np.void]]] = field(default_factory=list)  # where they lie, and edges to functions of libraries
+    functions: dict[int, tuple[str, bool]] = field(default_factory=dict)  # these by number: name, and whether some calls are not seen
     types: dict[int, str] = field(default_factory=dict)
     lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
 
@@ -136,6 +141,9 @@ def decode(data: bytes) -> tuple[Header, Contents]:
     contents = Contents()
     for block in _blocks(data, header):
         _collect(data, block, header, contents)
+    for offset, edges in contents.library:
+        if not set((edges["callee"] - LIBRARY).tolist()) <= set(contents.functions):
+            raise DamageError(offset, "an edge to a function without a name")
     return header, contents
 
 
@@ -227,13 +235,22 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
                 raise DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
             contents.totals[probe, block.thread] = totals
         case _Kind.EDGES:
-            contents.edges.append(_edges_block(data, block, header))
+            edges = _edges_block(data, block, header)
+            leaves = edges["callee"] >= LIBRARY
+            contents.edges.append(edges[~leaves])
+            contents.library.append((block.start, edges[leaves]))
         case _Kind.SAMPLES:
             _collect_samples(data, block, header, contents)
         case _Kind.TYPE:
             vtable, length, _ = _fields(data, block, _TYPE)
             name = data[block.start + _TYPE.size : block.end][:length]
             contents.types[vtable] = readable(_text(name))
+        case _Kind.FUNCTION:
+            number, unseen, length = _fields(data, block, _FUNCTION)
+            if length > block.end - block.start - _FUNCTION.size:
+                raise DamageError(block.start, f"a name of {length} bytes does not fit into its block")
+            name = data[block.start + _FUNCTION.size : block.start + _FUNCTION.size + length]
+            contents.functions[number] = (_text(name), bool(unseen))
         case _Kind.LINE:
             contents.lines.append((block.start, data[block.start : block.end]))
         case _Kind.NONE:
@@ -253,7 +270,8 @@ def _edges_block(data: bytes, block: _Block, header: Header) -> npt.NDArray[np.v
         raise DamageError(block.start, f"{capacity} edges do not fit into their block")
     edges = np.frombuffer(data, EDGE, capacity, start)
     edges = edges[edges["calls"] > 0]
-    if np.any(edges["callee"] == 0) or np.any(edges["caller"] >= header.probes) or np.any(edges["callee"] >= header.probes):
+    between = edges["callee"][edges["callee"] < LIBRARY]
+    if np.any(between == 0) or np.any(between >= header.probes) or np.any(edges["caller"] >= header.probes):
         raise DamageError(start, f"an edge between probes that are not among {header.probes}")
     return edges
 

@@ -89,6 +89,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("loads", "count", False, "loads, without probed callees'"),
         Metric("stores", "count", False, "stores, without probed callees'"),
         Metric("atomics", "count", False, "atomic operations, without probed callees'"),
+        Metric("divisions", "count", False, "divisions and square roots, without probed callees'"),
         Metric("l1d_misses", "count", True, "L1 data cache misses, without probed callees'"),
         Metric("l2_misses", "count", True, "L2 cache misses, without probed callees'"),
         Metric("llc_misses", "count", True, "last-level cache misses, without probed callees'"),
@@ -99,7 +100,19 @@ METRICS: Mapping[str, Metric] = {
 }
 
 # What the software PMU counts, of counted runs alone.
-COUNTED = ("blocks", "loads", "stores", "atomics", "l1d_misses", "l2_misses", "llc_misses", "hitm", "hitm_false", "remote_dram")
+COUNTED = (
+    "blocks",
+    "loads",
+    "stores",
+    "atomics",
+    "divisions",
+    "l1d_misses",
+    "l2_misses",
+    "llc_misses",
+    "hitm",
+    "hitm_false",
+    "remote_dram",
+)
 
 
 def metric_of(name: str) -> Metric:
@@ -313,6 +326,20 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryCalls:
+    """Calls of counted runs that leave the project's code, m rows: by which probed function, to which of `names`, how many.
+
+    Names are as programmers write them. Those of which some calls could not be seen, on either side, are left out.
+    """
+
+    run: Ints
+    function: Ints
+    callee: Ints
+    calls: Floats
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HotSpot:
     """A line, or page, of one counted run that threads took from each other (`hitm`, of these `hitm_false` for other bytes), or from memory
     of other nodes (`remote`). `says` are the variables, allocations or stacks that it holds, `threads` how many took part.
@@ -359,9 +386,9 @@ class Note:
 class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
-    `counts` are the sums of counted runs, whose own counts by name are in `other`; None where nothing was counted. `spots` are where
-    threads of counted runs met most. `folded` are not among `functions`. `same_code`: the machine code and data of both sides are the same,
-    so that nothing had to run. `stages` are the seconds that each stage of measuring took.
+    `counts` are the sums of counted runs, whose own counts by name are in `other`, and `library` their calls into libraries; None where
+    nothing was counted. `spots` are where threads of counted runs met most. `folded` are not among `functions`. `same_code`: the machine
+    code and data of both sides are the same, so that nothing had to run. `stages` are the seconds that each stage of measuring took.
     """
 
     base: Revision
@@ -380,3 +407,4 @@ class Experiment:
     same_code: bool = False
     stages: Mapping[str, float] = field(default_factory=dict)
     folded: tuple[Folded, ...] = ()
+    library: LibraryCalls | None = None

@@ -7,6 +7,7 @@ The layout and its version history stand in `docs/formats.md`:
     edges.parquet              calls between probed functions per run
     samples/<id>-<side>.parquet   single calls of one function on one side
     counts.parquet             sums of counted runs, where there are any
+    library.parquet            calls of counted runs that leave the project's code, where there are any
     counts/<id>-<side>.parquet    single calls of counted runs
     digests.json               of all these files, so that damage is told and not analysed
 """
@@ -27,15 +28,17 @@ import numpy.typing as npt
 
 from perfdiff.errors import RecordingError, StoreError
 from perfdiff.records import bounds, codec
-from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, SampleTable, Side, Totals
+from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, SampleTable, Side, Totals
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
 _DIGESTS = "digests.json"
 _SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
-_COUNTED = "counts.parquet"
+_COUNTED, _LIBRARY = "counts.parquet", "library.parquet"
+_BULK = ("totals", "edges", "counts", "library")  # of an experiment
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
+_LIBRARY_CALLS = ("run", "function", "callee", "calls")
 _PER_ROW = ("run", "point", "thread", "call", "weight")
 _NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee")  # columns of whole numbers
 
@@ -81,6 +84,7 @@ def load(folder: Path) -> Experiment:
         bulk = {
             "totals": _totals(totals),
             "counts": None if counts is None else _totals(counts),
+            "library": _library(folder) if _LIBRARY in _digests(folder) else None,
             "edges": Edges(**{name: edges[name] for name in Edges.__slots__}),
         }
     except KeyError as error:
@@ -102,6 +106,9 @@ def _check_numbers(experiment: Experiment) -> None:
     for totals in filter(None, (experiment.totals, experiment.counts)):
         _check_known(totals.run, runs, "run")
         _check_known(totals.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
+    if experiment.library is not None:
+        _check_known(experiment.library.run, runs, "run")
+        _check_known(experiment.library.callee, range(len(experiment.library.names)), "library function")
     _check_known(experiment.edges.run, runs, "run")
     _check_known(experiment.edges.caller, [0, *functions], "function")
     _check_known(experiment.edges.callee, functions, "function")
@@ -116,6 +123,13 @@ def _check_known(used: npt.ArrayLike, known: Sequence[int], says: str) -> None:
 
 def _totals(columns: dict[str, Any]) -> Totals:
     return Totals(**{name: columns.pop(name) for name in _TOTALS}, other=columns)
+
+
+def _library(folder: Path) -> LibraryCalls:
+    """Return calls into libraries, whose names stand beside the table as the features of samples do."""
+    table = _read_table(folder, _LIBRARY)
+    names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(b"perfdiff", b"[]")))
+    return LibraryCalls(**{name: table.column(name).to_numpy() for name in _LIBRARY_CALLS}, names=names)
 
 
 def verify(folder: Path) -> None:
@@ -171,13 +185,15 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
 
 
 def _write_experiment(folder: Path, experiment: Experiment) -> None:
-    values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in ("totals", "edges", "counts")}
+    values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in _BULK}
     document = {"schema": EXPERIMENT_SCHEMA, "experiment": values}
     (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
     edges = experiment.edges
     for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
         if totals is not None:
             _write_columns(folder / name, {column: getattr(totals, column) for column in _TOTALS} | dict(totals.other))
+    if (library := experiment.library) is not None:
+        _write_columns(folder / _LIBRARY, {name: getattr(library, name) for name in _LIBRARY_CALLS}, library.names)
     _write_columns(folder / "edges.parquet", {name: getattr(edges, name) for name in edges.__slots__})
 
 
@@ -195,7 +211,7 @@ def _write_samples(path: Path, table: SampleTable) -> None:
     _write_columns(path, columns, header)
 
 
-def _write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, Any] | None = None) -> None:
+def _write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, Any] | Sequence[str] | None = None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

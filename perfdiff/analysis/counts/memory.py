@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.ledger import Ledger
@@ -28,11 +29,12 @@ Counts = Mapping[str, CountFinding]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A function whose counts show something, those counts, and where the threads of head's runs met most."""
+    """A function whose counts show something, those counts, where the threads of head's runs met most, and what it calls outside."""
 
     info: FunctionInfo
     counts: Counts
     spots: Sequence[HotSpot] = ()
+    departures: Sequence[Departure] = ()
 
 
 def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
@@ -116,6 +118,13 @@ def ordered(place: Place, who: str, lines: str) -> Cause:
     what = "atomic operation a call" if found.head == 1 else "atomic operations a call"
     says = f"{who}makes {compared(found, what)}, each of which waits for those before it{lines}"
     return Cause("atomic-operations", says, _evidence(place, ("atomics", "loads", "stores")))
+
+
+def divided(place: Place, who: str, lines: str) -> Cause:
+    """Say how many divisions a function makes."""
+    found = place.counts["divisions"]
+    what = "division or square root a call" if found.head == 1 else "divisions and square roots a call"
+    return Cause("divisions", f"{who}makes {compared(found, what)}{lines}", _evidence(place, ("divisions", "blocks")))
 
 
 def compared(found: CountFinding, what: str) -> str:

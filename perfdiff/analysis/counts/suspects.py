@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.policy import REWRITTEN
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.prices import WORK_NS
 from perfdiff.records.schema import Floats, FunctionInfo, metric_of
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
+CALLS_OF = "calls of "  # begins the name of a count of calls to a function outside of the project
 TOLD = 2  # counters named in a sentence, those that cost most
 
 
@@ -53,18 +55,27 @@ class ExtraWork:
 
 
 def _plain(counter: str) -> str:
+    if counter.startswith(CALLS_OF):
+        return counter
     return metric_of(counter).says.removesuffix(", without probed callees'").removesuffix(" executed")
 
 
-def suspects_by_counts(counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo]) -> tuple[ExtraWork, ...]:
+def suspects_by_counts(
+    counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo], departures: Mapping[int, Sequence[Departure]]
+) -> tuple[ExtraWork, ...]:
     """Return the changed functions that execute more in a run, by the least that it takes, most first.
 
-    `counted` holds the sums of counted runs, of which one a side says enough for an order, `ledger` the calls from function to function.
+    `counted` holds the sums of counted runs, of which one a side says enough for an order, `ledger` the calls from function to function,
+    `departures` those that leave the project's code.
     What a function executes in more calls of its own is its callers' doing: base's counts are taken at head's number of calls, and each
     call that it makes more often per call of its own counts with what that callee itself executes.
     """
     priced = {each: _price(each, counted) for each in counted.ids}
-    found = [_extra(info, counted, ledger, priced) for info in functions if info.change.is_suspect and info.id in counted.place]
+    found = [
+        _extra(info, counted, ledger, priced, departures.get(info.id, ()))
+        for info in functions
+        if info.change.is_suspect and info.id in counted.place
+    ]
     return tuple(sorted((each for each in found if each.total_ns > 0), key=lambda each: (-each.total_ns, each.function)))
 
 
@@ -97,7 +108,9 @@ def _price(function: int, counted: Ledger) -> float:
     return spent / calls if calls else 0.0
 
 
-def _extra(info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mapping[int, float]) -> ExtraWork:
+def _extra(
+    info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mapping[int, float], departures: Sequence[Departure]
+) -> ExtraWork:
     column = counted.place[info.id]
     priced, repeats = np.zeros(len(counted.points)), True
     sums: dict[str, tuple[float, float]] = {}
@@ -117,6 +130,9 @@ def _extra(info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mappin
             priced[place] += more * price_of.get(callee, 0.0)
             had = sums.get("callee_calls", (0.0, 0.0))
             sums["callee_calls"] = (had[0], had[1] + more)
+    for each in (one for one in departures if one.grew):
+        priced += each.least_ns
+        sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
     return ExtraWork(info.id, info.name, counted.points, priced, sums, repeats)
 
 

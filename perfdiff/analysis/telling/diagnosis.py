@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,12 +12,15 @@ from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
-from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, is_denser, locality, ordered, work
-from perfdiff.analysis.findings import Cause, Evidence, MetricFinding
+from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, divided, is_denser, locality, ordered, work
+from perfdiff.analysis.counts.suspects import CALLS_OF
+from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
 from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import because, cited_lines, depends
+from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, often
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -33,6 +36,7 @@ _GREW = {
     "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
+_OUTSIDE = frozenset(("system-calls", "library-calls"))
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
 # Classes by growth; the other two say how calls differ, not how they grow.
 _GROWTH = (
@@ -94,10 +98,14 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
 
 
 def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
-    """Tell of the work that alone makes a function guilty, its atomic operations first."""
-    for counter, tell in (("atomics", ordered), ("blocks", work)):
+    """Tell of the work that alone makes a function guilty, its atomic operations first, then of what it calls outside."""
+    for counter, tell in (("atomics", ordered), ("blocks", work), ("divisions", divided)):
         if counter in patient.heavier and patient.places and counter in patient.places[0].counts:
             yield tell(patient.places[0], "it ", lines)
+    departures = patient.places[0].departures if patient.places else ()
+    for leaving in (kernel_calls(departures), library_calls(departures)):
+        if any(f"{CALLS_OF}{each.name}" in patient.heavier for each in leaving):
+            yield left(patient.info, leaving, "it ")
 
 
 def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
@@ -152,7 +160,8 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
         run = one_run(patient.attribution.points[place], patient.ledger)
         said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
         return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
-    said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{lines}"
+    reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
+    said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{entering(reached)}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
 
 
@@ -210,8 +219,10 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
+        outside = [each for each in telling if each.cause.name in _OUTSIDE]
         says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
         yield Explanation(ns, Cause("class-change", says, evidence))
+        yield from outside
     elif telling:
         yield from telling
     elif grown:
@@ -224,13 +235,23 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
 
 
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
-    """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`."""
+    """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`.
+
+    Calls of the kernel come first, as each of them may cost as much as a thousand blocks.
+    """
     counts = patient.places[0].counts if patient.places else {}
+    departures = patient.places[0].departures if patient.places else ()
+    yield from _departed(patient, kernel_calls(departures), ns)
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:
         yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], "it ", lines))
     if "blocks" in counts and counts["blocks"].grew:
         yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
+    divisions = counts.get("divisions")
+    if divisions is not None and divisions.grew:
+        yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], "it ", lines))
+    yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
+    if "blocks" in counts and counts["blocks"].grew:
         return
     for counter in MISSES:
         if counter in counts and is_denser(counts[counter], patient.config) and counts[counter].extra * DEAREST_NS[counter] > TELLING * ns:
@@ -238,12 +259,28 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
             break
 
 
+def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFinding]) -> tuple[Departure, ...]:
+    """Return the calls that grew by more than the blocks that make them: more of the same work is no other cause."""
+    blocks = counts.get("blocks")
+    grown = blocks.head / blocks.base if blocks is not None and blocks.grew and blocks.base else 1.0
+    return tuple(each for each in departures if each.head > (1 + TELLING) * grown * each.base or grown == 1.0)
+
+
+def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
+    """Tell of calls that leave the project's code more often, as one cause."""
+    if departures:
+        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), left(patient.info, departures, "it "))
+
+
 def _work(patient: Patient) -> str:
-    """Say how the work of a call grew, as the clause of a sentence, or return ""."""
-    found = patient.places[0].counts.get("blocks") if patient.places else None
-    if found is None or not found.grew:
-        return ""
-    return f": {units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
+    """Say how the work of a call grew, its own or what it calls outside, what may cost more, as the clause of a sentence, or return ""."""
+    place = patient.places[0] if patient.places else Place(patient.info, {})
+    found = place.counts.get("blocks")
+    own_ns = found.extra * DEAREST_NS["blocks"] if found is not None and found.grew else 0.0
+    outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
+    if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
+        return f": it {often(outside)}"
+    return f": {compared(found, 'basic blocks a call')}" if found is not None and own_ns else ""
 
 
 def _longer(patient: Patient) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import NAMED
@@ -12,11 +13,11 @@ from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.records.schema import Change, Experiment, Folded
 
 
-def folded_suspects(experiment: Experiment) -> tuple[ExtraWork, ...]:
-    """Return the folded functions that execute more in a run, most first."""
+def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
+    """Return the folded functions that execute more in a run, most first; `leaving` are calls by function that leave the project's code."""
     alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
     counted = open_counts(alone) if alone.functions else None
-    return suspects_by_counts(counted, counted, alone.functions) if counted else ()
+    return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
 
 
 def named(functions: Sequence[FunctionFinding], experiment: Experiment, suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:

@@ -23,6 +23,11 @@ _SHARE = 0.1
 _SYMBOL = re.compile(r"([0-9a-f]+) ([0-9a-f]+) [bBdDrRvVgGsSuC] (.+)")
 
 
+# What headers make of calls (`-D_FORTIFY_SOURCE`, C99's `scanf`).
+_CHECKED = re.compile(r"__isoc(?:99|23)_(?P<c99>\w+)|__(?P<fortified>\w+)_chk")
+_STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+
+
 @dataclass(frozen=True, slots=True)
 class _Symbol:
     name: str
@@ -46,6 +51,22 @@ def named(lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileComman
     sites = {place.site for place in places if isinstance(place, Allocation) and place.site is not None}
     calls = _calls(sites, tree)
     return tuple(_named(line, symbols, calls, tree, commands) for line in lines)
+
+
+def readable(symbols: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of functions as programmers write them, without parameters: `printf` for `__printf_chk`, `operator new` for `_Znwm`.
+
+    By `c++filt`, which comes with every compiler; where it is missing, names of C++ stay as they are.
+    """
+    told = _run(["c++filt", "-p"], "".join(f"{symbol}\n" for symbol in symbols)).splitlines()
+    names = told if len(told) == len(symbols) else symbols
+    return tuple(_plain(name) for name in names)
+
+
+def _plain(name: str) -> str:
+    """Return the function that a checked or a C99 form of it stands for, and `std::string` for what the standard library makes of it."""
+    checked = _CHECKED.fullmatch(name)
+    return (checked["c99"] or checked["fortified"]) if checked else name.replace(_STRING, "std::string")
 
 
 def _named(
@@ -152,10 +173,10 @@ def _chosen(chain: Sequence[_Call], tree: Path) -> _Call | None:
     return next((call for call in resolved if call.file.is_relative_to(tree)), resolved[0] if resolved else None)
 
 
-def _run(command: Sequence[str]) -> str:
-    """Return what a tool says, nothing where it is missing or fails."""
+def _run(command: Sequence[str], asked: str = "") -> str:
+    """Return what a tool says to what it is asked, nothing where it is missing or fails."""
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False)
+        ended = subprocess.run(command, input=asked, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ended.stdout

@@ -49,3 +49,7 @@ class C:
     def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
         """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
         return naming.named(lines, tree, commands)
+
+    def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of functions that a counted process calls outside of the project, as programmers write them."""
+        return naming.readable(symbols)

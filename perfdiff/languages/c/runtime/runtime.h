@@ -20,6 +20,7 @@
 #define PD_TLS __thread __attribute__((tls_model("initial-exec")))
 #define pd_likely(condition) __builtin_expect(!!(condition), 1)
 #define pd_unlikely(condition) __builtin_expect(!!(condition), 0)
+#define PD_GENERAL __attribute__((target("general-regs-only"))) /* vector registers are a caller's */
 /* Orders our stores for a signal handler on the same thread, and for whoever reads the file of a killed process. */
 #define pd_order() atomic_signal_fence(memory_order_seq_cst)
 
@@ -263,6 +264,7 @@ void *pd_memory(size_t size);
 struct pd_thread *pd_thread_open(void);
 bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe);
 struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *local, uint32_t level, uint32_t first);
+PD_GENERAL struct pd_edge *pd_edge_known(const struct pd_thread *thread, uint32_t caller, uint32_t callee); /* NULL: not yet */
 struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee);
 bool pd_threads_begin(void);
 void pd_threads_forget(void);

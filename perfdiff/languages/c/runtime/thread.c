@@ -191,7 +191,7 @@ struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *lo
 	return segment;
 }
 
-static uint32_t edge_hash(uint32_t caller, uint32_t callee)
+static PD_GENERAL uint32_t edge_hash(uint32_t caller, uint32_t callee)
 {
 	uint64_t hash = ((uint64_t)caller << 32 | callee) * 0x9e3779b97f4a7c15u;
 
@@ -247,17 +247,26 @@ static struct pd_edge *edge_new(struct pd_thread *thread, uint32_t caller, uint3
 	return edge;
 }
 
-/* Never NULL: where recording has stopped, an edge that nobody reads takes the counts. */
-struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee)
+PD_GENERAL struct pd_edge *pd_edge_known(const struct pd_thread *thread, uint32_t caller, uint32_t callee)
 {
-	static struct pd_edge lost;
 	uint32_t mask = thread->edges_mask;
 	struct pd_edge *edge;
-	struct pd_slow slow;
 
 	for (uint32_t place = edge_hash(caller, callee) & mask; (edge = thread->edges[place]); place = (place + 1) & mask)
 		if (edge->caller == caller && edge->callee == callee)
 			return edge;
+	return NULL;
+}
+
+/* Never NULL: where recording has stopped, an edge that nobody reads takes the counts. */
+struct pd_edge *pd_edge_find(struct pd_thread *thread, uint32_t caller, uint32_t callee)
+{
+	static struct pd_edge lost;
+	struct pd_edge *edge = pd_edge_known(thread, caller, callee);
+	struct pd_slow slow;
+
+	if (edge)
+		return edge;
 	pd_slow_begin(&slow);
 	edge = edge_new(thread, caller, callee);
 	pd_slow_end(&slow);

@@ -179,7 +179,7 @@ PD_API void __tsan_vptr_update(void **vptr, void *value __attribute__((unused)))
 	store((uintptr_t)vptr, sizeof(*vptr));
 }
 
-/* Of the race detector's interface: nothing is to be done here. */
+/* Of the race detector's interface: nothing is to be done here, but as objects are loaded. */
 HOT void __tsan_func_entry(void *caller);
 HOT void __tsan_func_exit(void);
 PD_API void __tsan_init(void);
@@ -196,6 +196,7 @@ HOT void __tsan_func_exit(void)
 
 PD_API void __tsan_init(void)
 {
+	pd_library_begin();
 }
 
 PD_API void __tsan_ignore_thread_begin(void)

@@ -2,7 +2,8 @@
  * Counted accesses and blocks in place of calls, for gcc on x86-64: text for the assembler, included ahead of every translation unit.
  *
  * It makes of `call` a macro that knows the functions of access.c and blocks.c, and does there what they do for recent lines.
- * Registers that a call may change are free. All other calls, and those of objects compiled without it, stay what they are.
+ * Registers that a call may change are free. All other calls, and those of objects compiled without it, stay what they are. Divisions
+ * become macros as well, which count them: no other place sees each of them, as compilers move and guard them after their instrumentation.
  */
 #ifndef PERFDIFF_INLINE_H
 #define PERFDIFF_INLINE_H
@@ -17,14 +18,18 @@
 	PD_KNOWN("__tsan_read" size, "	pd_read " size ", \\@") \
 	PD_KNOWN("__tsan_write" size, "	pd_write " size ", \\@")
 
+/* The prefix says nothing but that this is no macro. */
+#define PD_DIVISION(counted) "	.macro \\name operands:vararg\n	" counted "\n	{disp32} \\name \\operands\n	.endm\n"
+
 __asm__(
 	"	.ifndef .Lpd_inline\n" /* link-time optimisation puts several units into one */
 	"	.set .Lpd_inline, 1\n"
 	/* Places in struct pd_core, which pmu.h asserts. */
-	"	.set .Lpd_readable, 80\n"
-	"	.set .Lpd_writable, 2128\n"
-	"	.set .Lpd_written, 4176\n"
-	"	.set .Lpd_lanes, 6224\n"
+	"	.set .Lpd_divisions, 32\n"
+	"	.set .Lpd_readable, 88\n"
+	"	.set .Lpd_writable, 2136\n"
+	"	.set .Lpd_written, 4184\n"
+	"	.set .Lpd_lanes, 6232\n"
 
 	/* The number of the site in this file is its lane. */
 	"	.macro pd_block site\n"
@@ -65,6 +70,45 @@ __asm__(
 	".Lpd_done\\site:\n"
 	"	.endm\n"
 
+	/*
+	 * Divisions stand where the compiler wants them, with no register free: two are kept below what a leaf function has there. Those of
+	 * integers leave no flags; across the others a comparison may live, so they are counted without touching flags.
+	 */
+	"	.macro pd_divided\n"
+	"	leaq -128(%rsp), %rsp\n"
+	"	pushq %rax\n"
+	"	movq pd_core@gottpoff(%rip), %rax\n"
+	"	addq $1, %fs:.Lpd_divisions(%rax)\n"
+	"	popq %rax\n"
+	"	leaq 128(%rsp), %rsp\n"
+	"	.endm\n"
+
+	"	.macro pd_divided_keeping_flags\n"
+	"	leaq -128(%rsp), %rsp\n"
+	"	pushq %rax\n"
+	"	pushq %rcx\n"
+	"	movq pd_core@gottpoff(%rip), %rax\n"
+	"	movq %fs:.Lpd_divisions(%rax), %rcx\n"
+	"	leaq 1(%rcx), %rcx\n"
+	"	movq %rcx, %fs:.Lpd_divisions(%rax)\n"
+	"	popq %rcx\n"
+	"	popq %rax\n"
+	"	leaq 128(%rsp), %rsp\n"
+	"	.endm\n"
+
+	"	.irp name, div, divb, divw, divl, divq, idiv, idivb, idivw, idivl, idivq\n"
+	PD_DIVISION("pd_divided")
+	"	.endr\n"
+	"	.irp name, divss, divsd, divps, divpd, vdivss, vdivsd, vdivps, vdivpd\n"
+	PD_DIVISION("pd_divided_keeping_flags")
+	"	.endr\n"
+	"	.irp name, sqrtss, sqrtsd, sqrtps, sqrtpd, vsqrtss, vsqrtsd, vsqrtps, vsqrtpd, fsqrt\n"
+	PD_DIVISION("pd_divided_keeping_flags")
+	"	.endr\n"
+	"	.irp name, fdiv, fdivs, fdivl, fdivp, fdivr, fdivrs, fdivrl, fdivrp, fidivs, fidivl, fidivrs, fidivrl\n"
+	PD_DIVISION("pd_divided_keeping_flags")
+	"	.endr\n"
+
 	"	.macro call target:vararg\n"
 	PD_KNOWN("__sanitizer_cov_trace_pc", "	pd_block \\@")
 	PD_ACCESS("8")
@@ -76,6 +120,7 @@ __asm__(
 	"	.endm\n"
 	"	.endif\n");
 
+#undef PD_DIVISION
 #undef PD_ACCESS
 #undef PD_KNOWN
 

@@ -22,6 +22,7 @@ enum pd_event {
 	PD_EVENT_LOADS,
 	PD_EVENT_STORES,
 	PD_EVENT_ATOMICS,    /* operations that a processor orders among its others: updates, fences, sequentially consistent stores */
+	PD_EVENT_DIVISIONS,  /* and square roots */
 	PD_EVENT_L1D_MISS,
 	PD_EVENT_L2_MISS,
 	PD_EVENT_LLC_MISS,
@@ -31,7 +32,7 @@ enum pd_event {
 	PD_EVENTS
 };
 
-/* Why the caches' counts, from PD_EVENT_L1D_MISS on, are not to be trusted. What comes before is always counted. */
+/* Why the caches' counts, from PD_EVENT_L1D_MISS on, are not to be trusted. What comes before is counted, divisions apart (see library.c). */
 enum pd_lost {
 	PD_LOST_CONFIGURATION = 1, /* PERFDIFF_PMU does not describe a machine */
 	PD_LOST_MEMORY = 2,        /* for a core's caches, for the LLC or for the table of pages */
@@ -76,10 +77,11 @@ struct pd_core {
 extern PD_API PD_TLS struct pd_core pd_core;
 
 /* perfdiff_inline.h counts on it. */
-_Static_assert(offsetof(struct pd_core, readable) == 80, "readable in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, writable) == 80 + 2048, "writable in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, written) == 80 + 4096, "written in perfdiff_inline.h");
-_Static_assert(offsetof(struct pd_core, lanes) == 80 + 6144 && sizeof(struct pd_lane) == 32, "lanes in perfdiff_inline.h");
+_Static_assert(PD_EVENT_DIVISIONS * sizeof(uint64_t) == 32, "divisions in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, readable) == 88, "readable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, writable) == 88 + 2048, "writable in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, written) == 88 + 4096, "written in perfdiff_inline.h");
+_Static_assert(offsetof(struct pd_core, lanes) == 88 + 6144 && sizeof(struct pd_lane) == 32, "lanes in perfdiff_inline.h");
 
 /* A line found modified in another core. */
 struct pd_conflict {
@@ -103,8 +105,12 @@ void pd_access_atomic(const void *address, size_t size); /* the same as one atom
 /* enum pd_lost flags of this process; 0: all is counted. */
 uint32_t pd_pmu_lost(void);
 
-/* Copies the calling thread's counts; those of the caches are PD_ABSENT where they are lost. */
+/* Copies the calling thread's counts; those of the caches are PD_ABSENT where they are lost, divisions where an object does not count them. */
 PD_API void pd_pmu_read(uint64_t events[PD_EVENTS]);
+
+/* library.c: called as each counted object is loaded. */
+void pd_library_begin(void);
+bool pd_divisions_seen(void);
 
 /* What follows is shared by the parts of the model alone. */
 

@@ -25,6 +25,7 @@ static const struct event {
 	[PD_EVENT_LOADS] = {"LOADS", "Loads"},
 	[PD_EVENT_STORES] = {"STORES", "Stores"},
 	[PD_EVENT_ATOMICS] = {"ATOMICS", "Atomic updates, sequentially consistent stores and fences, calls on locks"},
+	[PD_EVENT_DIVISIONS] = {"DIVISIONS", "Divisions and square roots, integer and floating"},
 	[PD_EVENT_L1D_MISS] = {"L1D_MISS", "Lines that were not in the thread's first-level data cache"},
 	[PD_EVENT_L2_MISS] = {"L2_MISS", "Lines that were not in the thread's second-level cache"},
 	[PD_EVENT_LLC_MISS] = {"LLC_MISS", "Lines that were not in the last-level cache"},

@@ -8,6 +8,7 @@ static const char *const names[PD_EVENTS] = {
 	[PD_EVENT_LOADS] = "loads",
 	[PD_EVENT_STORES] = "stores",
 	[PD_EVENT_ATOMICS] = "atomics",
+	[PD_EVENT_DIVISIONS] = "divisions",
 	[PD_EVENT_L1D_MISS] = "l1d_misses",
 	[PD_EVENT_L2_MISS] = "l2_misses",
 	[PD_EVENT_LLC_MISS] = "llc_misses",
@@ -34,6 +35,7 @@ PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
 	events[PD_EVENT_LOADS] = loads;
 	events[PD_EVENT_STORES] = stores;
 	events[PD_EVENT_ATOMICS] = pd_core.events[PD_EVENT_ATOMICS];
+	events[PD_EVENT_DIVISIONS] = pd_divisions_seen() ? pd_core.events[PD_EVENT_DIVISIONS] : PD_ABSENT;
 	if (pd_unlikely(pd_pmu_lost()))
 		memset(events + PD_EVENT_L1D_MISS, 0xff, (PD_EVENTS - PD_EVENT_L1D_MISS) * sizeof(*events));
 	else

@@ -1,0 +1,165 @@
+"""What functions call outside of the project's code, and how much more often than before: libraries, and through them the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.policy import LEAST_WORK
+from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
+from perfdiff.config import CompareConfig
+from perfdiff.models.prices import DEAREST_NS, WORK_NS
+from perfdiff.records.schema import Experiment, Floats, Ints, LibraryCalls, Point
+
+# Where threads meet, counts differ from run to run: six runs a side of which each of head's is above all of base's come so by chance once
+# in 924 (all ways to choose six of twelve).
+RANKED_RUNS = 6
+
+# Functions of the C library that are one system call each time. Those of which some calls stay in user mode are left out: stdio's buffers,
+# locks, the clocks of the vDSO.
+# fmt: off
+_SYSTEM_CALLS = frozenset((
+    "read", "pread", "pread64", "readv", "preadv", "preadv64", "write", "pwrite", "pwrite64", "writev", "pwritev", "pwritev64",
+    "open", "open64", "openat", "openat64", "creat", "creat64", "close", "lseek", "lseek64", "dup", "dup2", "dup3", "pipe", "pipe2",
+    "stat", "stat64", "fstat", "fstat64", "lstat", "lstat64", "fstatat", "fstatat64", "statx", "statfs", "statfs64", "fstatfs", "fstatfs64",
+    "__xstat", "__xstat64", "__fxstat", "__fxstat64", "__lxstat", "__lxstat64", "access", "faccessat", "fcntl", "fcntl64", "ioctl", "flock",
+    "fsync", "fdatasync", "sync", "syncfs", "truncate", "truncate64", "ftruncate", "ftruncate64", "fallocate", "fallocate64",
+    "posix_fallocate", "posix_fallocate64", "posix_fadvise", "posix_fadvise64", "sendfile", "sendfile64", "splice", "tee", "vmsplice",
+    "copy_file_range", "unlink", "unlinkat", "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "readlink",
+    "readlinkat", "mkdir", "mkdirat", "rmdir", "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "chdir", "fchdir", "utimensat",
+    "futimens", "mmap", "mmap64", "munmap", "mprotect", "mremap", "madvise", "msync", "mlock", "munlock", "memfd_create",
+    "poll", "ppoll", "select", "pselect", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "eventfd",
+    "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd", "inotify_init", "inotify_init1", "inotify_add_watch",
+    "socket", "socketpair", "bind", "listen", "connect", "accept", "accept4", "shutdown", "send", "sendto", "sendmsg", "sendmmsg",
+    "recv", "recvfrom", "recvmsg", "recvmmsg", "setsockopt", "getsockopt", "getsockname", "getpeername",
+    "nanosleep", "clock_nanosleep", "usleep", "sleep", "sched_yield", "sched_setaffinity", "sched_getaffinity",
+    "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "kill", "tgkill", "sigaction", "sigprocmask",
+    "pthread_sigmask", "sigaltstack", "getrusage", "getrlimit", "getrlimit64", "setrlimit", "setrlimit64", "prlimit", "prlimit64",
+    "times", "uname", "getrandom", "fork", "vfork", "execve", "wait", "waitpid", "wait3", "wait4", "waitid", "syscall",
+))
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A function outside that one of the project calls itself.
+
+    `base` and `head` are its calls per call of the caller, `base_run` and `head_run` those in one run, all at the `point` where
+    head makes most more at equal calls, or else in all. `extra` (points,) are the calls that head certainly makes more in one run of each
+    point of the counted ledger, at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side
+    counted the same.
+    """
+
+    name: str
+    point: Point
+    base: float
+    head: float
+    base_run: float
+    head_run: float
+    extra: Floats
+    repeats: bool
+
+    @property
+    def grew(self) -> bool:
+        """Return whether it is called more often."""
+        return bool(self.extra.any())
+
+    @property
+    def enters_kernel(self) -> bool:
+        """Return whether each of the calls is a system call."""
+        return self.name in _SYSTEM_CALLS
+
+    @property
+    def least_ns(self) -> Floats:
+        """Return the least that the extra calls take at each point, (points,)."""
+        return self.extra * WORK_NS[self._kind]
+
+    @property
+    def dearest_ns(self) -> Floats:
+        """Return the most that the extra calls may explain at each point, (points,)."""
+        return self.extra * DEAREST_NS[self._kind]
+
+    @property
+    def _kind(self) -> str:
+        return "system_calls" if self.enters_kernel else "library_calls"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side's runs of a point: calls of each pair of caller and callee per call of the caller, `rates` (p, r), and medians (p,).
+
+    `rate` is that of these, `sums` of the pair's calls in a run, `made` of the caller's.
+    """
+
+    rates: Floats
+    rate: Floats
+    sums: Floats
+    made: Floats
+
+
+def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple[Departure, ...]]:
+    """Return by function, folded ones too, what it calls outside, what costs most more first; nothing where that was not counted.
+
+    More calls are certain where the runs of each side counted the same, or are so many that their ranks tell the sides apart.
+    """
+    calls, counted = experiment.library, _callers(experiment)
+    if calls is None or counted is None or not counted.points or not len(calls.run):
+        return {}
+    points = {point.id: point for point in experiment.points}
+    known = np.isin(calls.function, counted.ids)
+    pairs, index = np.unique(np.column_stack([calls.function, calls.callee])[known], axis=0, return_inverse=True)
+    columns = np.array([counted.place[function] for function in pairs[:, 0].tolist()], np.int64)
+    chosen = LibraryCalls(calls.run[known], calls.function[known], index.ravel(), calls.calls[known], calls.names)
+    books = [counted.pair(point) for point in counted.points]
+    sides = [(_side(base, chosen, columns), _side(head, chosen, columns)) for base, head in books]
+    found: dict[int, list[Departure]] = {}
+    grown = np.array([_grew(base, head, config) for base, head in sides])  # (points, p)
+    extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
+    for at in range(len(pairs)):
+        gained = np.where(grown[:, at], extra[:, at], 0.0)
+        place = int(np.argmax(gained if gained.any() else [head.sums[at] - base.sums[at] for base, head in sides]))
+        base, head = sides[place]
+        found.setdefault(int(pairs[at, 0]), []).append(
+            Departure(
+                name=calls.names[pairs[at, 1]],
+                point=points[counted.points[place]],
+                base=float(base.rate[at]),
+                head=float(head.rate[at]),
+                base_run=float(base.sums[at]),
+                head_run=float(head.sums[at]),
+                extra=gained,
+                repeats=all(not np.ptp(side.rates[at]) for both in sides for side in both),
+            )
+        )
+    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in found.items()}
+
+
+def _callers(experiment: Experiment) -> Ledger | None:
+    """Return how often each function was called in counted runs."""
+    if experiment.counts is None:
+        return None
+    folded = tuple(each.info for each in experiment.folded if not each.obstacle)
+    counts = replace(experiment.counts, other={})
+    return open_counts(replace(experiment, functions=(*experiment.functions, *folded), counts=counts))
+
+
+def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
+    """Return one side's calls; `calls.callee` numbers the pairs of caller and callee, `columns` (p,) are the callers' in the book."""
+    place = {run.id: at for at, run in enumerate(book.runs)}
+    sums = np.zeros((len(columns), len(place)))
+    rows = np.flatnonzero(np.isin(calls.run, list(place)))
+    at = np.array([place[run] for run in calls.run[rows].tolist()], np.int64)
+    np.add.at(sums, (calls.callee[rows], at), calls.calls[rows])
+    made = book.calls[:, columns].T
+    rates = np.divide(sums, made, out=np.zeros_like(sums), where=made > 0)
+    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(made, axis=1))
+
+
+def _grew(base: _Side, head: _Side, config: CompareConfig) -> Floats:
+    """Return of each pair (p,) whether head certainly makes more calls per call; a function that base does not run calls nothing there."""
+    exact = (np.ptp(base.rates, axis=1) == 0) & (np.ptp(head.rates, axis=1) == 0)
+    apart = (head.rates.min(axis=1) > base.rates.max(axis=1)) & (min(base.rates.shape[1], head.rates.shape[1]) >= RANKED_RUNS)
+    least = np.where(exact, LEAST_WORK, config.min_effect)
+    grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.made > 0)
+    return grew
