@@ -63,7 +63,7 @@ def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, cou
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
-    functions = named(functions, experiment, found.evidence.suspects)
+    functions = named(functions, experiment.folded, found.evidence.suspects)
     findings = _findings(experiment, functions, found.evidence, config)
     notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(

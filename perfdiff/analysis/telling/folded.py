@@ -20,14 +20,36 @@ def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Depar
     return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
 
 
-def named(functions: Sequence[FunctionFinding], experiment: Experiment, suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:
+def named(functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:
     """Return findings in which guilty callers whose own text is the same stand behind the folded function that they are slower through."""
-    if not experiment.folded:
-        return list(functions)
-    order = [each for finding in functions for each in _apart(finding, experiment.folded, suspects)]
+    order = _once([each for finding in functions for each in _apart(finding, folded, suspects)], folded)
     places = sorted((each for each in order if each.rank is not None), key=lambda each: each.rank or 0)
     rank = {id(each): place for place, each in enumerate(places, 1)}
     return [replace(each, rank=rank.get(id(each))) for each in order]
+
+
+def _once(findings: Sequence[FunctionFinding], folded: Sequence[Folded]) -> list[FunctionFinding]:
+    """Return findings in which a folded function stands once, as behind the caller that comes first, with what it adds in all callers.
+
+    The bounds of the sum are the sums of the bounds, which is too wide where callers vary apart.
+    """
+    numbers = {each.info.id for each in folded}
+    found: dict[object, FunctionFinding] = {}
+    for each in findings:
+        key = each.info.id if each.info.id in numbers else id(each)
+        first = found.get(key)
+        found[key] = each if first is None else _joined(first, each)
+    return list(found.values())
+
+
+def _joined(first: FunctionFinding, other: FunctionFinding) -> FunctionFinding:
+    a, b = first.extra_ci_ns, other.extra_ci_ns
+    return replace(
+        first,
+        extra_ns=first.extra_ns + other.extra_ns,
+        extra_ci_ns=(a[0] + b[0], a[1] + b[1]) if a and b else None,
+        share=None if first.share is None or other.share is None else first.share + other.share,
+    )
 
 
 def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> Iterator[FunctionFinding]:
