@@ -10,6 +10,7 @@ from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
 from perfdiff.analysis.policy import PLACES
+from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
@@ -138,6 +139,8 @@ def _needed(runs: WholeRuns) -> str:
     if not runs.ends:
         return "no whole runs were made"
     worst = max(runs.of(Standing.OPEN), key=lambda end: (end.low, end.high))
+    if worst.needed > MOST_PAIRS:
+        return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: try a quieter machine"
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
         return f"{_takes(worst)}; about {units.count(worst.needed)} pairs of runs would decide: raise measure.budget_s"
     return f"{_takes(worst)}: raise measure.budget_s, or run on a quieter machine"
