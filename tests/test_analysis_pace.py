@@ -69,6 +69,11 @@ def test_what_the_change_makes_of_unchanged_functions_is_not_taken_off() -> None
     assert paced == raw
 
 
+def test_runs_too_few_to_tell_whose_the_pace_is_tell_none() -> None:
+    raw, paced = at_usual_pace(world(runs=3))
+    assert paced == raw
+
+
 def test_few_functions_tell_no_pace() -> None:
     raw, paced = at_usual_pace(world(others=FEWEST - 1))
     assert paced == raw
