@@ -21,8 +21,8 @@ from perfdiff.records.schema import Change, FunctionInfo, Origin
 CONFIG = CompareConfig()
 
 
-def findings(*functions: Made, sizes: tuple[float, ...] = (1000, 3000, 10000), runs: int = 6) -> Findings:
-    world = World((Made("main", same(5e4)), *functions), sizes=sizes, runs=runs)
+def findings(*functions: Made, sizes: tuple[float, ...] = (1000, 3000, 10000), runs: int = 6, seed: int = 1) -> Findings:
+    world = World((Made("main", same(5e4)), *functions), sizes=sizes, runs=runs, seed=seed)
     return analyse(world.experiment(), world.samples, CONFIG)
 
 
@@ -217,6 +217,17 @@ def test_work_moved_between_changed_functions_nets_out() -> None:
         ),
     )
     assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_work_is_not_said_to_have_moved_where_next_to_none_did(seed: int) -> None:
+    found = findings(
+        Made("outer", same(lambda x: 100 * x["n"]), Change.CHANGED, once),
+        Made("init", same(lambda x: 50 * x["n"]), Change.CHANGED, lambda side, n: {"outer": 1}),
+        Made("helper", same(lambda x: 0.3 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+        seed=seed,
+    )
+    assert [each.info.name for each in found.functions if "moved" in each.reason] == []
 
 
 def test_an_unrelated_improvement_does_not_hide_a_regression() -> None:

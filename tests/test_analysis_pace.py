@@ -55,6 +55,8 @@ def test_calls_are_taken_at_the_pace_of_their_runs() -> None:
     experiment = made.experiment()
     pace = pace_of(open_ledger(experiment), experiment.functions)
     table, paced = (load(TARGET, Side.BASE) for load in (made.samples, pace.taken_off_calls(made.samples)))
+    assert table is not None
+    assert paced is not None
     logs = pace.of(TARGET, Side.BASE)
     assert set(logs) == {run.id for run in experiment.runs if run.side is Side.BASE}
     ratio = np.log(table.metrics["self_ns"] / paced.metrics["self_ns"])
@@ -64,6 +66,11 @@ def test_calls_are_taken_at_the_pace_of_their_runs() -> None:
 
 def test_what_the_change_makes_of_unchanged_functions_is_not_taken_off() -> None:
     raw, paced = at_usual_pace(world(all_slower=1.6))
+    assert paced == raw
+
+
+def test_runs_too_few_to_tell_whose_the_pace_is_tell_none() -> None:
+    raw, paced = at_usual_pace(world(runs=3))
     assert paced == raw
 
 

@@ -31,7 +31,7 @@ from perfdiff.request import Request
 
 ROOT = Path(__file__).parent.parent
 HELP_LIMIT_S = 0.4
-HEAVY = ("torch", "sklearn", "statsmodels", "matplotlib", "scipy", "numpy", "pyarrow", "git", "clang", "rich")
+HEAVY = ("torch", "sklearn", "matplotlib", "scipy", "numpy", "pyarrow", "git", "clang", "rich")
 
 # A perfdiff whose comparison waits for a signal and says when it is there and when it has cleared up.
 WAITING = """

@@ -60,6 +60,24 @@ def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_
     assert "+6.9 ms" in tiles
 
 
+@pytest.mark.parametrize(
+    ("change", "ratio", "said"),
+    [
+        (Change.CHANGED, Ratio(2.1, 1.8, 2.4, 10, 10), "negligible"),
+        (Change.CHANGED, Ratio(0.5, 0.4, 0.6, 10, 10), "negligible"),
+        (Change.CHANGED, Ratio(2.1, 0.9, 4.8, 10, 10), "unchanged"),
+        (Change.UNCHANGED, Ratio(2.1, 1.8, 2.4, 10, 10), "unexplained"),
+        (Change.UNCHANGED, Ratio(1.1, 1.07, 1.13, 10, 10), "unchanged"),
+        (Change.REMOVED, None, "unchanged"),
+    ],
+)
+def test_a_function_is_not_called_unchanged_beside_a_ratio_that_clearly_is_another(change: Change, ratio: Ratio | None, said: str) -> None:
+    function = made.plain(1, "table_fill", Verdict.UNCHANGED, change, ratio=ratio, reason="too little of a run to matter")
+    rows = text(made.findings(Verdict.UNCHANGED, (function,)), 140).splitlines()
+    row = next(line for line in rows if line.lstrip().startswith("table_fill"))
+    assert said in row.split()
+
+
 def test_a_commit_is_named_by_its_first_digits_however_it_was_asked_for() -> None:
     commit = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334"
     named = [wording.revision(Revision(rev, commit, "")) for rev in ("v1.4", "a1b2c3d", commit)]

@@ -60,7 +60,7 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
 # Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
 STANDS_ALONE = {"build/wrapper.py", "collect/papi.py"}
-HEAVY = {"torch", "sklearn", "statsmodels", "matplotlib", "scipy"}
+HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
 
 
 def relative(path: Path) -> str:

@@ -201,20 +201,20 @@ def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[
 
 
 def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int, str], float]:
-    """Return the false discovery rate at which each function's metric would be reported to differ by more than what counts.
+    """Return the false discovery rate at which each function's metric would be reported.
 
-    Own times of changed functions, those that are a material share of a run, are one family: they decide. All else is another. What is no
-    material share cannot be reported, and its q-value is 1.
+    Own times of changed functions, those that are a material share of a run, are one family: they decide, and are tested for a difference
+    of more than what counts. All else is another, tested for any difference. What is no material share cannot be reported, and its
+    q-value is 1.
     """
     families: tuple[dict[tuple[int, str], float], ...] = ({}, {})
     q_values = {}
     for each in studies:
         for metric, found in each.comparisons.items():
-            suspect = each.info.change.is_suspect
-            q_values[each.info.id, metric] = 1.0
+            key, decides = (each.info.id, metric), each.info.change.is_suspect and metric == PRIMARY
+            q_values[key] = 1.0
             if found.is_material:
-                p = found.p_beyond(smallest(config, suspect=suspect))
-                families[0 if suspect and metric == PRIMARY else 1][each.info.id, metric] = p
+                families[0 if decides else 1][key] = found.p_beyond(smallest(config, suspect=True)) if decides else found.p
     for family, others in zip(families, (0, sum(each.untested for each in studies)), strict=True):
         q = false_discovery([*family.values(), *[1.0] * others])
         q_values.update(zip(family, q[: len(family)].tolist(), strict=True))

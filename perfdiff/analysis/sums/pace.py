@@ -13,8 +13,9 @@ import numpy as np
 
 from perfdiff.analysis.stats.inference import Bools, Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
+from perfdiff.records.schema import Floats, FunctionInfo, Ints, SampleTable, Side
 
 FEWEST = 5  # functions, of which two may be out of the common pace without moving the median much
 LEAST_SHARE = 0.005  # of a run: sums of less time vary with single interrupts, not with the run
@@ -76,44 +77,75 @@ class _Paced:
         return replace(table, metrics={**table.metrics, **{name: table.metrics[name] * usual for name in TIMES if name in table.metrics}})
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The runs of a point on both sides: `off` (r, f), by how much each function is slower than usual, `known` (f,) where that is a number.
+
+    `tell` are the columns of the functions that tell the pace, and `common` what they say of each run.
+    """
+
+    off: tuple[Floats, Floats]
+    known: Bools
+    tell: Ints
+    common: Pair
+
+
 def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> Pace:
-    """Return the pace of the ledger's runs; `functions` are those of its columns."""
+    """Return the pace of the ledger's runs; `functions` are those of its columns.
+
+    There is none where base's and head's clearly differ, at all points together or at one.
+    """
     left_alone = np.array([not info.change.is_suspect for info in functions], dtype=bool)
+    measured = {point: each for point in ledger.points if (each := _measured(ledger.pair(point), left_alone)) is not None}
     logs = {}
-    for point in ledger.points:
-        found = _at(ledger.pair(point), left_alone)
-        if found is not None:
-            logs.update({(point, side): each for side, each in zip(Side, found, strict=True) if each.any()})
+    if not _differs([each.common for each in measured.values()]):
+        for point, each in measured.items():
+            if not _differs([each.common]):
+                logs.update({(point, side): found for side, found in zip(Side, _logs(each), strict=True) if found.any()})
     return Pace(logs, {key: tuple(run.id for run in ledger.books[key].runs) for key in logs}, ledger.place)
 
 
-def _at(books: tuple[Book, Book], left_alone: Bools) -> tuple[Floats, Floats] | None:
-    """Return the pace of both sides' runs at a point, (r, f) each; None where too few functions tell it, or the sides' clearly differ."""
+def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
+    """Return how much slower than usual the functions of each run were, None where too few of them, or too few runs, tell it."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        a_call = [np.log(book.self_ns / book.calls) for book in books]
-        usual = np.mean([np.median(each, axis=0) for each in a_call], axis=0)
-        off = [each - usual for each in a_call]
+        base, head = (np.log(book.self_ns / book.calls) for book in books)
+        usual = (np.median(base, axis=0) + np.median(head, axis=0)) / 2
+        off = base - usual, head - usual
     known = np.isfinite(np.concatenate(off)).all(axis=0)
     calls = np.concatenate([book.calls for book in books])
     material = np.median(books[0].self_ns, axis=0) >= LEAST_SHARE * books[0].cost_ns
     tell = np.flatnonzero(left_alone & known & material & (calls.min(axis=0) == calls.max(axis=0)))
-    if len(tell) < FEWEST or min(len(book.runs) for book in books) < 2:
+    if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME:
         return None
-    common = [np.median(each[:, tell], axis=1) for each in off]
-    seen = contrast([Pair(*(Group(each, book.blocks) for each, book in zip(common, books, strict=True)))])
-    if seen is None or seen.p <= APART:
-        return None
-    found = tuple(np.zeros_like(each) for each in off)
-    for column in np.flatnonzero(known):
-        others = tell[tell != column]
+    common = Pair(*(Group(_of_a_run(each, tell), book.blocks) for each, book in zip(off, books, strict=True)))
+    return _Measured(off, known, tell, common)
+
+
+def _differs(common: Sequence[Pair]) -> bool:
+    """Return whether what runs have in common clearly differs between base and head: then it is not the machine's alone."""
+    seen = contrast(common)
+    return seen is not None and seen.p <= APART
+
+
+def _logs(measured: _Measured) -> tuple[Floats, Floats]:
+    """Return the pace of both sides' runs, (r, f) each, by the other functions; 0 for functions that do not keep it."""
+    found = np.zeros_like(measured.off[0]), np.zeros_like(measured.off[1])
+    for column in np.flatnonzero(measured.known):
+        others = measured.tell[measured.tell != column]
         if len(others) < FEWEST:
             continue
-        pace = common if len(others) == len(tell) else [np.median(each[:, others], axis=1) for each in off]
-        own = [each[:, column] for each in off]
+        pace = [_of_a_run(side, others) for side in measured.off]
+        own = [side[:, column] for side in measured.off]
         if _within([mine - its for mine, its in zip(own, pace, strict=True)]) < NARROWER * _within(own):
             for side, its in zip(found, pace, strict=True):
                 side[:, column] = its
-    return found[0], found[1]
+    return found
+
+
+def _of_a_run(off: Floats, tell: Ints) -> Floats:
+    """Return by how much each run is slower than usual, (r,), the median over functions."""
+    medians: Floats = np.median(off[:, tell], axis=1)
+    return medians
 
 
 def _within(sides: Sequence[Floats]) -> float:
