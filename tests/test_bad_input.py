@@ -545,7 +545,12 @@ def test_pruning_leaves_what_is_in_use_and_takes_the_rest(place: Place, perfdiff
 
 def blocked(phase: str, mark: Path) -> tuple[str, ...]:
     """Return a workload that waits for ever in one phase, with a daemon beside it, and says so by a file."""
-    return (*QUICK, "--thorough", "--", f'./prog 20000; case "$PERFDIFF_PLAN" in *{phase}*) setsid sleep 1000 & touch {mark}; sleep 1000;; esac')
+    return (
+        *QUICK,
+        "--thorough",
+        "--",
+        f'./prog 20000; case "$PERFDIFF_PLAN" in *{phase}*) setsid sleep 1000 & touch {mark}; sleep 1000;; esac',
+    )
 
 
 @pytest.fixture(scope="module")
