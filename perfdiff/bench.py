@@ -174,8 +174,12 @@ class Bench:
         return Variant(probes, targets, built, skipped=dropped(built, probes))
 
     def census(self, site: Site) -> Variant:
-        """Build all sides over the software PMU with all probes, none of which reads inputs."""
-        return self._counting(site, self._census_probes(site), plan.Entry.census())
+        """Build all sides over the software PMU with all probes, which only count calls."""
+        return self._counting(site, self._census_probes(site), plan.Entry.calls())
+
+    def counting_apart(self, variant: Variant, functions: Collection[int]) -> Variant:
+        """Return the same builds, in which the calls of some functions have counts of their own, and other probes are off."""
+        return replace(variant, targets=self._counted_targets(variant.built, variant.probes, dict.fromkeys(functions, plan.Entry.sums())))
 
     def counted(self, site: Site) -> Variant:
         """Build all sides over the software PMU with the chosen probes."""
@@ -187,15 +191,16 @@ class Bench:
         config = self.request.config
         if not config.counters.software or len(self.sides) == 1:
             return Variant(probes, {}, {})
-        workshop = self._workshop()
         try:
-            built = workshop.probed(Phase.COUNTED, probes, site.plain)
+            built = self._workshop().probed(Phase.COUNTED, probes, site.plain)
         except BuildError as error:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
-        own = {id_: entry for each in probes.values() for id_ in each}
-        steering = counting.steering(config.counters, self.request.environment)
-        targets = workshop.targets(Phase.COUNTED, built, own, probes, steering)
+        targets = self._counted_targets(built, probes, {id_: entry for each in probes.values() for id_ in each})
         return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))
+
+    def _counted_targets(self, built: Mapping[Side, Built], probes: Probes, entries: Mapping[int, plan.Entry]) -> Targets:
+        steering = counting.steering(self.request.config.counters, self.request.environment)
+        return self._workshop().targets(Phase.COUNTED, built, entries, probes, steering)
 
     def _census_probes(self, site: Site) -> Probes:
         probeable = site.subjects.probeable(self.request.config.probes.exclude)

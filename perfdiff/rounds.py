@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
@@ -17,7 +19,7 @@ from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.bench import Bench, Site, Variant
-from perfdiff.collect import caveats, counting, folding, schedule, workloads
+from perfdiff.collect import caveats, census, counting, folding, schedule, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
@@ -28,7 +30,7 @@ from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
 from perfdiff.records.recorded import Held
-from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Point, Run, Skipped, Totals
+from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -104,10 +106,14 @@ class Rounds:
         variant = self.bench.census(self.site)
         if not variant.is_whole:
             return
-        counted = Counted(self._assembly(variant, points))
+        ordered = counting.shortest_first(points, self.runs)
+        calls, counted = (Counted(self._assembly(variant, points)) for _ in range(2))
         started = time.monotonic()
-        self.bench.progress.stage("counting all functions", len(points) * len(self.bench.sides) * counting.LEAST_ROUNDS)
-        for seen, point in enumerate(counting.shortest_first(points, self.runs), 1):
+        self.bench.progress.stage("counting all functions", (1 + len(points) * counting.LEAST_ROUNDS) * len(self.bench.sides))
+        if self._failure(variant, ordered[:1], 0, calls):
+            return
+        variant = self.bench.counting_apart(variant, self._counted_apart(calls, ordered[0]))
+        for seen, point in enumerate(ordered, 1):
             is_late = time.monotonic() - started > budget_s
             if is_late or any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
                 return
@@ -115,6 +121,12 @@ class Rounds:
                 return
         self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
         self._keep(counted, variant)
+
+    def _counted_apart(self, calls: Counted, point: Point) -> frozenset[int]:
+        """Return the functions whose own counts are worth their cost, by the calls that were made at a point."""
+        changed = [id_ for id_, pair in self.site.subjects.pairs.items() if pair.change.is_suspect]
+        cpu_ns = float(np.median([run.cpu_ns for run in self.runs if run.phase is Phase.PLAIN and run.point == point.id]))
+        return census.counted_apart(calls.calls, calls.starts, changed, cpu_ns)
 
     def _is_same_work(self, counted: Counted, points: int) -> bool:
         """Return whether all functions counted the same at so many points."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, calling, caveats, counting, folding, rates, schedule, survey, tally, workloads
+from perfdiff.collect import assembly, calling, caveats, census, counting, folding, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -280,6 +280,13 @@ def test_the_nearest_functions_are_found_past_others_and_around_circles() -> Non
     assert calling.nearest(6, calling.callers(calls), {1, 2}) == {1, 2}
     assert calling.nearest(3, calls, {3}) == {3}, "a way leads back to it"
     assert calling.nearest(1, calls, set()) == set()
+
+
+def test_unchanged_functions_that_are_called_too_often_count_as_part_of_their_callers() -> None:
+    calls = {1: 1.0, 2: 1e9, 3: 10.0, 4: 1e9, 5: 1e9, 6: 100.0}
+    fit = 10.0 * census.OWN_NS / census.SHARE  # what function 3 takes beside nothing else
+    assert census.counted_apart(calls, starts={1, 4}, changed={2}, cpu_ns=fit) == {1, 2, 3, 4}
+    assert census.counted_apart(calls, starts={1, 4}, changed={2}, cpu_ns=11 * fit) == {1, 2, 3, 4, 6}
 
 
 def test_suspects_are_probed_first_and_beyond_the_budget() -> None:

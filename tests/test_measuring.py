@@ -163,7 +163,8 @@ def test_where_whole_runs_exclude_a_slow_down_and_no_function_counts_more_nothin
     assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.RUNS)
     assert {name for name in progress.made if name.startswith("building")} == {"building (plain)", "building (counted)"}
     assert not {"surveying", "counting", "measuring"} & progress.made.keys()
-    assert progress.made["counting all functions"] == progress.announced["counting all functions"] == 8  # 2 points, sides and rounds
+    # One run a side that counts calls; then 2 points, sides and rounds.
+    assert progress.made["counting all functions"] == progress.announced["counting all functions"] == 2 + 8
 
     experiment = outcome.experiment
     assert experiment is not None
@@ -181,11 +182,11 @@ def test_where_whole_runs_exclude_a_slow_down_and_no_function_counts_more_nothin
 def test_a_count_that_moves_ends_the_counting_of_all_functions_at_the_shortest_point_and_a_survey_follows(sums: Request) -> None:
     progress, executor = Steps(), Steady()
     outcome = pipeline.compare(replace(sums, revisions=("base", "longer")), progress, executor=executor)
-    assert progress.made["counting all functions"] == 4  # 1 point, 2 sides and rounds
+    assert progress.made["counting all functions"] == 2 + 4  # calls on both sides; 1 point, 2 sides and rounds
     assert progress.made["surveying"] > 0 < progress.made["measuring"]
-    first = executor.probed[:5]
-    assert [" with counters" in where for where in first] == [True] * 4 + [False]
-    assert len({where.partition(", ")[2] for where in first[:4]}) == 1
+    first = executor.probed[:7]
+    assert [" with counters" in where for where in first] == [True] * 6 + [False]
+    assert len({where.partition(", ")[2] for where in first[:6]}) == 1
     experiment = outcome.experiment
     assert experiment is not None
     assert sum(run.phase is Phase.COUNTED for run in experiment.runs) == progress.made["counting"] == 8

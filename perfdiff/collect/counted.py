@@ -38,6 +38,21 @@ class Counted:
         return self.is_alone and counting.repeats(self.assembly.totals(), self.runs)
 
     @property
+    def calls(self) -> dict[int, float]:
+        """Return the most calls of each function in a run."""
+        totals = self.assembly.totals()
+        most: dict[int, float] = {}
+        for function, made in zip(totals.function.tolist(), totals.calls.tolist(), strict=True):
+            most[function] = max(made, most.get(function, 0.0))
+        return most
+
+    @property
+    def starts(self) -> frozenset[int]:
+        """Return the functions that threads start with."""
+        edges = self.assembly.edges()
+        return frozenset(edges.callee[edges.caller == 0].tolist())
+
+    @property
     def called(self) -> dict[Side, frozenset[int]]:
         """Return the functions that were called, by side."""
         totals = self.assembly.totals()

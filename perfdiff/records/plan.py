@@ -79,7 +79,12 @@ class Entry:
         return cls(Mode.SAMPLE, reservoir=reservoir, own=True)
 
     @classmethod
-    def census(cls) -> Entry:
+    def calls(cls) -> Entry:
+        """Count calls, and who makes them."""
+        return cls(Mode.COUNT)
+
+    @classmethod
+    def sums(cls) -> Entry:
         """Count every call with its own counters, in sum alone."""
         return cls(Mode.TIME, own=True)
 
