@@ -42,7 +42,7 @@ WORDS = """
 static void *volatile kept;
 __attribute__((noinline)) static size_t work(char *text, int n) {PD_1
     size_t sum = 0;
-    for (size_t i = 0; i < strlen(text); i++) text[i] ^= 1;
+    for (int i = 0; i < 101; i++) sum += strlen(text + i % 50);
     for (int i = 0; i < n; i++) { kept = malloc(8); free(kept); }
     for (int i = 0; i < 7; i++) sum += (size_t)write(2, "x", 1);
     return sum;

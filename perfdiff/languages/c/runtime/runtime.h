@@ -150,6 +150,7 @@ struct pd_thread {
 	uint64_t preempted; /* time that other threads had while this one could have run, as far as it was noticed */
 	uint32_t writing; /* a record is being written: a signal handler's calls keep none */
 	struct pd_edge **edges; /* index by caller and callee */
+	struct pd_edge **outside; /* of a counted build, by number: the edge of the last caller to each function outside; NULL: none yet */
 	uint32_t edges_mask;
 	uint32_t edges_used;
 	struct pd_edges *edges_block;

@@ -41,8 +41,10 @@ struct pd_function_block {
 };
 
 #define THUNKS 1024 /* large programs call some hundred functions of libraries */
-#define THUNKS_TEXT "1024"
-#define THUNK_BYTES 16u
+#define THUNK_BYTES 128
+#define PD_OUTSIDE 176 /* of the field in struct pd_thread */
+#define AS_TEXT(value) #value
+#define TEXT(value) AS_TEXT(value)
 #define OBJECTS 256u /* the project's own, in one process */
 #define NAMES_BYTES 65536u
 
@@ -64,7 +66,7 @@ struct object {
 
 extern char pd_library_thunks[] __attribute__((visibility("hidden")));
 
-static struct function functions[THUNKS];
+__attribute__((visibility("hidden"), used)) struct function pd_library_functions[THUNKS];
 static uint32_t function_count;
 static char names[NAMES_BYTES];
 static size_t names_used;
@@ -83,7 +85,7 @@ bool pd_divisions_seen(void)
 static void publish(void)
 {
 	for (uint32_t count = function_count; published < count; published++) {
-		const struct function *function = &functions[published];
+		const struct function *function = &pd_library_functions[published];
 		size_t length = strlen(function->name), size = (sizeof(struct pd_function_block) + length + 7) & ~(size_t)7;
 		struct pd_function_block *block = pd_recording() ? pd_arena_take(&pd_process.arena, size) : NULL;
 
@@ -104,54 +106,84 @@ __attribute__((visibility("hidden"), used)) void pd_library_first(struct pd_thre
 
 	pd_slow_begin(&slow);
 	publish();
+	if (!thread->outside)
+		thread->outside = pd_memory(THUNKS * sizeof(*thread->outside));
 	pd_slow_end(&slow);
 	pd_edge_find(thread, caller, callee)->calls++;
 }
 
 void pd_library_first_saving(struct pd_thread *thread, uint32_t caller, uint32_t callee) __attribute__((visibility("hidden")));
 
-/* Arguments of the call under way lie in vector registers: nothing here may touch them. */
-__attribute__((visibility("hidden"), used)) PD_GENERAL const void *pd_library_called(uint32_t number)
+/* A call from another probe than the last one. Arguments of that call lie in vector registers: nothing here may touch them. */
+__attribute__((visibility("hidden"), used)) PD_GENERAL void pd_library_called(uint32_t number)
 {
 	struct pd_thread *thread = pd_self.thread;
+	uint32_t caller, callee = PD_LIBRARY | number;
+	struct pd_edge *edge;
 
-	if (pd_likely(thread)) {
-		uint32_t caller = thread->top->local->probe, callee = PD_LIBRARY | number;
-		struct pd_edge *edge = pd_edge_known(thread, caller, callee);
-
-		if (pd_likely(edge))
-			edge->calls++;
-		else
-			pd_library_first_saving(thread, caller, callee);
+	if (pd_unlikely(!thread))
+		return;
+	caller = thread->top->local->probe;
+	edge = pd_edge_known(thread, caller, callee);
+	if (pd_unlikely(!edge || !thread->outside)) {
+		pd_library_first_saving(thread, caller, callee);
+		return;
 	}
-	return functions[number].target;
+	edge->calls++;
+	thread->outside[number] = edge;
 }
 
+/* What the thunks find their way by. */
+_Static_assert(offsetof(struct pd_local_state, thread) == 0 && offsetof(struct pd_thread, top) == 0, "thread and top");
+_Static_assert(offsetof(struct pd_thread, outside) == PD_OUTSIDE && offsetof(struct pd_entry, local) == 24, "outside and local");
+_Static_assert(offsetof(struct pd_local, probe) == 16, "probe");
+_Static_assert(offsetof(struct pd_edge, caller) == 0 && offsetof(struct pd_edge, calls) == 8, "caller and calls");
+_Static_assert(sizeof(struct function) == 16 && offsetof(struct function, target) == 0, "target");
+
 /*
- * Each thunk pushes its number. What follows keeps all that a call may hand over, r11 apart, which linkers' own thunks use; it does not
- * return into the function, as processors foresee returns by their calls. Vector registers are kept whole where C code may change them:
- * XSAVE's area has room for those of AVX-512 (2,688 bytes), 0xe6 are its parts.
+ * Each thunk counts and jumps by itself, so that processors foresee where it leads. r10 and r11 are free, as linkers' own thunks use them.
+ * Where the caller is the last one, its edge is at hand; else all that a call may hand over is kept, and r10 leads back. Vector registers
+ * are kept whole where C code may change them: XSAVE's area has room for those of AVX-512 (2,688 bytes), 0xe6 are its parts.
  */
 __asm__(
 	"	.text\n"
 	"	.globl pd_library_thunks\n"
 	"	.hidden pd_library_thunks\n"
 	"	.type pd_library_thunks, @function\n"
-	"	.p2align 4\n"
+	"	.balign " TEXT(THUNK_BYTES) "\n"
 	"pd_library_thunks:\n"
 	"	.set .Lpd_number, 0\n"
-	"	.rept " THUNKS_TEXT "\n"
-	"	.p2align 4\n"
+	"	.rept " TEXT(THUNKS) "\n"
+	"	.balign " TEXT(THUNK_BYTES) "\n"
 	"	endbr64\n"
-	"	pushq $.Lpd_number\n"
-	"	jmp .Lpd_library_call\n"
+	"	pushq %rax\n"
+	"	movq pd_self@gottpoff(%rip), %r10\n"
+	"	movq %fs:(%r10), %r10\n"
+	"	testq %r10, %r10\n"
+	"	jz 1f\n"
+	"	movq " TEXT(PD_OUTSIDE) "(%r10), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 2f\n"
+	"	movq 8 * .Lpd_number(%rax), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 2f\n"
+	"	movq (%r10), %r10\n"
+	"	movq 24(%r10), %r10\n"
+	"	movl 16(%r10), %r10d\n"
+	"	cmpl %r10d, (%rax)\n"
+	"	jne 2f\n"
+	"	incq 8(%rax)\n"
+	"1:	popq %rax\n"
+	"	jmp *pd_library_functions + 16 * .Lpd_number(%rip)\n"
+	"2:	movl $.Lpd_number, %r11d\n"
+	"	leaq 1b(%rip), %r10\n"
+	"	jmp .Lpd_other_caller\n"
 	"	.set .Lpd_number, .Lpd_number + 1\n"
 	"	.endr\n"
 	"	.size pd_library_thunks, . - pd_library_thunks\n"
 
 	"	.p2align 4\n"
-	".Lpd_library_call:\n"
-	"	pushq %rax\n"
+	".Lpd_other_caller:\n" /* rax and the return address are on the stack */
 	"	pushq %rcx\n"
 	"	pushq %rdx\n"
 	"	pushq %rsi\n"
@@ -159,9 +191,10 @@ __asm__(
 	"	pushq %r8\n"
 	"	pushq %r9\n"
 	"	pushq %r10\n"
-	"	movl 64(%rsp), %edi\n"
+	"	subq $8, %rsp\n"
+	"	movl %r11d, %edi\n"
 	"	call pd_library_called\n"
-	"	movq %rax, %r11\n"
+	"	addq $8, %rsp\n"
 	"	popq %r10\n"
 	"	popq %r9\n"
 	"	popq %r8\n"
@@ -169,9 +202,7 @@ __asm__(
 	"	popq %rsi\n"
 	"	popq %rdx\n"
 	"	popq %rcx\n"
-	"	popq %rax\n"
-	"	leaq 8(%rsp), %rsp\n"
-	"	jmp *%r11\n"
+	"	jmp *%r10\n"
 
 	"	.hidden pd_library_first_saving\n"
 	"	.type pd_library_first_saving, @function\n"
@@ -266,11 +297,11 @@ static uint32_t add(const char *name, const void *target)
 	size_t bytes = strlen(name) + 1;
 
 	for (uint32_t i = 0; i < function_count; i++)
-		if (functions[i].target == target && !strcmp(functions[i].name, name))
+		if (pd_library_functions[i].target == target && !strcmp(pd_library_functions[i].name, name))
 			return i;
 	if (function_count == THUNKS || bytes > NAMES_BYTES - names_used)
 		return THUNKS;
-	functions[function_count] = (struct function){target, memcpy(names + names_used, name, bytes)};
+	pd_library_functions[function_count] = (struct function){target, memcpy(names + names_used, name, bytes)};
 	names_used += bytes;
 	pd_order();
 	return function_count++;

@@ -25,7 +25,6 @@ __asm__(
 	"	.ifndef .Lpd_inline\n" /* link-time optimisation puts several units into one */
 	"	.set .Lpd_inline, 1\n"
 	/* Places in struct pd_core, which pmu.h asserts. */
-	"	.set .Lpd_divisions, 32\n"
 	"	.set .Lpd_readable, 88\n"
 	"	.set .Lpd_writable, 2136\n"
 	"	.set .Lpd_written, 4184\n"
@@ -78,7 +77,7 @@ __asm__(
 	"	leaq -128(%rsp), %rsp\n"
 	"	pushq %rax\n"
 	"	movq pd_core@gottpoff(%rip), %rax\n"
-	"	addq $1, %fs:.Lpd_divisions(%rax)\n"
+	"	addq $1, %fs:.Lpd_lanes + 24 + 32 * (\\@ & 7)(%rax)\n"
 	"	popq %rax\n"
 	"	leaq 128(%rsp), %rsp\n"
 	"	.endm\n"
@@ -88,9 +87,9 @@ __asm__(
 	"	pushq %rax\n"
 	"	pushq %rcx\n"
 	"	movq pd_core@gottpoff(%rip), %rax\n"
-	"	movq %fs:.Lpd_divisions(%rax), %rcx\n"
+	"	movq %fs:.Lpd_lanes + 24 + 32 * (\\@ & 7)(%rax), %rcx\n"
 	"	leaq 1(%rcx), %rcx\n"
-	"	movq %rcx, %fs:.Lpd_divisions(%rax)\n"
+	"	movq %rcx, %fs:.Lpd_lanes + 24 + 32 * (\\@ & 7)(%rax)\n"
 	"	popq %rcx\n"
 	"	popq %rax\n"
 	"	leaq 128(%rsp), %rsp\n"

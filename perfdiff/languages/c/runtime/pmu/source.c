@@ -24,18 +24,19 @@ uint32_t pd_pmu_lost(void)
 
 PD_API void pd_pmu_read(uint64_t events[PD_EVENTS])
 {
-	uint64_t blocks = pd_core.events[PD_EVENT_BLOCKS], loads = pd_core.events[PD_EVENT_LOADS], stores = pd_core.events[PD_EVENT_STORES];
+	struct pd_lane all = {0};
 
 	for (int lane = 0; lane < PD_LANES; lane++) {
-		blocks += pd_core.lanes[lane].blocks;
-		loads += pd_core.lanes[lane].loads;
-		stores += pd_core.lanes[lane].stores;
+		all.blocks += pd_core.lanes[lane].blocks;
+		all.loads += pd_core.lanes[lane].loads;
+		all.stores += pd_core.lanes[lane].stores;
+		all.divisions += pd_core.lanes[lane].divisions;
 	}
-	events[PD_EVENT_BLOCKS] = blocks;
-	events[PD_EVENT_LOADS] = loads;
-	events[PD_EVENT_STORES] = stores;
+	events[PD_EVENT_BLOCKS] = pd_core.events[PD_EVENT_BLOCKS] + all.blocks;
+	events[PD_EVENT_LOADS] = pd_core.events[PD_EVENT_LOADS] + all.loads;
+	events[PD_EVENT_STORES] = pd_core.events[PD_EVENT_STORES] + all.stores;
 	events[PD_EVENT_ATOMICS] = pd_core.events[PD_EVENT_ATOMICS];
-	events[PD_EVENT_DIVISIONS] = pd_divisions_seen() ? pd_core.events[PD_EVENT_DIVISIONS] : PD_ABSENT;
+	events[PD_EVENT_DIVISIONS] = pd_divisions_seen() ? all.divisions : PD_ABSENT;
 	if (pd_unlikely(pd_pmu_lost()))
 		memset(events + PD_EVENT_L1D_MISS, 0xff, (PD_EVENTS - PD_EVENT_L1D_MISS) * sizeof(*events));
 	else

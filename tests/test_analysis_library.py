@@ -1,0 +1,122 @@
+"""What calls into libraries tell: which grew for certain, in what order they make suspects, and that alone they prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import HEAD, Made, Noise, World, same
+from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.counts.library import RANKED_RUNS, departures
+from perfdiff.analysis.counts.suspects import suspects_by_counts
+from perfdiff.analysis.counts.work import work_of
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
+from perfdiff.analysis.telling.outside import entering, left
+from perfdiff.config import CompareConfig
+from perfdiff.errors import RecordingError
+from perfdiff.records import store
+from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side
+from test_analysis_counts import counted
+
+CALLS = 1000.0
+NAMES = ("strlen", "write")
+Calls = Callable[[str, Side, int], float]  # of a function, on a side, in a round: in one run
+
+
+def calling(calls: Calls, *, rounds: int = 2) -> tuple[Experiment, World]:
+    """Return a program whose changed function `scan` makes calls outside, at equal times and counts of its own."""
+    scan = Made("scan", same(20.0), Change.CHANGED, lambda side, n: {"visit": CALLS})
+    visit = Made("visit", same(2e7), calls=lambda side, n: {"": 1})
+    world = World((visit, scan), runs=6, noise=Noise(run=0.005, function=0.005), plain=lambda side: 2e7)
+    made = counted(world, lambda name, side, n, rng: dict.fromkeys(("blocks", "loads", "stores"), 1e6), rounds=rounds)
+    function = next(info.id for info in made.functions if info.name == "scan")
+    runs = [run for run in made.runs if run.phase is Phase.COUNTED]
+    rows = [(run.id, function, at, calls(name, run.side, run.block)) for run in runs for at, name in enumerate(NAMES)]
+    run, caller, callee, count = np.array(rows).T
+    library = LibraryCalls(run.astype(np.int64), caller.astype(np.int64), callee.astype(np.int64), count, NAMES)
+    return replace(made, library=library), world
+
+
+def more_strlen(name: str, side: Side, block: int) -> float:
+    return CALLS * (300.0 if side is HEAD and name == "strlen" else 1.0)
+
+
+def found(experiment: Experiment) -> dict[str, tuple[bool, float, float]]:
+    (of_scan,) = departures(experiment, CompareConfig()).values()
+    return {each.name: (each.grew, each.base, each.head) for each in of_scan}
+
+
+def test_calls_that_grew_per_call_of_their_caller_are_told_apart_from_those_that_did_not() -> None:
+    assert found(calling(more_strlen)[0]) == {"strlen": (True, 1.0, 300.0), "write": (False, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize(("rounds", "grew"), [(RANKED_RUNS, True), (RANKED_RUNS - 1, False)])
+def test_calls_that_differ_from_run_to_run_grew_where_all_of_heads_are_above_bases(rounds: int, grew: bool) -> None:
+    experiment, _ = calling(lambda name, side, block: CALLS * (2.0 if side is HEAD else 1.0) + block, rounds=rounds)
+    assert {each for each, _, _ in found(experiment).values()} == {grew}
+
+
+def test_calls_that_overlap_grew_for_nobody() -> None:
+    experiment, _ = calling(lambda name, side, block: CALLS + 100 * block + (50 if side is HEAD else 0), rounds=RANKED_RUNS)
+    assert not any(grew for grew, _, _ in found(experiment).values())
+
+
+def test_more_calls_alone_are_no_regression_and_no_equal_counts_either() -> None:
+    experiment, world = calling(more_strlen)
+    verdicts = {each.info.name: each.verdict for each in analyse(experiment, world.samples, CompareConfig()).functions}
+    assert verdicts["scan"] is not Verdict.REGRESSION
+    counts, points = open_counts(experiment), len(experiment.points)
+    equal, unequal = (work_of(counts, points, leaving) for leaving in ({}, departures(experiment, CompareConfig())))
+    assert equal is not None
+    assert unequal is not None
+    assert (equal.is_same, unequal.is_same) == (True, False)
+
+
+def test_suspects_are_ordered_by_what_they_call_outside_as_well() -> None:
+    experiment, _ = calling(more_strlen)
+    counts = open_counts(experiment)
+    assert counts is not None
+    (suspect,) = suspects_by_counts(counts, open_ledger(experiment), experiment.functions, departures(experiment, CompareConfig()))
+    points = len(experiment.points)
+    assert suspect.says == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
+    assert suspect.total_ns == pytest.approx(299 * CALLS * points)
+    assert suspect.beyond_rewriting == ()
+
+
+def test_a_cause_names_the_function_its_counts_and_the_kernel() -> None:
+    experiment, _ = calling(lambda name, side, block: CALLS * (4096.0 if side is HEAD and name == "write" else 1.0))
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    departed = departures(experiment, CompareConfig())[info.id]
+    cause = left(info, departed[:1], "it ")
+    label = departed[0].point.label
+    assert cause.name == "system-calls"
+    assert cause.says.startswith(
+        f"it calls `write` 4096 times a call at {label}, once before (in one run 4,096,000 and 1000), each time a call of"
+    )
+    assert [(each.counter, each.base, each.head) for each in cause.evidence] == [
+        ("calls of write", 1.0, 4096.0),
+        ("calls of write a run", CALLS, 4096 * CALLS),
+    ]
+    assert f"`write` is called 4,096,000 times in one run of {label}, 1000 times before" in entering(departed)
+
+
+def test_calls_outside_are_kept_and_read_again(tmp_path: Path) -> None:
+    experiment, _ = calling(more_strlen)
+    store.save(tmp_path / "kept", experiment, ())
+    read = store.load(tmp_path / "kept")
+    assert read.library is not None
+    assert read.library.names == NAMES
+    assert found(read) == found(experiment)
+
+
+def test_a_call_of_a_function_that_has_no_name_is_refused(tmp_path: Path) -> None:
+    experiment, _ = calling(more_strlen)
+    assert experiment.library is not None
+    store.save(tmp_path / "kept", replace(experiment, library=replace(experiment.library, names=("strlen",))), ())
+    with pytest.raises(RecordingError, match="library function 1"):
+        store.load(tmp_path / "kept")
