@@ -96,7 +96,7 @@ def test_equal_counts_are_said_to_be_equal() -> None:
     assert not any(each.grew or each.shrank for each in one(found, "f").counts.values())
     said = work(found)
     assert said is not None
-    assert said.texts[0] == "1 changed function: exactly the same work a call"
+    assert said.texts[0] == "1 changed function: exactly as many basic blocks a call"
 
 
 @pytest.mark.parametrize(

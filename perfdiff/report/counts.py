@@ -41,7 +41,7 @@ def work(findings: Findings) -> Items | None:
     alike = len(suspects) - len(differing)
     if alike:
         exact = all(each.counts[WORK].exact for each in suspects if each not in differing)
-        same = "exactly the same work a call" if exact else "no clearly different work a call"
+        same = "exactly as many basic blocks a call" if exact else "no clearly different number of basic blocks a call"
         texts.append(f"{wording.plural(alike, 'changed function')}{' besides' if differing else ''}: {same}")
     return Items("Work, counted in basic blocks", (*texts, _SEES))
 
