@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import MATERIAL, Comparison, as_ratio, compare, resolved
-from perfdiff.analysis.compare.mix import Question, columns, unseen_inputs
+from perfdiff.analysis.compare.comparison import MATERIAL, Asked, Comparison, answer, as_ratio, ask, resolved
+from perfdiff.analysis.compare.mix import Question, Tables, columns
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.strata import switched
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
@@ -161,18 +160,17 @@ class _Ground:
 
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
-    base, head = tables
-    unseen, switches = unseen_inputs(base, head), tuple(switched(base, head))
-    comparisons: dict[str, Comparison] = {}
-    for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
+    both = Tables(*tables)
+    asked: dict[str, Asked] = {}
+    for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
-        if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
-            annotation = _learn(metric, base, comparisons, info.name, ground.config)
-            found = compare(Question(metric, base, head, annotation, unseen, switches), ground.ledger, ground.points, ground.config)
-            if found is not None:
-                comparisons[metric] = found
-    return comparisons
+        if all(metric in table.metrics and _present(table, metric) for table in both.sides):
+            annotation = _learn(metric, both.base, asked.get("self_ns"), info.name, ground.config)
+            question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
+            if question is not None:
+                asked[metric] = question
+    return dict(zip(asked, answer([*asked.values()], ground.ledger, ground.config), strict=True))
 
 
 def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
@@ -247,11 +245,10 @@ def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, dict[str, 
     return found
 
 
-def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:
-    """Return base's annotation of a metric, or None where the comparison needs none."""
-    own = known.get("self_ns")
-    if metric == "wall_ns" and own is not None and own.base is not None and same_cost([base]):
-        return replace(own.base, metric=metric)
+def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, config: CompareConfig) -> Annotation | None:
+    """Return base's annotation of a metric, or None where the comparison needs none; `own` is what is asked of own time."""
+    if metric == "wall_ns" and own is not None and own.question.annotation is not None and same_cost([base]):
+        return replace(own.question.annotation, metric=metric)
     inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
     return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
 
