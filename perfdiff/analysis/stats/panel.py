@@ -156,21 +156,21 @@ def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
     runs = base + head
     whole = np.maximum(runs - of.clipped, 3)
     loss = ((runs - 2) / (whole - 2)) ** 2
-    means = [_moments(side.values) for side in (of.base, of.head)]
+    means = [moments(side.values) for side in (of.base, of.head)]
     variance, freedom = _variance(means[0][1], means[1][1], base, head)
     effect = means[1][0] - means[0][0]
     if np.minimum(base, head).max(initial=0) >= PAIRED_BLOCKS:
         differences = _within_blocks(of)
         counts = np.isfinite(differences).sum(axis=-1)
         paired = counts >= PAIRED_BLOCKS
-        mean, scatter = _moments(differences)
+        mean, scatter = moments(differences)
         effect = np.where(paired, mean, effect)
         variance = np.where(paired, scatter / np.maximum(counts, 1), variance)
         freedom = np.where(paired, counts - 1.0, freedom)
     return effect, loss * variance, freedom
 
 
-def _moments(values: Floats) -> tuple[Floats, Floats]:
+def moments(values: Floats) -> tuple[Floats, Floats]:
     """Return mean and variance over the last axis, of the values that are no NaN."""
     present = np.isfinite(values)
     counts = present.sum(axis=-1)
