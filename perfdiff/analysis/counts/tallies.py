@@ -82,13 +82,13 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
     ran = np.flatnonzero(np.logical_and.reduce([book.calls.all(axis=0) for book in books]))
     asked: list[tuple[int, str]] = []
     levels: tuple[list[Floats], list[Floats]] = ([], [])
-    for column in ran:
+    for column in ran.tolist():
         for counter in counters:
             sums = [book.other[counter][:, column] for book in books]
             half = 0.0 if all(each.all() for each in sums) else 0.5
             if half and not any(each.any() for each in sums):
                 continue
-            asked.append((int(column), counter))
+            asked.append((column, counter))
             for side, counted, book in zip(levels, sums, books, strict=True):
                 side.append(np.log((counted + half) / book.calls[:, column]))
     if not asked:
