@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +12,13 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, contrast, false_discovery, noise_floor
+from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, contrast, contrasts, false_discovery, noise_floor
+from perfdiff.analysis.stats.panel import Runs, panel
+from perfdiff.analysis.stats.panel import noise_floor as panel_floor
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Phase, Side
+from perfdiff.records.schema import Change, Phase, SampleTable, Side
 
 BLOCKS = np.arange(100)
 FIVE_PERCENT = Noise(call=0.05, run=0.04, function=0.03)
@@ -89,6 +93,51 @@ def test_counts_that_never_vary_differ_exactly_or_not_at_all() -> None:
     equal, differ = contrast([pair(np.zeros(3), np.zeros(3))]), contrast([pair(np.zeros(3), np.full(3, 1e-3))])
     assert (equal.p, differ.p) == (1.0, 0.0)
     assert differ.interval(0.95) == (1e-3, 1e-3)
+
+
+def test_questions_of_a_panel_are_answered_as_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    sides = [rng.standard_t(2, (3, 40, 10)) for _ in range(2)]
+    for side in sides:
+        side[rng.random(side.shape) < 0.3] = np.nan
+    sides[0][1, :5] = np.nan  # questions that a point does not answer
+    together = panel(*(Runs(side, np.tile(BLOCKS[:10], (3, 1))) for side in sides))
+    answers = contrasts(together)
+    for question, answer in enumerate(answers):
+        pairs = []
+        for point in range(3):
+            values = [side[point, question] for side in sides]
+            pairs.append(Pair(*(Group(each[np.isfinite(each)], BLOCKS[:10][np.isfinite(each)]) for each in values)))
+        alone = contrast(pairs)
+        assert (answer is None) is (alone is None)
+        if answer is not None:
+            assert dataclasses.astuple(answer) == pytest.approx(dataclasses.astuple(alone))
+            assert panel_floor(together, question, seed=1) == pytest.approx(noise_floor(pairs, seed=1))
+    assert None not in answers[5:]
+
+
+def test_levels_are_the_medians_of_each_stratum_in_each_run() -> None:
+    rng = np.random.default_rng(6)
+    run, label, values = rng.integers(0, 4, 300), rng.integers(0, 2, 300), rng.normal(size=300)
+    values[rng.random(300) < 0.1] = np.nan
+    strata = rng.random((5, 300)) < np.array([1.0, 0.5, 0.1, 0.02, 0.0])[:, None]
+    of = lines(table(run), label, values)
+    found, means = levels(of, strata, fine=False), levels(of, strata, fine=True)
+    for stratum, inside in enumerate(strata):
+        for group, (number, name) in enumerate(zip(of.runs, of.labels, strict=True)):
+            here = np.sort(values[inside & (run == number) & (label == name) & np.isfinite(values)])
+            if not len(here):
+                assert np.isnan([found[stratum, group], means[stratum, group]]).all()
+                continue
+            assert found[stratum, group] == np.median(here)
+            kept = here[: len(here) - int(len(here) * TRIMMED)]
+            assert means[stratum, group] == pytest.approx(np.log(np.exp(kept).mean()))
+
+
+def table(run: np.ndarray) -> SampleTable:
+    n, none = len(run), np.empty((len(run), 0))
+    numbers = np.zeros(n, dtype=np.int64)
+    return SampleTable(1, Side.BASE, {}, (), none, (), none, none, run, numbers, numbers, numbers, np.ones(n))
 
 
 def test_too_few_runs_have_no_contrast() -> None:

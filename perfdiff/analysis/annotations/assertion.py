@@ -16,7 +16,8 @@ import numpy as np
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import DRIFT, EVIDENCE, MATERIAL
-from perfdiff.analysis.stats.inference import Bools, Contrast, false_discovery
+from perfdiff.analysis.stats.inference import Contrast, false_discovery
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
 from perfdiff.models.clock import RESOLUTION_NS

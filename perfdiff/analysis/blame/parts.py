@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.stats.inference import Bools, clear_shift
+from perfdiff.analysis.stats.inference import clear_shift
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.records.schema import Change, Floats, FunctionInfo

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.mix import (
-    LARGEST,
-    OCTAVE,
-    Question,
-    Sides,
-    columns,
-    expected_costs,
-    grown_features,
-    mix_by_point,
-    points_of,
-    run_means,
-)
+from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines
+from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, expected_costs, grown_features, mix_by_point, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
-from perfdiff.analysis.compare.strata import Stratum, stratify
+from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.stats.inference import Bools, Contrast, Group, Pair, contrast, noise_floor
+from perfdiff.analysis.stats.inference import Contrast, contrasts
+from perfdiff.analysis.stats.panel import Bools, Panel, Runs, noise_floor, panel
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
-from perfdiff.models.middle import median, quantiles
-from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, metric_of
+from perfdiff.models.middle import median
+from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, Side, metric_of
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
 # code; the mean does not, as calls begin anywhere in a step.
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
-TRIMMED = 0.05  # of such calls: those that took an interrupt or a page fault
 MEAN = "mean of all calls"
 
 
@@ -103,102 +93,148 @@ class Comparison:
         return self.strata[0].contrast if self.strata else None
 
 
-def compare(question: Question, ledger: Ledger, points: Sequence[Point], config: CompareConfig) -> Comparison | None:
-    """Compare a metric at equal inputs, or return None where one side has no values of it.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with what each run of either side says of it, ready to be compared together with a function's other questions.
+
+    `runs` (points, k + 2, runs) hold the level of each stratum, then the mean of all calls, then the input mix. Where inputs `moved`,
+    levels stand apart, by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata that cost
+    a share of a run worth reporting on.
+    """
+
+    question: Question
+    expected: Sides
+    mix: Mapping[int, float]
+    strata: Sequence[Stratum]
+    material: Bools
+    runs: Sides
+    octaves: Panel | None
+    misfit: float
+
+    @property
+    def moved(self) -> bool:
+        """Return whether head's calls at a point have no equals in base's calls at that point, but in those of another."""
+        return _moved(self.mix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A stratum with its runs, as a question of a panel, and what they show."""
+
+    stratum: Stratum
+    panel: Panel
+    question: int
+    summary: StratumContrast
+
+    def floor(self, seed: int) -> float:
+        """Return the noise floor of its runs."""
+        return noise_floor(self.panel, self.question, seed=seed)
+
+
+def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | None:
+    """Return what runs say of a metric at equal inputs, or None where one side has no values of it.
 
     Each call's cost is divided by base's expected cost at its inputs; a run's statistic is the median over its calls, which
     preemption does not move; runs are compared within workload points. The mean over a run's calls, which sees rare
     slow calls that a median hides, is one more stratum.
     """
-    ratios = _log_ratios(question)
+    expected = expected_costs(question)
+    ratios = _log_ratios(question, expected)
     if ratios is None:
         return None
-    expected = expected_costs(question)
-    mix = mix_by_point(question, expected)
-    moved = any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
-    unseen = question.unseen
-    strata = [] if unseen else stratify(question.base, question.head, _sizes(question, expected), points, question.switches)
-    calls = Calls(ratios, expected, _is_fine(question))
-    seen = (_at_equal_inputs if moved else _within_points)(question, calls, strata, ledger)
-    found = tuple(each.summary for each in seen)
-    worst = _worst(found, config)
+    tables = question.tables
+    means = [member.means(values) for member, values in zip(tables.members, expected, strict=True)]
+    mix = mix_by_point(tables, means)
+    strata = [] if tables.unseen else tables.strata(expected if np.ptp(expected[0]) > 0 else None, points)
+    masks = [
+        np.array([getattr(stratum, side) for stratum in strata], dtype=bool).reshape(len(strata), len(table))
+        for side, table in zip(Side, tables.sides, strict=True)
+    ]
+    by_octaves = bool(strata) and _moved(mix)
+    labels = (_octaves(expected[0]), _octaves(expected[1])) if by_octaves else (tables.base.point, tables.head.point)
+    sides = [lines(table, of, values) for table, of, values in zip(tables.sides, labels, ratios, strict=True)]
+    found = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, masks, strict=True)]
+    octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
+    runs = []
+    for side, member, of, each, mean in zip(Side, tables.members, sides, found, means, strict=True):
+        grid = ledger.grids[side]
+        of_mix = grid.spread(member.runs, mean[None])
+        at_points = grid.spread(of.runs, each[:0] if by_octaves else each)
+        runs.append(np.concatenate([at_points, _mean_costs(question, side, of_mix, ledger), np.log(of_mix)], axis=1))
+    misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
+    return Asked(question, expected, mix, strata, _materials(question, masks, ledger), (runs[0], runs[1]), octaves, misfit)
+
+
+def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
+    """Compare the runs of both sides in all questions at once."""
+    if not asked:
+        return []
+    sides = (np.concatenate([each.runs[place] for each in asked], axis=1) for place in range(len(Side)))
+    together = panel(*(Runs(values, ledger.grids[side].blocks) for side, values in zip(Side, sides, strict=True)))
+    found, first, comparisons = contrasts(together), 0, []
+    for each in asked:
+        last = first + each.runs[0].shape[1]
+        comparisons.append(_told(_compared(each, together, first, found[first:last], config), ledger))
+        first = last
+    return comparisons
+
+
+def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
+    """Return what is `found` of the question whose rows stand in a panel from `first` on."""
+    *at_points, mean, mix = found
+    if asked.octaves is not None:
+        seen = [
+            replace(each, summary=replace(each.summary, contrast=_less_sure(each.summary.contrast, asked.misfit)))
+            for each in _shown(asked, asked.octaves, 0, contrasts(asked.octaves))
+        ]
+    else:
+        seen = [*_shown(asked, of, first, at_points)]
+        if seen and mean is not None:
+            everything = Stratum(MEAN, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
+            seen.append(_Seen(everything, of, first + len(at_points), StratumContrast(MEAN, False, mean, True)))
+    strata = tuple(each.summary for each in seen)
+    worst = _worst(strata, config)
     place = None if worst is None else next(each for each in seen if each.summary is worst)
+    question = asked.question
     typical = None if place is None or place.summary.name == MEAN else _typical(question, place.stratum)
-    ratio = as_ratio(worst.contrast, config.confidence, _tested(found)) if worst else None
+    unseen = question.tables.unseen
     return Comparison(
         function=question.base.function,
         metric=question.metric,
         base=question.annotation,
-        strata=found,
+        strata=strata,
         worst=worst,
         typical=typical,
-        ratio=as_resolved(ratio, question.base.function, question.metric, ledger, typical.cost if typical else 0.0) if ratio else None,
-        p=min(1.0, min((each.contrast.p for each in found if each.material), default=1.0) * _tested(found)),
-        floor=noise_floor(seen[0].pairs, seed=config.seed) if seen else math.inf,
-        mix=mix,
-        mix_ratio=_mix_ratio(question, expected, ledger, config),
-        grown=unseen or grown_features(question, mix),
-        disjoint=bool(unseen) or (moved and not found),
+        ratio=as_ratio(worst.contrast, config.confidence, _tested(strata)) if worst else None,
+        p=min(1.0, min((each.contrast.p for each in strata if each.material), default=1.0) * _tested(strata)),
+        floor=seen[0].floor(config.seed) if seen else math.inf,
+        mix=asked.mix,
+        mix_ratio=as_ratio(mix, config.confidence) if mix else None,
+        grown=unseen or grown_features(question, asked.mix),
+        disjoint=bool(unseen) or (asked.moved and not strata),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Per call of both sides: log(cost / expected cost), and base's expected cost. `fine` calls are near the clock's own step."""
-
-    ratios: Sides
-    expected: Sides
-    fine: bool
+def _told(found: Comparison, ledger: Ledger) -> Comparison:
+    """Return a comparison whose interval covers what probes cannot resolve."""
+    cost = found.typical.cost if found.typical else 0.0
+    return replace(found, ratio=found.ratio and as_resolved(found.ratio, found.function, found.metric, ledger, cost))
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A stratum with its runs, and what they show."""
-
-    stratum: Stratum
-    pairs: Sequence[Pair]
-    summary: StratumContrast
-
-
-def _within_points(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
-    """Return what each stratum shows, point by point, all calls first; the mean of all calls last."""
-    lines = _lines(question, calls, (question.base.point, question.head.point))
-    stakes = _stakes(question, ledger)
-    everything = _pairs(strata[0], lines, ledger, fine=calls.fine) if strata else {}
-    found = []
-    for stratum in strata:
-        # The calls of one point are that point's part of all calls.
-        at_points = everything if stratum is strata[0] or stratum.point is not None else _pairs(stratum, lines, ledger, fine=calls.fine)
-        pairs = [pair for point, pair in at_points.items() if stratum.point in (None, point)]
-        found.append(_contrast(stratum, pairs, stakes))
-    shown = [each for each in found if each is not None]
-    return [*shown, *_mean_contrast(question, calls.expected, ledger)] if shown else []
+def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]) -> Iterator[_Seen]:
+    """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
+    for place, (stratum, shown) in enumerate(zip(asked.strata, found, strict=False)):
+        if shown is not None:
+            material = bool(asked.material[place])
+            yield _Seen(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
 
 
-def _at_equal_inputs(question: Question, calls: Calls, strata: Sequence[Stratum], ledger: Ledger) -> list[_Seen]:
-    """Return what each stratum shows, octave by octave of expected cost; none where no inputs of head have equals in base.
-
-    Where the inputs moved, head's calls at a point have no equals in base's calls at that point, but in those of another.
-    """
-    octaves = _octaves(calls.expected[0]), _octaves(calls.expected[1])
-    misfit = _misfit(octaves[0], calls.ratios[0])
-    lines = _lines(question, calls, octaves)
-    stakes = _stakes(question, ledger)
-    found = []
-    for stratum in strata:
-        seen = _contrast(stratum, list(_pairs(stratum, lines, ledger, fine=calls.fine).values()), stakes)
-        if seen is not None:
-            shown = seen.summary.contrast
-            found.append(replace(seen, summary=replace(seen.summary, contrast=replace(shown, error=math.hypot(shown.error, misfit)))))
-    return found
+def _less_sure(shown: Contrast, misfit: float) -> Contrast:
+    return replace(shown, error=math.hypot(shown.error, misfit))
 
 
-def _contrast(stratum: Stratum, pairs: Sequence[Pair], stakes: Sequence[_Stake] | None) -> _Seen | None:
-    shown = contrast(pairs)
-    if shown is None:
-        return None
-    material = stakes is None or any(stake.holds(stratum) for stake in stakes)
-    return _Seen(stratum, pairs, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
+def _moved(mix: Mapping[int, float]) -> bool:
+    return any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
 
 
 def tested(comparison: Comparison) -> int:
@@ -210,16 +246,16 @@ def _tested(strata: Sequence[StratumContrast]) -> int:
     return max(1, sum(each.material for each in strata))
 
 
-def _log_ratios(question: Question) -> Sides | None:
+def _log_ratios(question: Question, expected: Sides) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
     least = _least(question.metric)
     found = []
-    for table, expected in zip((question.base, question.head), expected_costs(question), strict=True):
+    for table, of in zip(question.tables.sides, expected, strict=True):
         cost = table.metrics.get(question.metric)
         if cost is None:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.log(np.maximum(cost, least) / expected)
+            values = np.log(np.maximum(cost, least) / of)
         values[~np.isfinite(values)] = np.nan
         if not np.isfinite(values).any():
             return None
@@ -230,35 +266,6 @@ def _log_ratios(question: Question) -> Sides | None:
 def _least(metric: str) -> float:
     """Return the least value that is told from zero: a time below is short, not absent; a count of zero has no ratio."""
     return 1.0 if metric_of(metric).unit == "ns" else 0.0
-
-
-def _sizes(question: Question, expected: Sides) -> Sides:
-    """Return a size of each call by which to group calls: base's expected cost; where that is constant, the feature that varies most.
-
-    A cost that did not depend on its inputs in base may do so in head.
-    """
-    if np.ptp(expected[0]) > 0:
-        return expected
-    widest, sizes = 1.0, expected
-    of_head = columns(question.head)
-    for name, column in columns(question.base).items():
-        if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
-            continue
-        base, head = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
-        known = base[np.isfinite(base)]
-        low, high = quantiles(known, (0.05, 0.95)) if len(known) else (0.0, 0.0)
-        if (spread := (1 + high) / (1 + low)) > widest:
-            widest, sizes = float(spread), (1 + np.nan_to_num(base), 1 + np.nan_to_num(head))
-    return sizes
-
-
-def _mix_ratio(question: Question, expected: Sides, ledger: Ledger, config: CompareConfig) -> Ratio | None:
-    groups = []
-    for table, values in zip((question.base, question.head), expected, strict=True):
-        runs, means = run_means(table, values)
-        groups.append((runs, points_of(table, runs), np.log(means)))
-    seen = contrast(list(_paired_groups(groups[0], groups[1], ledger).values()))
-    return as_ratio(seen, config.confidence) if seen else None
 
 
 def _octaves(expected: Floats) -> Ints:
@@ -283,107 +290,43 @@ def _is_fine(question: Question) -> bool:
     return min(float(np.nanmedian(table.metrics[question.metric])) for table in tables) < fine_ns
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """The calls of one side that have a value, sorted by run, label (workload point, or octave of cost) and value; `rows` of the table."""
+def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) -> Floats:
+    """Return the logarithm of the mean cost of a run's calls (points, 1, runs), out of the exact sums, corrected for the input mix.
 
-    rows: Ints
-    runs: Ints
-    labels: Ints
-    values: Floats
-
-
-def _lines(question: Question, calls: Calls, labels: tuple[Ints, Ints]) -> tuple[_Lines, _Lines]:
-    found = []
-    for table, of, values in zip((question.base, question.head), labels, calls.ratios, strict=True):
-        present = np.flatnonzero(np.isfinite(values))
-        rows = present[np.lexsort((values[present], of[present], table.run[present]))]
-        found.append(_Lines(rows, table.run[rows], of[rows], values[rows]))
-    return found[0], found[1]
-
-
-def _pairs(stratum: Stratum, lines: tuple[_Lines, _Lines], ledger: Ledger, *, fine: bool) -> dict[int, Pair]:
-    """Return the stratum's runs as pairs by label."""
-    base, head = (_run_levels(side, mask, fine=fine) for side, mask in zip(lines, (stratum.base, stratum.head), strict=True))
-    return _paired_groups(base, head, ledger)
-
-
-def _run_levels(lines: _Lines, mask: Bools, *, fine: bool) -> tuple[Ints, Ints, Floats]:
-    """Return (run, label, level of the values) per combination that occurs where `mask` (rows of the table) holds.
-
-    The level is the median; of `fine` calls it is the logarithm of the mean ratio without the largest `TRIMMED` share.
+    `shares` are the mean expected costs of its recorded calls. NaN where no sums are kept.
     """
-    inside = mask[lines.rows]
-    runs, labels, values = lines.runs[inside], lines.labels[inside], lines.values[inside]
-    first = np.flatnonzero(np.r_[True, (np.diff(runs) != 0) | (np.diff(labels) != 0)]) if len(runs) else np.empty(0, np.int64)
-    counts = np.diff(np.r_[first, len(runs)])
-    if fine:
-        kept = counts - np.floor(counts * TRIMMED).astype(np.int64)
-        rank = np.arange(len(values)) - np.repeat(first, counts)
-        ratios = np.where(rank < np.repeat(kept, counts), np.exp(values), 0.0)
-        return runs[first], labels[first], np.log((np.add.reduceat(ratios, first) if len(first) else ratios) / kept)
-    medians = 0.5 * (values[first + (counts - 1) // 2] + values[first + counts // 2])
-    return runs[first], labels[first], medians
-
-
-def _paired_groups(base: tuple[Ints, Ints, Floats], head: tuple[Ints, Ints, Floats], ledger: Ledger) -> dict[int, Pair]:
-    return {
-        int(label): Pair(*(Group(values[of == label], ledger.blocks(runs[of == label])) for runs, of, values in (base, head)))
-        for label in np.intersect1d(base[1], head[1])
-    }
-
-
-def _mean_contrast(question: Question, expected: Sides, ledger: Ledger) -> list[_Seen]:
-    """Return the contrast of mean costs, out of the exact sums where they are kept, corrected for the input mix."""
-    pairs = []
-    column = ledger.place[question.base.function]
+    column, costs = ledger.place[question.base.function], []
     for point in ledger.points:
-        groups = []
-        for book, table, values in zip(ledger.pair(point), (question.base, question.head), expected, strict=True):
-            sums = book.sums(question.metric)
-            if sums is None:
-                return []
-            runs, means = run_means(table, values)
-            by_run = dict(zip(runs.tolist(), means.tolist(), strict=True))
-            calls = book.calls[:, column]
-            share = np.array([by_run.get(run.id, np.nan) for run in book.runs])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                mean = np.log(sums[:, column] / calls / share)
-            groups.append(book.group(mean))
-        pairs.append(Pair(*groups))
-    seen = contrast(pairs)
-    everything = Stratum(MEAN, np.ones(len(question.base), bool), np.ones(len(question.head), bool))
-    return [_Seen(everything, pairs, StratumContrast(MEAN, False, seen, True))] if seen else []
+        book = ledger.books[point, side]
+        sums = book.sums(question.metric)
+        if sums is None:
+            return np.full_like(shares, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            costs.append((sums[:, column] / book.calls[:, column])[None])
+    with np.errstate(divide="ignore"):
+        means = np.log(ledger.runs(side, costs).values / shares) if costs else shares
+    return np.where(np.isfinite(means), means, np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stake:
-    """The calls of one side at one point, `rows` of its table: their cost, and the least sum that is a material share of a run."""
+def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bools:
+    """Return which strata, `masks` (k, rows) of either side's table, cost a material share of a run at some point on some side.
 
-    is_base: bool
-    rows: Ints
-    costs: Floats
-    least: float
-
-    def holds(self, stratum: Stratum) -> bool:
-        """Return whether the stratum's calls cost a material share of a run."""
-        cost = float(self.costs[(stratum.base if self.is_base else stratum.head)[self.rows]].sum())
-        return cost > 0 and cost >= self.least
-
-
-def _stakes(question: Question, ledger: Ledger) -> list[_Stake] | None:
-    """Return what is at stake on either side at each point; None where no sums are kept, so that nothing can be called immaterial."""
-    found = []
+    All do where no sums are kept, for then nothing can be called immaterial.
+    """
     column = ledger.place[question.base.function]
-    for point in ledger.points:
-        for book, table, is_base in zip(ledger.pair(point), (question.base, question.head), (True, False), strict=True):
+    found = np.zeros(len(masks[0]), dtype=bool)
+    for side, (table, mask) in enumerate(zip((question.base, question.head), masks, strict=True)):
+        costs = np.nan_to_num(table.metrics[question.metric]) * table.weight
+        for point in ledger.points:
+            book = ledger.pair(point)[side]
             if question.metric not in book.medians:
-                return None
-            rows = np.flatnonzero(table.point == point)
-            costs = np.nan_to_num(table.metrics[question.metric][rows]) * table.weight[rows]
+                return np.ones(len(masks[0]), dtype=bool)
+            here = np.where(table.point == point, costs, 0.0)
             own = float(book.medians[question.metric][column])
-            share = MATERIAL * _whole_run(book, question.metric) / own if own > 0 else math.inf
-            found.append(_Stake(is_base, rows, costs, share * float(costs.sum()) if len(rows) else math.inf))
+            if own > 0:
+                least = MATERIAL * _whole_run(book, question.metric) / own * float(here.sum())
+                cost = mask @ here
+                found |= (cost > 0) & (cost >= least)
     return found
 
 
@@ -418,8 +361,7 @@ def _typical(question: Question, stratum: Stratum) -> Typical | None:
     middle = median(known)
     if metric_of(question.metric).unit == "ns" and middle < FINE_NS:
         middle = float(known[: len(known) - int(len(known) * TRIMMED)].mean())
-    values = {name: column[rows] for name, column in columns(question.base).items()}
-    return Typical(middle, {name: median(inside[np.isfinite(inside)]) for name, inside in values.items() if np.isfinite(inside).any()})
+    return Typical(middle, question.tables.typical if rows.all() else typical_inputs(question.base, rows))
 
 
 def resolved(comparison: Comparison, base: SampleTable) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.compare.strata import Switch
+from perfdiff.analysis.compare.strata import Stratum, Switch, stratify, switched
 from perfdiff.analysis.stats.inference import clear_shift
+from perfdiff.analysis.stats.panel import Bools, medians
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.middle import median, quantile
-from perfdiff.records.schema import Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.models.middle import median, quantile, quantiles
+from perfdiff.records.schema import Feature, Floats, Ints, Origin, Point, SampleTable
 
 # Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
 SMALLEST_SHARE = 1e-6
@@ -26,19 +28,115 @@ LARGEST = 1e45
 Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
 
 
+class Tables:
+    """A function's tables of both sides, with what the comparison of every metric asks of them, found once."""
+
+    def __init__(self, base: SampleTable, head: SampleTable) -> None:
+        self.base = base
+        self.head = head
+        self._plain: list[Stratum] | None = None
+
+    @property
+    def sides(self) -> tuple[SampleTable, SampleTable]:
+        """Return base's and head's table."""
+        return self.base, self.head
+
+    @functools.cached_property
+    def unseen(self) -> tuple[Feature, ...]:
+        """Return the features of which base cannot say what head's values cost."""
+        return unseen_inputs(self.base, self.head)
+
+    @functools.cached_property
+    def members(self) -> tuple[Members, Members]:
+        """Return which calls of either side are of which run."""
+        return members(self.base), members(self.head)
+
+    @functools.cached_property
+    def typical(self) -> Mapping[str, float]:
+        """Return the median of each feature over base's calls."""
+        return typical_inputs(self.base, slice(None))
+
+    @functools.cached_property
+    def spread(self) -> Sides | None:
+        """Return the values, from 1 on, of the feature that varies most, in base's and head's calls; None where none varies."""
+        return _widest(self.base, self.head)
+
+    @functools.cached_property
+    def _switches(self) -> tuple[Switch, ...]:
+        return tuple(switched(self.base, self.head))
+
+    def strata(self, sizes: Sides | None, points: Sequence[Point]) -> list[Stratum]:
+        """Return the strata of the calls by `sizes`; without any, by the feature that varies most."""
+        if sizes is not None:
+            return stratify(self.base, self.head, sizes, points, self._switches)
+        if self._plain is None:
+            plain = self.spread or (np.ones(len(self.base)), np.ones(len(self.head)))
+            self._plain = stratify(self.base, self.head, plain, points, self._switches)
+        return self._plain
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: a metric of a function, its tables of both sides, and base's annotation of the metric if one could be fitted.
-
-    What holds for all metrics is found once: `unseen` features (`unseen_inputs`) and `switches` (`strata.switched`).
-    """
+    """What is asked: a metric of a function's `tables`, and base's annotation of the metric if one could be fitted."""
 
     metric: str
-    base: SampleTable
-    head: SampleTable
+    tables: Tables
     annotation: Annotation | None
-    unseen: tuple[Feature, ...]
-    switches: tuple[Switch, ...]
+
+    @property
+    def base(self) -> SampleTable:
+        """Return base's calls."""
+        return self.tables.base
+
+    @property
+    def head(self) -> SampleTable:
+        """Return head's calls."""
+        return self.tables.head
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The calls of a table by run: the numbers of the `runs` (r,) with their `points` (r,), and the `place` (rows,) of each call's run."""
+
+    runs: Ints
+    place: Ints
+    points: Ints
+    weight: Floats
+
+    def means(self, values: Floats) -> Floats:
+        """Return the weighted mean of `values` (rows,) in each run (r,); a sampled call stands for `weight` calls."""
+        present = np.isfinite(values)
+        weight = np.where(present, self.weight, 0.0)
+        sums = np.bincount(self.place, weight * np.where(present, values, 0.0), len(self.runs))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(sums / np.bincount(self.place, weight, len(self.runs)))
+
+
+def members(table: SampleTable) -> Members:
+    """Return the calls of a table by run."""
+    runs, first, place = np.unique(table.run, return_index=True, return_inverse=True)
+    return Members(runs, place, table.point[first], table.weight)
+
+
+def typical_inputs(table: SampleTable, rows: Bools | slice) -> dict[str, float]:
+    """Return the median of each feature over some calls of a table; features without any value there are left out."""
+    values = medians(np.where(np.isfinite(table.values[rows]), table.values[rows], np.nan).T).tolist()
+    return {feature.name: value for feature, value in zip(table.features, values, strict=True) if math.isfinite(value)}
+
+
+def _widest(base: SampleTable, head: SampleTable) -> Sides | None:
+    """Return the values of the feature that varies most over base's calls, 5th to 95th percentile, by a factor; none below zero."""
+    widest, sizes = 1.0, None
+    of_head = columns(head)
+    for name, column in columns(base).items():
+        if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
+            continue
+        before, after = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
+        known = before[np.isfinite(before)]
+        low, high = quantiles(known, (0.05, 0.95)) if len(known) else (0.0, 0.0)
+        if (spread := (1 + high) / (1 + low)) > widest:
+            widest, sizes = float(spread), (1 + np.nan_to_num(before), 1 + np.nan_to_num(after))
+    return sizes
 
 
 def columns(table: SampleTable) -> dict[str, Floats]:
@@ -60,34 +158,12 @@ def expected_costs(question: Question) -> Sides:
     return np.fmin(np.fmax(base, least), LARGEST), np.fmin(np.fmax(head, least), LARGEST)
 
 
-def run_means(table: SampleTable, values: Floats) -> tuple[Ints, Floats]:
-    """Return (runs, weighted mean of `values` per run); a sampled call stands for `weight` calls."""
-    runs, place = np.unique(table.run, return_inverse=True)
-    present = np.isfinite(values)
-    weight = np.where(present, table.weight, 0.0)
-    sums = np.bincount(place, weight * np.where(present, values, 0.0), len(runs))
-    totals = np.bincount(place, weight, len(runs))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return runs, sums / totals
-
-
-def points_of(table: SampleTable, runs: Ints) -> Ints:
-    """Return the workload point of each run."""
-    order = np.argsort(table.run, kind="stable")
-    points: Ints = table.point[order[np.searchsorted(table.run, runs, sorter=order)]]
-    return points
-
-
-def mix_by_point(question: Question, expected: Sides) -> dict[int, float]:
-    """Return, per point on both sides, base's expected cost of head's calls over that of base's calls."""
-    sides = []
-    for table, values in zip((question.base, question.head), expected, strict=True):
-        runs, means = run_means(table, values)
-        sides.append((points_of(table, runs), means))
-    (base_points, base), (head_points, head) = sides
+def mix_by_point(tables: Tables, means: Sequence[Floats]) -> dict[int, float]:
+    """Return, per point on both sides, the expected cost of head's calls over that of base's, by its `means` (r,) in either side's runs."""
+    base_points, head_points = (side.points for side in tables.members)
     mix = {}
     for point in np.intersect1d(base_points, head_points).tolist():
-        before, after = base[base_points == point], head[head_points == point]
+        before, after = means[0][base_points == point], means[1][head_points == point]
         mix[point] = median(after) / median(before) if clear_shift(before, after) else 1.0
     return mix
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.stats.inference import Bools
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.models.middle import quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable
 

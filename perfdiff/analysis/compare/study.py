@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.comparison import Comparison, compare, resolved
-from perfdiff.analysis.compare.mix import Question, columns, unseen_inputs
+from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
+from perfdiff.analysis.compare.mix import Question, Tables, members
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.strata import switched
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.stats.inference import Pair, clear_shift, contrast
+from perfdiff.analysis.stats.inference import clear_shifts, contrasts
+from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
@@ -62,10 +62,10 @@ def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: 
     functions = experiment.functions
     trifles = _trifles(functions, ledger)
     if len(functions) < PARALLEL_FROM:
-        return _studied(functions, samples, _Ground(ledger, experiment.points, config), trifles)
+        return _studied(functions, samples, _Ground(ledger, experiment.points, config, sum_ratios(ledger, config)), trifles)
     from joblib import Parallel, delayed
 
-    ground = _Ground(ledger.without_edges(), experiment.points, config)
+    ground = _Ground(ledger.without_edges(), experiment.points, config, sum_ratios(ledger, config))
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
     studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, ground, trifles) for batch in batches)
     return [each for batch in studied for each in batch]
@@ -82,7 +82,7 @@ def _studied(batch: Sequence[FunctionInfo], samples: Samples, ground: _Ground, t
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
     """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
     trifles = _trifles(experiment.functions, ledger)
-    ground = _Ground(ledger, experiment.points, config, DECISIVE)
+    ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE)
     kept = [name for name in ledger.metrics if name != "calls"]
     others = sum(name not in DECISIVE for name in kept)
     return [
@@ -117,7 +117,7 @@ def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
     """Return a function's study by the metrics that verdicts rest on."""
     tables = both_tables(info.id, samples)
     comparisons = _comparisons(info, tables, ground) if tables is not None else {}
-    totals = {metric: ratio for metric in LEARNT if (ratio := _sum_ratio(info.id, metric, ground.ledger, ground.config)) is not None}
+    totals = {metric: ratio for metric in LEARNT if (ratio := ground.sum_ratio(info.id, metric)) is not None}
     return Study(
         info=info,
         comparisons=comparisons,
@@ -125,7 +125,7 @@ def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
         shifts={},
         alone={},
         growth=None,
-        calls=_sum_ratio(info.id, "calls", ground.ledger, ground.config),
+        calls=ground.sum_ratio(info.id, "calls"),
         totals=totals,
     )
 
@@ -138,7 +138,7 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
     ledger, points, config = ground.ledger, ground.points, ground.config
     tables = both_tables(info.id, samples)
     comparisons = _comparisons(info, tables, ground) if tables is not None else {}
-    totals = {metric: ratio for metric in METRICS if (ratio := _sum_ratio(info.id, metric, ledger, config)) is not None}
+    totals = {metric: ratio for metric in METRICS if (ratio := ground.sum_ratio(info.id, metric)) is not None}
     grows = info.change.is_suspect and ground.only is None
     return Study(
         info=info,
@@ -147,35 +147,39 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
         shifts=_shifts(comparisons, *tables, config) if tables is not None else {},
         alone=_alone(info, samples, config) if tables is None else {},
         growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if grows else None,
-        calls=_sum_ratio(info.id, "calls", ledger, config),
+        calls=ground.sum_ratio(info.id, "calls"),
         totals=totals,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What all functions are compared on; `only` these metrics, if any are named."""
+    """What all functions are compared on, with how their `sums` over a run differ; `only` these metrics, if any are named."""
 
     ledger: Ledger
     points: Sequence[Point]
     config: CompareConfig
+    sums: Mapping[str, Sequence[Ratio | None]]
     only: tuple[str, ...] | None = None
+
+    def sum_ratio(self, function: int, metric: str) -> Ratio | None:
+        """Return head over base of a metric's sum over a run, or of the number of calls."""
+        return self.sums[metric][self.ledger.place[function]] if metric in self.sums else None
 
 
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
-    base, head = tables
-    unseen, switches = unseen_inputs(base, head), tuple(switched(base, head))
-    comparisons: dict[str, Comparison] = {}
-    for metric in (*LEARNT, *(name for name in base.metrics if name not in LEARNT)):
+    both = Tables(*tables)
+    asked: dict[str, Asked] = {}
+    for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
-        if metric in base.metrics and metric in head.metrics and _present(base, metric) and _present(head, metric):
-            annotation = _learn(metric, base, comparisons, info.name, ground.config)
-            found = compare(Question(metric, base, head, annotation, unseen, switches), ground.ledger, ground.points, ground.config)
-            if found is not None:
-                comparisons[metric] = found
-    return comparisons
+        if all(metric in table.metrics and _present(table, metric) for table in both.sides):
+            annotation = _learn(metric, both.base, asked.get("self_ns"), info.name, ground.config)
+            question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
+            if question is not None:
+                asked[metric] = question
+    return dict(zip(asked, answer([*asked.values()], ground.ledger, ground.config), strict=True))
 
 
 def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
@@ -220,41 +224,31 @@ def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
     A parameter stands for the inputs of a call only as long as both sides derive them from it in the same way.
     """
     parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
-    if not parameters or len(parameters) == len(base.features):
-        return set()
     names = [feature.name for feature in base.features if feature.name not in parameters]
+    if not parameters or not names:
+        return set()
     before, after = _run_means(base, names), _run_means(head, names)
-    for point in before.keys() & after.keys():
-        for name in names:
-            means = [side[point][name] for side in (before, after)]
-            means = [each[np.isfinite(each)] for each in means]
-            if all(len(side) for side in means) and clear_shift(means[0], means[1]):
-                return parameters
-    return set()
+    return parameters if any(clear_shifts(before[point], after[point]).any() for point in before.keys() & after.keys()) else set()
 
 
-def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, dict[str, Floats]]:
-    """Return, by point and feature, the mean of each run's calls (runs,), NaN where a run has no value."""
-    order = np.argsort(table.run, kind="stable")
-    _, first = np.unique(table.run[order], return_index=True)
-    point = table.point[order[first]]
-    found: dict[int, dict[str, Floats]] = {int(each): {} for each in np.unique(point)}
-    for name, column in columns(table).items():
-        if name in names:
-            values = column[order]
-            known = ~np.isnan(values)
-            with np.errstate(invalid="ignore"):
-                means = np.add.reduceat(np.where(known, values, 0.0), first) / np.add.reduceat(known, first, dtype=np.float64)
-            for each, by_name in found.items():
-                by_name[name] = means[point == each]
-    return found
+def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:
+    """Return, by point, the mean of each feature over each run's calls (features, runs), NaN where a run has no value."""
+    of = members(table)
+    place = {feature.name: column for column, feature in enumerate(table.features)}
+    values = table.values[:, [place[name] for name in names]]
+    order = np.argsort(of.place, kind="stable")
+    first = np.searchsorted(of.place[order], np.arange(len(of.runs)))
+    known = ~np.isnan(values[order])
+    with np.errstate(invalid="ignore"):
+        sums = np.add.reduceat(np.where(known, values[order], 0.0), first)
+        means = sums / np.add.reduceat(known, first, dtype=np.float64)
+    return {int(point): means[of.points == point].T for point in np.unique(of.points)}
 
 
-def _learn(metric: str, base: SampleTable, known: Mapping[str, Comparison], function: str, config: CompareConfig) -> Annotation | None:
-    """Return base's annotation of a metric, or None where the comparison needs none."""
-    own = known.get("self_ns")
-    if metric == "wall_ns" and own is not None and own.base is not None and same_cost([base]):
-        return replace(own.base, metric=metric)
+def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, config: CompareConfig) -> Annotation | None:
+    """Return base's annotation of a metric, or None where the comparison needs none; `own` is what is asked of own time."""
+    if metric == "wall_ns" and own is not None and own.question.annotation is not None and same_cost([base]):
+        return replace(own.question.annotation, metric=metric)
     inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
     return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
 
@@ -269,18 +263,19 @@ def same_cost(tables: Iterable[SampleTable]) -> bool:
     return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
 
 
-def _sum_ratio(function: int, metric: str, ledger: Ledger, config: CompareConfig) -> Ratio | None:
-    """Return head over base of a metric's sum over a run, or of the number of calls."""
-    pairs = []
-    column = ledger.place[function]
-    for point in ledger.points:
-        groups = []
-        for book in ledger.pair(point):
-            sums = book.sums(metric)
-            if sums is None:
-                return None
-            with np.errstate(divide="ignore"):
-                groups.append(book.group(np.log(sums[:, column])))
-        pairs.append(Pair(*groups))
-    seen = contrast(pairs)
-    return as_ratio(seen, config.confidence) if seen else None
+def sum_ratios(ledger: Ledger, config: CompareConfig) -> dict[str, list[Ratio | None]]:
+    """Return head over base of each metric's sum over a run, and of the number of calls, by metric, in the order of `ledger.ids`.
+
+    Metrics that some point keeps no sums of are left out.
+    """
+    found: dict[str, list[Ratio | None]] = {}
+    for metric in ledger.metrics:
+        kept = {side: [ledger.books[point, side].sums(metric) for point in ledger.points] for side in Side}
+        logs: dict[Side, list[Floats]] = {side: [] for side in Side}
+        with np.errstate(divide="ignore"):
+            for side, sums in kept.items():
+                logs[side] += [np.log(each).T for each in sums if each is not None]
+        if all(len(each) == len(ledger.points) for each in logs.values()):
+            seen = contrasts(panel(*(ledger.runs(side, logs[side]) for side in Side)))
+            found[metric] = [as_ratio(each, config.confidence) if each else None for each in seen]
+    return found

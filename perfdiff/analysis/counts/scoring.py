@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.stats.inference import Bools
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.clusters import share

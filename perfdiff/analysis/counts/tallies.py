@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,8 @@ from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.policy import EVIDENCE, LEAST_WORK
-from perfdiff.analysis.stats.inference import Contrast, Pair, contrast, false_discovery
+from perfdiff.analysis.stats.inference import Contrast, contrasts, false_discovery
+from perfdiff.analysis.stats.panel import Panel, Runs, panel
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Point, Side, metric_of
@@ -22,20 +23,25 @@ ACCESSES = ("loads", "stores")
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show."""
+    """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show.
+
+    They stand in a `panel` of all counters of the point, as one `question`.
+    """
 
     function: int
     counter: str
     point: Point
     sums: tuple[Floats, Floats]
     calls: tuple[Floats, Floats]
-    pair: Pair
+    panel: Panel
+    question: int
     contrast: Contrast
 
     @property
     def exact(self) -> bool:
         """Return whether all runs of a side counted the same."""
-        return all(np.ptp(group.values) == 0 for group in (self.pair.base, self.pair.head))
+        sides = (self.panel.base.values, self.panel.head.values)
+        return all(np.nanmax(values[0, self.question]) == np.nanmin(values[0, self.question]) for values in sides)
 
     @property
     def extra(self) -> float:
@@ -49,7 +55,8 @@ def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig
     Points are tested one by one, for threads that meet at one need not meet at another; the false discovery rate holds over all tests.
     """
     counters = [name for name in _counters(ledger) if metric_of(name).unit != "ns"]
-    seen = [each for function in ledger.ids for counter in counters for each in _at_points(function, counter, ledger, points)]
+    seen = [each for number in ledger.points for each in _at_point(points[number], counters, ledger)]
+    seen.sort(key=lambda each: (ledger.place[each.function], counters.index(each.counter)))
     q_values = false_discovery([each.contrast.p for each in seen])
     grouped: dict[tuple[int, str], list[tuple[_Seen, int]]] = {}
     for each, q in zip(seen, q_values, strict=True):
@@ -66,24 +73,30 @@ def _counters(ledger: Ledger) -> list[str]:
     return [name for name in books[0].other if all(name in book.other for book in books)] if books else []
 
 
-def _at_points(function: int, counter: str, ledger: Ledger, points: Mapping[int, Point]) -> list[_Seen]:
-    found = []
-    column = ledger.place[function]
-    for number in ledger.points:
-        books = ledger.pair(number)
-        calls = tuple(book.calls[:, column] for book in books)
-        if not all(each.size and each.all() for each in calls):
-            continue
-        sums = tuple(book.other[counter][:, column] for book in books)
-        half = 0.0 if all(each.all() for each in sums) else 0.5
-        if half and not any(each.any() for each in sums):
-            continue
-        groups = [book.group(np.log((counted + half) / made)) for book, counted, made in zip(books, sums, calls, strict=True)]
-        pair = Pair(*groups)
-        seen = contrast([pair])
+def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator[_Seen]:
+    """Yield what each counter shows of each function that ran in all runs of a point, where it counted anything."""
+    books = ledger.pair(point.id)
+    if not all(book.runs for book in books):
+        return
+    ran = np.flatnonzero(np.logical_and.reduce([book.calls.all(axis=0) for book in books]))
+    asked: list[tuple[int, str]] = []
+    levels: tuple[list[Floats], list[Floats]] = ([], [])
+    for column in ran.tolist():
+        for counter in counters:
+            sums = [book.other[counter][:, column] for book in books]
+            half = 0.0 if all(each.all() for each in sums) else 0.5
+            if half and not any(each.any() for each in sums):
+                continue
+            asked.append((column, counter))
+            for side, counted, book in zip(levels, sums, books, strict=True):
+                side.append(np.log((counted + half) / book.calls[:, column]))
+    if not asked:
+        return
+    together = panel(*(Runs(np.array(side)[None], book.blocks[None]) for side, book in zip(levels, books, strict=True)))
+    for question, ((column, counter), seen) in enumerate(zip(asked, contrasts(together), strict=True)):
         if seen is not None:
-            found.append(_Seen(function, counter, points[number], (sums[0], sums[1]), (calls[0], calls[1]), pair, seen))
-    return found
+            base, head = ((book.other[counter][:, column], book.calls[:, column]) for book in books)
+            yield _Seen(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), together, question, seen)
 
 
 def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:

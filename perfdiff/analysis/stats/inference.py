@@ -11,36 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from perfdiff.models.middle import median, quantile
-from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
+from perfdiff.analysis.stats import panel
+from perfdiff.analysis.stats.panel import Bools, Panel, Runs
 from perfdiff.records.schema import Floats, Ints
 
-Bools = npt.NDArray[np.bool_]
-
-UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
-# From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
-PAIRED_BLOCKS = 8
-HETEROGENEOUS = 0.95  # level of the F-test that finds effects to differ between points
-SPLITS = 200  # of one side's runs against each other, for the noise floor
-FLOOR_QUANTILE = 0.95
 # Chance at which counts that vary count as moved: of a function's thirty features at three points, one in a hundred would by chance.
 CLEAR = 1e-4
-# Of a group's runs at most this part are outliers, or one; more are a second mode of the machine. Simulated, 5 to 20 runs a side of two
-# modes, half or a third of them in the other: false alarms in 4 and 9 % where all are pulled in, in 1.6 and 2 % where a mode is left. Of
-# slow-downs by 20 % where 15 % of runs are preempted 73 % are found, not 77 %.
-FEW = 0.2
 ROUNDING = 1e-9  # of a count's mean: less is the arithmetic's
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule; outliers already `clipped`."""
+    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule."""
 
     values: Floats
     blocks: Ints
-    clipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,134 +88,34 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
     Outliers are pulled in, the variances of both sides pooled per point unless one side clearly scatters more, and errors combined
     with Welch and Satterthwaite's degrees of freedom.
     """
-    from scipy.special import fdtri
-
-    usable = [pair for pair in pairs if min(len(pair.base.values), len(pair.head.values)) >= 2]
-    if not usable:
-        return None
-    usable = _pull_in(usable)
-    parts = [_point_contrast(pair) for pair in usable]
-    within = np.array([part[1] for part in parts])
-    variances = within / len(parts) ** 2
-    freedoms = np.array([part[2] for part in parts])
-    if len(parts) > 1:
-        # Effects that differ between points by more than their errors are no effect of all points; each point has a contrast of its own.
-        between, error = float(np.var([part[0] for part in parts], ddof=1)), float(within.mean())
-        if between > fdtri(len(parts) - 1, freedoms.sum(), HETEROGENEOUS) * error:
-            variances, freedoms = np.append(variances, (between - error) / len(parts)), np.append(freedoms, len(parts) - 1.0)
-    variance = float(variances.sum())
-    return Contrast(
-        effect=float(np.mean([part[0] for part in parts])),
-        error=math.sqrt(variance),
-        freedom=variance**2 / float((variances**2 / freedoms).sum()) if variance else float(freedoms.sum()),
-        agreement=float(np.mean([_agreement(pair) for pair in usable])),
-        chance=math.sqrt(sum(_rank_variance(pair) for pair in usable)) / len(usable),
-        runs_base=sum(len(pair.base.values) for pair in usable),
-        runs_head=sum(len(pair.head.values) for pair in usable),
-    )
+    return contrasts(_panel(pairs))[0] if pairs else None
 
 
-def _pull_in(pairs: Sequence[Pair]) -> list[Pair]:
-    """Clip every group's values around its median, at the scale of all groups, for a few runs say little of it, or its own if wider."""
-    groups = [group for pair in pairs for group in (pair.base, pair.head)]
-    residuals = np.concatenate([group.values - median(group.values) for group in groups])
-    scale = robust_deviation(residuals, len(groups))
-    if scale == 0:
-        return list(pairs)
-    return [Pair(_clipped(pair.base, scale), _clipped(pair.head, scale)) for pair in pairs]
-
-
-def _clipped(group: Group, common: float) -> Group:
-    if len(group.values) < OUTLIER_RUNS:
-        return group
-    middle = median(group.values)
-    own = robust_deviation(group.values - middle, 1)
-    if own == 0:  # most runs are equal, which says nothing of how far the others may lie
-        return group
-    reach = OUTLIER_RUN * max(common, own)
-    outside = int((np.abs(group.values - middle) > reach).sum())
-    if outside > max(1, FEW * len(group.values)):
-        return group
-    return Group(np.clip(group.values, middle - reach, middle + reach), group.blocks, outside)
-
-
-def _point_contrast(pair: Pair) -> tuple[float, float, float]:
-    """Return (effect, variance of the effect, degrees of freedom) at one point."""
-    base, head = pair.base.values, pair.head.values
-    # A clipped value says less than a whole one: the variance grows as that of a Winsorised mean does (Yuen 1974).
-    runs = len(base) + len(head)
-    whole = max(runs - pair.base.clipped - pair.head.clipped, 3)
-    loss = ((runs - 2) / (whole - 2)) ** 2
-    differences = _within_blocks(pair)
-    if differences is not None:
-        return float(differences.mean()), loss * float(differences.var(ddof=1)) / len(differences), len(differences) - 1.0
-    variance, freedom = _variance(base, head)
-    return float(head.mean() - base.mean()), loss * variance, freedom
-
-
-def _variance(base: Floats, head: Floats) -> tuple[float, float]:
-    """Return the variance of the difference of two means with its degrees of freedom: pooled, or Welch's if one side scatters more."""
-    from scipy.special import fdtri
-
-    variances, freedoms = (float(base.var(ddof=1)), float(head.var(ddof=1))), (len(base) - 1.0, len(head) - 1.0)
-    low, high = sorted(range(2), key=lambda side: variances[side])
-    if variances[high] > variances[low] * fdtri(freedoms[high], freedoms[low], UNEQUAL):
-        parts = np.array([variances[0] / len(base), variances[1] / len(head)])
-        return float(parts.sum()), float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
-    pooled = (variances[0] * freedoms[0] + variances[1] * freedoms[1]) / sum(freedoms)
-    return pooled * (1 / len(base) + 1 / len(head)), sum(freedoms)
-
-
-def _within_blocks(pair: Pair) -> Floats | None:
-    """Return head minus base per block that both have (blocks,), or None where these are too few to compare within."""
-    base, head = pair.base.blocks, pair.head.blocks
-    if np.array_equal(base, head) and np.all(base[1:] > base[:-1]):  # one run a side in each, as a rule
-        return pair.head.values - pair.base.values if len(base) >= PAIRED_BLOCKS else None
-    shared = np.intersect1d(base, head)
-    return _block_means(pair.head, shared) - _block_means(pair.base, shared) if len(shared) >= PAIRED_BLOCKS else None
-
-
-def _block_means(group: Group, blocks: Ints) -> Floats:
-    member = group.blocks[None, :] == blocks[:, None]
-    means: Floats = (member * group.values).sum(axis=1) / member.sum(axis=1)
-    return means
-
-
-def _agreement(pair: Pair) -> float:
-    difference = pair.head.values[:, None] - pair.base.values[None, :]
-    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
-
-
-def _rank_variance(pair: Pair) -> float:
-    base, head = len(pair.base.values), len(pair.head.values)
-    return (base + head + 1) / (12 * base * head)
+def contrasts(of: Panel) -> list[Contrast | None]:
+    """Return `contrast` of every question of a panel."""
+    found = panel.effects(of)
+    columns = (found.effect, found.error, found.freedom, found.agreement, found.chance, found.runs_base, found.runs_head)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [Contrast(*row) if points else None for row, points in zip(rows, found.points.tolist(), strict=True)]
 
 
 def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
-    """Return the effect that base shows against base, and head against head, by chance alone (log scale).
-
-    The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
-    scaled from halves to whole sides. Without any pairs nothing could have been seen: infinity.
-    """
-    usable = [pair for pair in pairs if min(len(pair.base.values), len(pair.head.values)) >= 2]
-    if not usable:
-        return math.inf
-    usable = _pull_in(usable)
-    rng = np.random.default_rng(seed)
-    differences = [
-        np.mean([_split_differences(side, rng) for side in sides], axis=0)
-        for sides in ([pair.base.values for pair in usable], [pair.head.values for pair in usable])
-    ]
-    return quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE)
+    """Return the effect that base shows against base, and head against head, by chance alone (log scale): `panel.noise_floor`."""
+    return panel.noise_floor(_panel(pairs), 0, seed=seed) if pairs else math.inf
 
 
-def _split_differences(values: Floats, rng: np.random.Generator) -> Floats:
-    n = len(values)
-    half = n // 2
-    shuffled = values[np.argsort(rng.random((SPLITS, n)), axis=1)]
-    scale = math.sqrt((2 / n) / (1 / half + 1 / (n - half)))
-    differences: Floats = (shuffled[:, :half].mean(axis=1) - shuffled[:, half:].mean(axis=1)) * scale
-    return differences
+def _panel(pairs: Sequence[Pair]) -> Panel:
+    """Return pairs as the panel of one question."""
+    return panel.panel(_runs([pair.base for pair in pairs]), _runs([pair.head for pair in pairs]))
+
+
+def _runs(groups: Sequence[Group]) -> Runs:
+    longest = max(1, *(len(group.values) for group in groups))
+    values, blocks = np.full((len(groups), 1, longest), np.nan), np.zeros((len(groups), longest), dtype=np.int64)
+    for place, group in enumerate(groups):
+        values[place, 0, : len(group.values)] = group.values
+        blocks[place, : len(group.blocks)] = group.blocks
+    return Runs(values, blocks)
 
 
 def false_discovery(p: Sequence[float]) -> Floats:
@@ -248,7 +134,12 @@ def false_discovery(p: Sequence[float]) -> Floats:
 
 
 def clear_shift(base: Floats, head: Floats) -> bool:
-    """Return whether counts of runs, (n,) and (m,), moved beyond any doubt.
+    """Return whether counts of runs, (n,) and (m,), moved beyond any doubt; no counts that are not finite did."""
+    return bool(np.isfinite(base).all() and np.isfinite(head).all() and clear_shifts(base[None], head[None])[0])
+
+
+def clear_shifts(base: Floats, head: Floats) -> Bools:
+    """Return which counts of runs, (k, n) and (k, m), moved beyond any doubt; values that are not finite are left out.
 
     Counts of deterministic code do not vary at all, and every difference is clear; of counts that depend on timing the means must differ
     by Welch's t-test (1947) at `CLEAR`. Simulated, a shift by five standard deviations is seen in half of all pairs at five runs a side,
@@ -256,13 +147,23 @@ def clear_shift(base: Floats, head: Floats) -> bool:
     """
     from scipy.special import stdtr
 
-    n, m = len(base), len(head)
-    if min(n, m) < 2:
-        return False
-    apart = abs(float(head.mean() - base.mean()))
-    rounding = ROUNDING * max(float(np.abs(base).max()), float(np.abs(head).max()))
-    if max(np.ptp(base), np.ptp(head)) <= rounding:
-        return apart > rounding
-    of_base, of_head = float(base.var(ddof=1)) / n, float(head.var(ddof=1)) / m
-    freedom = (of_base + of_head) ** 2 / (of_base**2 / (n - 1) + of_head**2 / (m - 1))
-    return bool(2 * stdtr(freedom, -apart / math.sqrt(of_base + of_head)) <= CLEAR)
+    counts = np.array([np.isfinite(side).sum(axis=-1) for side in (base, head)])
+    (mean_base, of_base), (mean_head, of_head) = (panel.moments(side) for side in (base, head))
+    apart = np.abs(mean_head - mean_base)
+    known = [np.where(np.isfinite(side), side, 0.0) for side in (base, head)]
+    rounding = ROUNDING * np.maximum(*(np.abs(side).max(axis=-1, initial=0.0) for side in known))
+    still = np.maximum(*(_range(side) for side in (base, head))) <= rounding
+    variances = np.array([of_base, of_head]) / np.maximum(counts, 1)
+    spent = (variances**2 / np.maximum(counts - 1, 1)).sum(axis=0)
+    total = np.where(spent > 0, variances.sum(axis=0), 1.0)
+    freedom = total**2 / np.where(spent > 0, spent, 1.0)
+    moved = np.where(still | (spent <= 0), apart > rounding, 2 * stdtr(freedom, -apart / np.sqrt(total)) <= CLEAR)
+    return np.asarray(moved & (counts.min(axis=0) >= 2))
+
+
+def _range(values: Floats) -> Floats:
+    """Return largest minus smallest value over the last axis, of the finite ones; 0 where there are none."""
+    finite = np.isfinite(values)
+    highest = np.where(finite, values, -np.inf).max(axis=-1, initial=-np.inf)
+    lowest = np.where(finite, values, np.inf).min(axis=-1, initial=np.inf)
+    return np.asarray(np.where(finite.any(axis=-1), highest, 0.0) - np.where(finite.any(axis=-1), lowest, 0.0))

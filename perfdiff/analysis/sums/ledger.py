@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.stats.inference import Group
+from perfdiff.analysis.stats.panel import Runs
 from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
@@ -59,10 +60,29 @@ class Book:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """The runs of one side as an array of points × runs, which statistics of runs are laid out in.
+
+    `point` and `place` tell where a run stands, by its number; -1 where it is none of these. `blocks` (points, runs) are of the schedule.
+    """
+
+    point: Ints
+    place: Ints
+    blocks: Ints
+
+    def spread(self, runs: Ints, found: Floats) -> Floats:
+        """Return what is `found` (k, g) of some `runs` (g,) as (points, k, runs); NaN for all other runs."""
+        values = np.full((len(self.blocks), len(found), self.blocks.shape[1]), np.nan)
+        inside = self.point[runs] >= 0
+        values[self.point[runs[inside]], :, self.place[runs[inside]]] = found[:, inside].T
+        return values
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """The books of all points on both sides, or on one alone; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
 
-    `labels` name the points.
+    `labels` name the points, `grids` lay out the runs of a side.
     """
 
     ids: tuple[int, ...]
@@ -71,6 +91,7 @@ class Ledger:
     points: tuple[int, ...]
     block_of: Mapping[int, int]
     labels: Mapping[int, str] = field(default_factory=dict)
+    grids: Mapping[Side, Grid] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -84,6 +105,14 @@ class Ledger:
     def pair(self, point: int) -> tuple[Book, Book]:
         """Return base's and head's books of a point."""
         return self.books[point, Side.BASE], self.books[point, Side.HEAD]
+
+    def runs(self, side: Side, statistics: Sequence[Floats]) -> Runs:
+        """Return a statistic of runs (k, r) at each point as the runs of a panel; what is not finite says nothing."""
+        grid = self.grids[side]
+        values = np.full((len(statistics), len(statistics[0]), grid.blocks.shape[1]), np.nan)
+        for place, found in enumerate(statistics):
+            values[place, :, : found.shape[1]] = np.where(np.isfinite(found), found, np.nan)
+        return Runs(values, grid.blocks)
 
     def cost_ns(self, point: int) -> float:
         """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
@@ -142,7 +171,20 @@ def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequenc
     columns = _lookup(place)
     books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in sides}
     labels = {point.id: point.label for point in experiment.points}
-    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels)
+    grids = {side: _grid([books[point, side] for point in points], experiment.runs) for side in sides}
+    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels, grids)
+
+
+def _grid(books: Sequence[Book], runs: Sequence[Run]) -> Grid:
+    """Return where the runs of one side stand, of the books of its points; runs are in the order of a book's rows."""
+    numbers = max((run.id for run in runs), default=0) + 1
+    point, place = np.full(numbers, -1, dtype=np.int64), np.full(numbers, -1, dtype=np.int64)
+    blocks = np.zeros((len(books), max((len(book.runs) for book in books), default=0)), dtype=np.int64)
+    for row, book in enumerate(books):
+        ids = [run.id for run in book.runs]
+        point[ids], place[ids] = row, np.arange(len(ids))
+        blocks[row, : len(ids)] = book.blocks
+    return Grid(point, place, blocks)
 
 
 def _lookup(place: Mapping[int, int]) -> Ints:

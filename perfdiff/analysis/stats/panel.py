@@ -1,0 +1,262 @@
+"""Two samples of runs as arrays: many questions, asked of the same few runs, are answered at once.
+
+An analysis compares some ten runs a side a hundred thousand times, one question being one stratum of one metric of one function. What is
+computed here for all questions together is, for each, what `inference.contrast` returns for one.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.models.middle import quantile
+from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
+from perfdiff.records.schema import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
+# From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
+PAIRED_BLOCKS = 8
+HETEROGENEOUS = 0.95  # level of the F-test that finds effects to differ between points
+# Of a group's runs at most this part are outliers, or one; more are a second mode of the machine. Simulated, 5 to 20 runs a side of two
+# modes, half or a third of them in the other: false alarms in 4 and 9 % where all are pulled in, in 1.6 and 2 % where a mode is left. Of
+# slow-downs by 20 % where 15 % of runs are preempted 73 % are found, not 77 %.
+FEW = 0.2
+SPLITS = 200  # of one side's runs against each other, for the noise floor
+FLOOR_QUANTILE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one side at p points: `values` (p, k, r) answer k questions each, NaN where they say nothing; `blocks` (p, r)."""
+
+    values: Floats
+    blocks: Ints
+
+    @property
+    def counts(self) -> Ints:
+        """Return how many runs answer each question at each point (p, k)."""
+        counts: Ints = np.isfinite(self.values).sum(axis=-1)
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Base's and head's runs, outliers pulled in; `clipped` (p, k) of them were. Points with less than two runs a side are left empty."""
+
+    base: Runs
+    head: Runs
+    clipped: Ints
+
+    @property
+    def usable(self) -> Bools:
+        """Return which points have runs to compare, for each question (p, k)."""
+        usable: Bools = self.base.counts >= 2
+        return usable
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The fields of `inference.Contrast`, each (k,); `points` is how many points answer a question."""
+
+    effect: Floats
+    error: Floats
+    freedom: Floats
+    agreement: Floats
+    chance: Floats
+    runs_base: Ints
+    runs_head: Ints
+    points: Ints
+
+
+def medians(values: Floats) -> Floats:
+    """Return the medians over the last axis, of the values that are no NaN; NaN where there are none."""
+    if not values.shape[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    ordered = np.sort(values, axis=-1)
+    counts = np.isfinite(values).sum(axis=-1)
+    places = np.stack([np.maximum(counts - 1, 0) // 2, np.minimum(counts // 2, values.shape[-1] - 1)], axis=-1)
+    middles: Floats = 0.5 * np.take_along_axis(ordered, places, axis=-1).sum(axis=-1)
+    return middles
+
+
+def panel(base: Runs, head: Runs) -> Panel:
+    """Return the runs of both sides with outliers pulled in.
+
+    Every group of runs is clipped around its median, at the scale of a question's groups at all points, for a few runs say little of it,
+    or its own if wider; where more than `FEW` lie outside, none is.
+    """
+    usable = (np.minimum(base.counts, head.counts) >= 2)[..., None]
+    sides = [replace(side, values=np.where(usable, side.values, np.nan)) for side in (base, head)]
+    middles = [medians(side.values) for side in sides]
+    apart = [np.abs(side.values - middle[..., None]) for side, middle in zip(sides, middles, strict=True)]
+    together = np.concatenate(apart, axis=-1).transpose(1, 0, 2).reshape(usable.shape[1], -1)
+    common = _robust_deviation(together, 2 * usable[..., 0].sum(axis=0))
+    pulled, clipped = [], np.zeros(usable.shape[:-1], dtype=np.int64)
+    for side, middle, distances in zip(sides, middles, apart, strict=True):
+        own = _robust_deviation(distances, 1)
+        # Where most runs are equal, that says nothing of how far the others may lie.
+        known = (common > 0) & (own > 0) & (side.counts >= OUTLIER_RUNS)
+        reach = np.where(known, OUTLIER_RUN * np.maximum(common, own), np.inf)[..., None]
+        outside = (distances > reach).sum(axis=-1)
+        is_mode = outside > np.maximum(1, FEW * side.counts)
+        clipped += np.where(is_mode, 0, outside)
+        reach = np.where(is_mode[..., None], np.inf, reach)
+        pulled.append(replace(side, values=np.clip(side.values, middle[..., None] - reach, middle[..., None] + reach)))
+    return Panel(pulled[0], pulled[1], clipped)
+
+
+def _robust_deviation(apart: Floats, groups: Ints | int) -> Floats:
+    """Return `noise.robust_deviation` over the last axis, of the distances that are no NaN; 0 where there are none."""
+    counts = np.isfinite(apart).sum(axis=-1)
+    deviations: Floats = np.where(counts > groups, NORMAL_MAD * medians(apart) * counts / np.maximum(counts - groups, 1), 0.0)
+    return deviations
+
+
+def effects(of: Panel) -> Effects:
+    """Return head minus base for every question, each point with the same weight.
+
+    The variances of both sides are pooled per point unless one side clearly scatters more, and errors combined with Welch and
+    Satterthwaite's degrees of freedom.
+    """
+    from scipy.special import fdtri
+
+    usable = of.usable
+    points = usable.sum(axis=0)
+    weight = 1.0 / np.maximum(points, 1)
+    effect, variance, freedom = (np.where(usable, part, 0.0) for part in _at_points(of))
+    mean, within = effect.sum(axis=0) * weight, variance.sum(axis=0) * weight
+    # Effects that differ between points by more than their errors are no effect of all points; each point has a contrast of its own.
+    between = (np.where(usable, effect - mean, 0.0) ** 2).sum(axis=0) / np.maximum(points - 1, 1)
+    together = freedom.sum(axis=0)
+    several = np.maximum(points - 1, 1)
+    differ = (points > 1) & (between > fdtri(several, np.maximum(together, 1), HETEROGENEOUS) * within)
+    extra = np.where(differ, (between - within) * weight, 0.0)
+    parts = variance * weight**2
+    total = parts.sum(axis=0) + extra
+    spent = (parts**2 / np.where(usable, freedom, 1.0)).sum(axis=0) + extra**2 / several
+    counts = of.base.counts, of.head.counts
+    pairs = np.maximum(counts[0] * counts[1], 1)
+    ranks = np.where(usable, (counts[0] + counts[1] + 1) / (12 * pairs), 0.0)
+    return Effects(
+        effect=mean,
+        error=np.sqrt(total),
+        freedom=np.where(spent > 0, total**2 / np.where(spent > 0, spent, 1.0), together),
+        agreement=(_wins(of) / pairs).sum(axis=0) * weight,
+        chance=np.sqrt(ranks.sum(axis=0)) * weight,
+        runs_base=counts[0].sum(axis=0),
+        runs_head=counts[1].sum(axis=0),
+        points=points,
+    )
+
+
+def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
+    """Return (effect, variance of the effect, degrees of freedom), each (p, k), at every point by itself."""
+    base, head = of.base.counts, of.head.counts
+    # A clipped value says less than a whole one: the variance grows as that of a Winsorised mean does (Yuen 1974).
+    runs = base + head
+    whole = np.maximum(runs - of.clipped, 3)
+    loss = ((runs - 2) / (whole - 2)) ** 2
+    means = [moments(side.values) for side in (of.base, of.head)]
+    variance, freedom = _variance(means[0][1], means[1][1], base, head)
+    effect = means[1][0] - means[0][0]
+    if np.minimum(base, head).max(initial=0) >= PAIRED_BLOCKS:
+        differences = _within_blocks(of)
+        counts = np.isfinite(differences).sum(axis=-1)
+        paired = counts >= PAIRED_BLOCKS
+        mean, scatter = moments(differences)
+        effect = np.where(paired, mean, effect)
+        variance = np.where(paired, scatter / np.maximum(counts, 1), variance)
+        freedom = np.where(paired, counts - 1.0, freedom)
+    return effect, loss * variance, freedom
+
+
+def moments(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance over the last axis, of the values that are no NaN."""
+    present = np.isfinite(values)
+    counts = present.sum(axis=-1)
+    mean = np.where(present, values, 0.0).sum(axis=-1) / np.maximum(counts, 1)
+    squares = np.where(present, values - mean[..., None], 0.0) ** 2
+    return mean, squares.sum(axis=-1) / np.maximum(counts - 1, 1)
+
+
+def _variance(base: Floats, head: Floats, n: Ints, m: Ints) -> tuple[Floats, Floats]:
+    """Return the variance of the difference of two means with its degrees of freedom: pooled, or Welch's if one side scatters more."""
+    from scipy.special import fdtri
+
+    of_base, of_head = np.maximum(n - 1.0, 1.0), np.maximum(m - 1.0, 1.0)
+    wider = head > base
+    low, high = np.where(wider, base, head), np.where(wider, head, base)
+    unequal = high > low * fdtri(np.where(wider, of_head, of_base), np.where(wider, of_base, of_head), UNEQUAL)
+    n, m = np.maximum(n, 1), np.maximum(m, 1)
+    parts = base / n, head / m
+    spent = parts[0] ** 2 / of_base + parts[1] ** 2 / of_head
+    welch = (parts[0] + parts[1]) ** 2 / np.where(spent > 0, spent, 1.0)
+    pooled = (base * of_base + head * of_head) / (of_base + of_head)
+    return np.where(unequal, parts[0] + parts[1], pooled * (1 / n + 1 / m)), np.where(unequal, welch, of_base + of_head)
+
+
+def _within_blocks(of: Panel) -> Floats:
+    """Return head minus base per block (p, k, blocks), NaN in those that not both have; of several runs of a block, their mean."""
+    blocks = np.unique(np.concatenate([side.blocks.ravel() for side in (of.base, of.head)]))
+    means = []
+    for side in (of.base, of.head):
+        member = (side.blocks[..., None] == blocks).astype(np.float64)
+        present = np.isfinite(side.values)
+        counts = present.astype(np.float64) @ member
+        means.append(np.where(counts > 0, (np.where(present, side.values, 0.0) @ member) / np.maximum(counts, 1.0), np.nan))
+    differences: Floats = means[1] - means[0]
+    return differences
+
+
+def _wins(of: Panel) -> Floats:
+    """Return in how many pairs of runs head is larger (p, k), equal ones as one half."""
+    base, head = of.base.values[..., None, :], of.head.values[..., :, None]
+    wins: Floats = (head > base).sum(axis=(-2, -1)) + 0.5 * (head == base).sum(axis=(-2, -1))
+    return wins
+
+
+def noise_floor(of: Panel, question: int, *, seed: int) -> float:
+    """Return the effect that base shows against base, and head against head, by chance alone (log scale), in one question.
+
+    The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
+    scaled from halves to whole sides. Without any points nothing could have been seen: infinity.
+    """
+    groups = [[_centred(values) for values in side.values[:, question] if np.isfinite(values).any()] for side in (of.base, of.head)]
+    if not groups[0]:
+        return math.inf
+    sizes = tuple(tuple(len(values) for values in side) for side in groups)
+    differences = [
+        np.mean([values @ halves for values, halves in zip(side, splits, strict=True)], axis=0)
+        for side, splits in zip(groups, _splits(sizes, seed), strict=True)
+    ]
+    return quantile(np.abs(np.concatenate(differences)), FLOOR_QUANTILE)
+
+
+def _centred(values: Floats) -> Floats:
+    """Return the values that are no NaN, from the first one on, so that equal ones differ by exactly 0 however they are split."""
+    present = values[np.isfinite(values)]
+    return np.asarray(present - present[0])
+
+
+@functools.lru_cache(maxsize=64)  # most questions are of the same runs
+def _splits(sizes: tuple[tuple[int, ...], ...], seed: int) -> Sequence[Sequence[Floats]]:
+    """Return, per side and group of n runs, the weights (n, `SPLITS`) that turn its values into differences of random halves."""
+    rng = np.random.default_rng(seed)
+    return [[_halves(n, rng) for n in side] for side in sizes]
+
+
+def _halves(n: int, rng: np.random.Generator) -> Floats:
+    half = n // 2
+    scale = math.sqrt((2 / n) / (1 / half + 1 / (n - half)))
+    weights = np.empty((n, SPLITS))
+    weights[np.argsort(rng.random((SPLITS, n)), axis=1).T, np.arange(SPLITS)] = np.where(np.arange(n) < half, 1 / half, -1 / (n - half))[
+        :, None
+    ]
+    return weights * scale
