@@ -109,7 +109,7 @@ def test_work_is_the_same_where_every_function_counts_about_the_same_twice(round
     moved = {("f", HEAD): more, ("g", HEAD): -more}  # what one gains the other loses: together they are equal
     every = {"alloc_count": 0.0, "alloc_bytes": 0.0, **PLAIN}
     found = counted(world, lambda name, side, n, rng: {**every, "blocks": 5000.0 + moved.get((name, side), 0.0)}, rounds=rounds)
-    work = work_of(open_counts(found), len(world.sizes))
+    work = work_of(open_counts(found), len(world.sizes), {})
     assert work is not None
     assert work.is_same is is_same
     assert work_of(open_counts(found), len(world.sizes) + 1) is None, "not all points were counted"
