@@ -112,7 +112,7 @@ def test_work_is_the_same_where_every_function_counts_about_the_same_twice(round
     work = work_of(open_counts(found), len(world.sizes), {})
     assert work is not None
     assert work.is_same is is_same
-    assert work_of(open_counts(found), len(world.sizes) + 1) is None, "not all points were counted"
+    assert work_of(open_counts(found), len(world.sizes) + 1, {}) is None, "not all points were counted"
 
 
 def test_nothing_counted_is_nothing_said() -> None:
