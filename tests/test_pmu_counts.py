@@ -317,7 +317,7 @@ def test_accesses_of_signal_handlers_are_counted(counted: Runner) -> None:
         setitimer(ITIMER_REAL, &often, NULL);
         for (; handled < 200; rounds++) fill(data, 1 << 22, 4096);
         setitimer(ITIMER_REAL, &never, NULL));
-        printf("0 0 %ld 0 0 0 0 0 0 0\\n", rounds * 1024 + 17 * handled);
+        printf("0 0 %ld 0 0 0 0 0 0 0 0\\n", rounds * 1024 + 17 * handled);
     }
     """
     counts, expected = counted(body)
@@ -359,7 +359,7 @@ def test_a_gibibyte_of_touched_memory_is_counted_in_little_memory(counted: Runne
         status = fopen("/proc/self/status", "r"); /* resource usage would include the process that this one was before exec */
         while (status && fgets(line, sizeof(line), status))
             if (!strncmp(line, "VmHWM:", 6)) most = atol(line + 6);
-        printf("%ld 0 0 0 0 0 0 0 0 0\\n", most);
+        printf("%ld 0 0 0 0 0 0 0 0 0 0\\n", most);
     }
     """
     counts, usage = counted(body)

@@ -15,7 +15,6 @@
 #include "runtime.h"
 
 #define PLAN_MAGIC "PDPLAN1\0"
-#define CHILDREN 4
 #define CONSTRUCTOR_FIRST 101 /* the first that is not the C library's own */
 
 struct plan_header {
@@ -90,20 +89,23 @@ static void child_begin(void)
 	modes_set();
 }
 
-static void (*children[CHILDREN])(void);
-static unsigned children_count;
+static struct pd_child *children; /* in the order in which they were added */
 
 static void children_begin(void)
 {
-	for (unsigned i = 0; i < children_count; i++)
-		children[i]();
+	for (const struct pd_child *child = children; child; child = child->next)
+		child->begin();
 }
 
-bool pd_child_add(void (*begin)(void))
+bool pd_child_add(struct pd_child *child)
 {
-	if (children_count == CHILDREN || (!children_count && pthread_atfork(NULL, NULL, children_begin)))
+	struct pd_child **end = &children;
+
+	if (!children && pthread_atfork(NULL, NULL, children_begin))
 		return false;
-	children[children_count++] = begin;
+	while (*end)
+		end = &(*end)->next;
+	*end = child;
 	return true;
 }
 
@@ -111,6 +113,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 {
 	/* Not in a program that runs with more rights than who started it: it would write where that one says. */
 	const char *folder = secure_getenv("PERFDIFF_OUT"), *plan = secure_getenv("PERFDIFF_PLAN"), *seed = secure_getenv("PERFDIFF_SEED");
+	static struct pd_child child = {.begin = child_begin};
 	struct pd_thread *thread;
 
 	if (!folder || !plan || strlen(folder) >= sizeof(pd_process.folder))
@@ -118,7 +121,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	pd_counters_open();
 	pd_process.counter_clock = counter_is_invariant();
 	pd_process.long_ticks = UINT64_MAX; /* until the probes' cost is known */
-	if (!plan_read(plan) || !pd_threads_begin() || !pd_child_add(child_begin))
+	if (!plan_read(plan) || !pd_threads_begin() || !pd_child_add(&child))
 		return;
 	strcpy(pd_process.folder, folder);
 	pd_process.seed = seed ? strtoull(seed, NULL, 10) : 0;

@@ -299,7 +299,11 @@ bool pd_peek(enum pd_guard guard, uintptr_t address, size_t size, uint64_t *valu
 void pd_guard_begin(void);
 
 /* process.c */
-bool pd_child_add(void (*begin)(void)); /* what a child has to begin with, whether fork made it or _Fork */
+struct pd_child { /* what a child has to begin with, whether fork made it or _Fork; each part of the runtime keeps its own */
+	void (*begin)(void);
+	struct pd_child *next;
+};
+bool pd_child_add(struct pd_child *child);
 
 /* interposed functions */
 void *pd_next_function(const char *name);

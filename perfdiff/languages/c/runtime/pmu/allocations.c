@@ -189,8 +189,10 @@ static void after_fork(void)
 
 static __attribute__((constructor(102))) void begin(void)
 {
+	static struct pd_child child = {.begin = after_fork};
+
 	pthread_atfork(before_fork, after_fork, NULL);
-	pd_child_add(after_fork);
+	pd_child_add(&child);
 }
 
 /* In a C program that loads a C++ library, the C++ library is not behind us in link order. NULL where there is none yet. */

@@ -101,13 +101,15 @@ static void child_begin(void)
 
 static bool begin(void)
 {
+	static struct pd_child child = {.begin = child_begin};
+
 	begun = true;
 #ifdef PD_STATIC
 	pd_pmu.many = true; /* nobody tells when a thread is made */
 #endif
 	if (!pd_machine_begin())
 		return false;
-	if (!pd_shared_begin() || pthread_key_create(&key, thread_end) || !pd_child_add(child_begin)) {
+	if (!pd_shared_begin() || pthread_key_create(&key, thread_end) || !pd_child_add(&child)) {
 		pd_lose(PD_LOST_MEMORY);
 		return false;
 	}

@@ -457,7 +457,9 @@ static void child_begin(void)
 
 static __attribute__((constructor(102))) void begin(void)
 {
-	pd_child_add(child_begin);
+	static struct pd_child child = {.begin = child_begin};
+
+	pd_child_add(&child);
 }
 
 #endif

@@ -311,5 +311,7 @@ static void forget(void)
 
 static __attribute__((constructor(102))) void begin(void)
 {
-	pd_child_add(forget);
+	static struct pd_child child = {.begin = forget};
+
+	pd_child_add(&child);
 }
