@@ -97,7 +97,7 @@ class Rounds:
         """Count all functions where whole runs leave nothing else to be asked: where all counts are the same, nothing has to be chosen.
 
         Shorter runs come first, as counts that differ mostly do so at small inputs, too: nothing is kept from the first that do, or where
-        the budget is spent before the last point, and a survey then chooses what is counted.
+        all points would take longer than the budget at the pace of those before, and a survey then chooses what is counted.
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
         is_affordable = counting.affordable(points, self.runs, budget_s, len(self.bench.sides)) == points
@@ -114,10 +114,10 @@ class Rounds:
             return
         variant = self.bench.counting_apart(variant, self._counted_apart(calls, ordered[0]))
         for seen, point in enumerate(ordered, 1):
-            is_late = time.monotonic() - started > budget_s
-            if is_late or any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
+            if any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
                 return
-            if not self._is_same_work(counted, seen):
+            is_late = time.monotonic() - started > budget_s * counting.share(ordered[:seen], points, self.runs)
+            if (is_late and seen < len(ordered)) or not self._is_same_work(counted, seen):
                 return
         self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
         self._keep(counted, variant)

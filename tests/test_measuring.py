@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -210,6 +211,24 @@ def test_where_counting_all_points_would_exceed_its_budget_the_survey_comes_firs
     assert "counting all functions" not in progress.made
     assert progress.made["surveying"] > 0 < progress.made["measuring"]
     assert "partly-counted" in {note.slug for note in outcome.findings.notes}
+
+
+class Slow(Steady):
+    """Runs steadily, and takes long to count."""
+
+    def execute(self, command: Command) -> Execution:
+        if "with counters" in command.where:
+            time.sleep(0.05)
+        return super().execute(command)
+
+
+def test_counting_that_turns_out_slower_than_its_budget_ends_after_the_shortest_point(sums: Request) -> None:
+    progress = Steps()
+    # By what plain runs take, 160 ms would do; six counted ones of the first of two points, half of all, take 300 ms and more.
+    counters = replace(sums.config.counters, budget_s=0.2)
+    pipeline.compare(replace(sums, config=replace(sums.config, counters=counters)), progress, executor=Slow())
+    assert progress.made["counting all functions"] == 2 + 4
+    assert progress.made["surveying"] > 0
 
 
 def _pins(request: Request) -> PinnedPair:

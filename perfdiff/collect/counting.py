@@ -50,6 +50,12 @@ def shortest_first(points: Sequence[Point], runs: Sequence[Run]) -> list[Point]:
     return sorted(points, key=lambda point: took_ns[point.id])
 
 
+def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -> float:
+    """Return what part of a plain run of all `points` runs of `some` take."""
+    took_ns = _took_ns(points, runs)
+    return sum(took_ns[point.id] for point in some) / sum(took_ns.values())
+
+
 def _took_ns(points: Sequence[Point], runs: Sequence[Run]) -> dict[int, float]:
     """Return how long a plain run takes by point, as a rule, for one of them may have waited for other work; 0 where there is none."""
     plain = {point.id: [run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
