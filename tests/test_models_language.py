@@ -281,6 +281,8 @@ def test_the_readable_form_is_short_and_can_be_read() -> None:
         ("f.time() { Norm(1e999, 2); }", 1, 17, "finite"),
         ("f.time() { Norm(" + "1e300*" * 4000 + "1, 2); }", 1, 28, "finite"),
         ("f.time() { 1e308 + Exp(1/1e308); }", 1, 12, "finite"),
+        ("f.time() { 20 + Exp(0); }", 1, 21, "a rate above 0"),
+        ("f.time() { 20 + Exp(1e-400); }", 1, 21, "a rate above 0"),
         ("f.time() { {1.5} Norm(1, 2); }", 1, 13, "probability"),
         ("f.time() { Norm(1, 2);  // class = huge\n}", 1, 36, "a class"),
         ("f.time() { Norm(1, 2); } g", 1, 26, "the end"),

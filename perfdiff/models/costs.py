@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -75,7 +76,7 @@ class Costs:
         inverse = _INVERSE.match(self._reader.text, self._reader.at)
         self._reader.at = inverse.end() if inverse else self._reader.at
         value = self._measure() if inverse else self._reader.decimal("a rate")
-        if not value:
+        if float(value) < sys.float_info.min:  # below, its inverse is no float
             self._reader.fail("a rate above 0", start)
         self._reader.need(")")
         return value if inverse else decimal(1 / float(value))
