@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import runtimes
 from counted_programs import Project, project
 from perfdiff.collect.library import Departures
-from perfdiff.languages.c import naming, runtime_library
+from perfdiff.languages.c import naming
 from perfdiff.languages.c.pack import C
 from perfdiff.records import recording
 from perfdiff.records.recording_file import DamageError, decode
@@ -22,8 +23,8 @@ OUTSIDE = 0  # of every probe: the start of a thread
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return runtime_library.build("gcc", tmp_path_factory.mktemp("runtime"))
+def runtime() -> Path:
+    return runtimes.library()
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
  * Calls that leave the project's code, by the name of the function called and by the probed call that is open.
  *
  * For each function that an object calls and does not hold, its table has a word with the function's address (its jump slot, ELF). As
- * counted objects are loaded, those words that lead out of all counted objects are made to lead to thunks here. A thunk counts the
- * call, as one over an edge of the recording, and goes on to the function with all registers as they were. What the C library calls
- * itself, and what is called through pointers, passes by; where a name's calls may do so (its address is taken in the same object,
- * `-fno-plt`, lazy binding), the recording says that they are not seen.
+ * counted objects are loaded, those words that lead out of all counted objects are made to lead to thunks (thunks.c), which count the
+ * calls. What the C library calls itself, and what is called through pointers, passes by; where a name's calls may do so (its address is
+ * taken in the same object, `-fno-plt`, lazy binding), the recording says that they are not seen.
  */
 #include "pmu.h"
+#include "thunks.h"
 
 #if defined(PD_STATIC) || !defined(__x86_64__)
 
@@ -22,15 +22,13 @@ bool pd_divisions_seen(void)
 
 #else
 
-#include <cpuid.h>
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A block that names a function; edges lead to `PD_LIBRARY | number`. */
+/* A block that names a function. */
 #define PD_BLOCK_FUNCTION 7u
-#define PD_LIBRARY (UINT32_C(1) << 31)
 
 struct pd_function_block {
 	struct pd_block block;
@@ -40,19 +38,8 @@ struct pd_function_block {
 	char name[];
 };
 
-#define THUNKS 1024 /* large programs call some hundred functions of libraries */
-#define THUNK_BYTES 128
-#define PD_OUTSIDE 176 /* of the field in struct pd_thread */
-#define AS_TEXT(value) #value
-#define TEXT(value) AS_TEXT(value)
 #define OBJECTS 256u /* the project's own, in one process */
 #define NAMES_BYTES 65536u
-
-/* A function outside, from the first object that calls it on. Two of one name, of several versions, are two. */
-struct function {
-	const void *target; /* NULL: not counted */
-	const char *name;
-};
 
 /* What the dynamic linker knows of an object of the project. */
 struct object {
@@ -64,9 +51,6 @@ struct object {
 	size_t slot_count, other_count;
 };
 
-extern char pd_library_thunks[] __attribute__((visibility("hidden")));
-
-__attribute__((visibility("hidden"), used)) struct function pd_library_functions[THUNKS];
 static uint32_t function_count;
 static char names[NAMES_BYTES];
 static size_t names_used;
@@ -74,18 +58,16 @@ static uint32_t published; /* functions that the recording names */
 static struct object objects[OBJECTS];
 static uint32_t object_count;
 static bool divisions_seen;
-__attribute__((visibility("hidden"), used)) bool pd_has_wide_registers; /* beyond 16 bytes */
 
 bool pd_divisions_seen(void)
 {
 	return divisions_seen;
 }
 
-/* Under the slow path's lock. */
-static void publish(void)
+void pd_functions_publish(void)
 {
 	for (uint32_t count = function_count; published < count; published++) {
-		const struct function *function = &pd_library_functions[published];
+		const struct pd_function *function = &pd_functions[published];
 		size_t length = strlen(function->name), size = (sizeof(struct pd_function_block) + length + 7) & ~(size_t)7;
 		struct pd_function_block *block = pd_recording() ? pd_arena_take(&pd_process.arena, size) : NULL;
 
@@ -98,143 +80,6 @@ static void publish(void)
 		pd_block_publish(&block->block, PD_BLOCK_FUNCTION, size);
 	}
 }
-
-/* The first call of a function from a probe in a thread. */
-__attribute__((visibility("hidden"), used)) void pd_library_first(struct pd_thread *thread, uint32_t caller, uint32_t callee)
-{
-	struct pd_slow slow;
-
-	pd_slow_begin(&slow);
-	publish();
-	if (!thread->outside)
-		thread->outside = pd_memory(THUNKS * sizeof(*thread->outside));
-	pd_slow_end(&slow);
-	pd_edge_find(thread, caller, callee)->calls++;
-}
-
-void pd_library_first_saving(struct pd_thread *thread, uint32_t caller, uint32_t callee) __attribute__((visibility("hidden")));
-
-/* A call from another probe than the last one. Arguments of that call lie in vector registers: nothing here may touch them. */
-__attribute__((visibility("hidden"), used)) PD_GENERAL void pd_library_called(uint32_t number)
-{
-	struct pd_thread *thread = pd_self.thread;
-	uint32_t caller, callee = PD_LIBRARY | number;
-	struct pd_edge *edge;
-
-	if (pd_unlikely(!thread))
-		return;
-	caller = thread->top->local->probe;
-	edge = pd_edge_known(thread, caller, callee);
-	if (pd_unlikely(!edge || !thread->outside)) {
-		pd_library_first_saving(thread, caller, callee);
-		return;
-	}
-	edge->calls++;
-	thread->outside[number] = edge;
-}
-
-/* What the thunks find their way by. */
-_Static_assert(offsetof(struct pd_local_state, thread) == 0 && offsetof(struct pd_thread, top) == 0, "thread and top");
-_Static_assert(offsetof(struct pd_thread, outside) == PD_OUTSIDE && offsetof(struct pd_entry, local) == 24, "outside and local");
-_Static_assert(offsetof(struct pd_local, probe) == 16, "probe");
-_Static_assert(offsetof(struct pd_edge, caller) == 0 && offsetof(struct pd_edge, calls) == 8, "caller and calls");
-_Static_assert(sizeof(struct function) == 16 && offsetof(struct function, target) == 0, "target");
-
-/*
- * Each thunk counts and jumps by itself, so that processors foresee where it leads. r10 and r11 are free, as linkers' own thunks use them.
- * Where the caller is the last one, its edge is at hand; else all that a call may hand over is kept, and r10 leads back. Vector registers
- * are kept whole where C code may change them: XSAVE's area has room for those of AVX-512 (2,688 bytes), 0xe6 are its parts.
- */
-__asm__(
-	"	.text\n"
-	"	.globl pd_library_thunks\n"
-	"	.hidden pd_library_thunks\n"
-	"	.type pd_library_thunks, @function\n"
-	"	.balign " TEXT(THUNK_BYTES) "\n"
-	"pd_library_thunks:\n"
-	"	.set .Lpd_number, 0\n"
-	"	.rept " TEXT(THUNKS) "\n"
-	"	.balign " TEXT(THUNK_BYTES) "\n"
-	"	endbr64\n"
-	"	pushq %rax\n"
-	"	movq pd_self@gottpoff(%rip), %r10\n"
-	"	movq %fs:(%r10), %r10\n"
-	"	testq %r10, %r10\n"
-	"	jz 1f\n"
-	"	movq " TEXT(PD_OUTSIDE) "(%r10), %rax\n"
-	"	testq %rax, %rax\n"
-	"	jz 2f\n"
-	"	movq 8 * .Lpd_number(%rax), %rax\n"
-	"	testq %rax, %rax\n"
-	"	jz 2f\n"
-	"	movq (%r10), %r10\n"
-	"	movq 24(%r10), %r10\n"
-	"	movl 16(%r10), %r10d\n"
-	"	cmpl %r10d, (%rax)\n"
-	"	jne 2f\n"
-	"	incq 8(%rax)\n"
-	"1:	popq %rax\n"
-	"	jmp *pd_library_functions + 16 * .Lpd_number(%rip)\n"
-	"2:	movl $.Lpd_number, %r11d\n"
-	"	leaq 1b(%rip), %r10\n"
-	"	jmp .Lpd_other_caller\n"
-	"	.set .Lpd_number, .Lpd_number + 1\n"
-	"	.endr\n"
-	"	.size pd_library_thunks, . - pd_library_thunks\n"
-
-	"	.p2align 4\n"
-	".Lpd_other_caller:\n" /* rax and the return address are on the stack */
-	"	pushq %rcx\n"
-	"	pushq %rdx\n"
-	"	pushq %rsi\n"
-	"	pushq %rdi\n"
-	"	pushq %r8\n"
-	"	pushq %r9\n"
-	"	pushq %r10\n"
-	"	subq $8, %rsp\n"
-	"	movl %r11d, %edi\n"
-	"	call pd_library_called\n"
-	"	addq $8, %rsp\n"
-	"	popq %r10\n"
-	"	popq %r9\n"
-	"	popq %r8\n"
-	"	popq %rdi\n"
-	"	popq %rsi\n"
-	"	popq %rdx\n"
-	"	popq %rcx\n"
-	"	jmp *%r10\n"
-
-	"	.hidden pd_library_first_saving\n"
-	"	.type pd_library_first_saving, @function\n"
-	"pd_library_first_saving:\n"
-	"	pushq %rbp\n"
-	"	movq %rsp, %rbp\n"
-	"	subq $2688, %rsp\n"
-	"	andq $-64, %rsp\n"
-	"	cmpb $0, pd_has_wide_registers(%rip)\n"
-	"	je .Lpd_narrow\n"
-	"	.set .Lpd_word, 512\n" /* the area's header is to be 0 */
-	"	.rept 8\n"
-	"	movq $0, .Lpd_word(%rsp)\n"
-	"	.set .Lpd_word, .Lpd_word + 8\n"
-	"	.endr\n"
-	"	movl %edx, %ecx\n"
-	"	movl $0xe6, %eax\n"
-	"	xorl %edx, %edx\n"
-	"	xsave64 (%rsp)\n"
-	"	movl %ecx, %edx\n"
-	"	call pd_library_first\n"
-	"	movl $0xe6, %eax\n"
-	"	xorl %edx, %edx\n"
-	"	xrstor64 (%rsp)\n"
-	"	leave\n"
-	"	ret\n"
-	".Lpd_narrow:\n"
-	"	fxsave64 (%rsp)\n"
-	"	call pd_library_first\n"
-	"	fxrstor64 (%rsp)\n"
-	"	leave\n"
-	"	ret\n");
 
 /* Of our own interface, and of functions that are no ordinary calls. */
 static bool is_ordinary(const char *name)
@@ -297,11 +142,11 @@ static uint32_t add(const char *name, const void *target)
 	size_t bytes = strlen(name) + 1;
 
 	for (uint32_t i = 0; i < function_count; i++)
-		if (pd_library_functions[i].target == target && !strcmp(pd_library_functions[i].name, name))
+		if (pd_functions[i].target == target && !strcmp(pd_functions[i].name, name))
 			return i;
-	if (function_count == THUNKS || bytes > NAMES_BYTES - names_used)
-		return THUNKS;
-	pd_library_functions[function_count] = (struct function){target, memcpy(names + names_used, name, bytes)};
+	if (function_count == PD_THUNKS || bytes > NAMES_BYTES - names_used)
+		return PD_THUNKS;
+	pd_functions[function_count] = (struct pd_function){target, memcpy(names + names_used, name, bytes)};
 	names_used += bytes;
 	pd_order();
 	return function_count++;
@@ -317,7 +162,7 @@ static bool is_ours(uintptr_t address)
 	for (uint32_t i = 0; i < object_count; i++)
 		if (is_inside(&objects[i], address))
 			return true;
-	return address - (uintptr_t)pd_library_thunks < THUNKS * THUNK_BYTES;
+	return pd_is_thunk(address);
 }
 
 static bool unprotect(const struct object *object, int protection)
@@ -344,9 +189,9 @@ static void attach(const struct object *object)
 		}
 		if (is_ours(*place))
 			continue;
-		number = writable ? add(name_of(object, slot), (const void *)*place) : THUNKS;
-		if (number < THUNKS)
-			__atomic_store_n(place, (uintptr_t)(pd_library_thunks + number * THUNK_BYTES), __ATOMIC_RELEASE);
+		number = writable ? add(name_of(object, slot), (const void *)*place) : PD_THUNKS;
+		if (number < PD_THUNKS)
+			__atomic_store_n(place, pd_thunk(number), __ATOMIC_RELEASE);
 		else
 			add(name_of(object, slot), NULL);
 	}
@@ -429,7 +274,6 @@ void pd_library_begin(void)
 {
 	static unsigned long long known;
 	unsigned long long now = 0;
-	unsigned int highest, ignored, flags;
 	struct pd_slow slow;
 	bool counted = true;
 
@@ -437,7 +281,7 @@ void pd_library_begin(void)
 	if (now == known)
 		return;
 	known = now;
-	pd_has_wide_registers = __get_cpuid(1, &highest, &ignored, &flags, &ignored) && flags & bit_OSXSAVE;
+	pd_thunks_begin();
 	object_count = 0;
 	dl_iterate_phdr(collect, NULL);
 	for (uint32_t i = 0; i < object_count; i++) {
@@ -446,7 +290,7 @@ void pd_library_begin(void)
 	}
 	divisions_seen = counted && object_count;
 	pd_slow_begin(&slow);
-	publish();
+	pd_functions_publish();
 	pd_slow_end(&slow);
 }
 
