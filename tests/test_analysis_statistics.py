@@ -95,6 +95,12 @@ def test_counts_that_never_vary_differ_exactly_or_not_at_all() -> None:
     assert differ.interval(0.95) == (1e-3, 1e-3)
 
 
+@pytest.mark.parametrize("shape", [(2, 0, 5), (0, 3, 5), (2, 3, 0)], ids=["questions", "points", "runs"])
+def test_a_panel_without_anything_says_nothing(shape: tuple[int, int, int]) -> None:
+    side = Runs(np.ones(shape), np.zeros((shape[0], shape[2]), dtype=np.int64))
+    assert contrasts(panel(side, side)) == [None] * shape[1]
+
+
 def test_questions_of_a_panel_are_answered_as_one_by_one() -> None:
     rng = np.random.default_rng(5)
     sides = [rng.standard_t(2, (3, 40, 10)) for _ in range(2)]

@@ -96,7 +96,9 @@ def panel(base: Runs, head: Runs) -> Panel:
     sides = [replace(side, values=np.where(usable, side.values, np.nan)) for side in (base, head)]
     middles = [medians(side.values) for side in sides]
     apart = [np.abs(side.values - middle[..., None]) for side, middle in zip(sides, middles, strict=True)]
-    together = np.concatenate(apart, axis=-1).transpose(1, 0, 2).reshape(usable.shape[1], -1)
+    both = np.concatenate(apart, axis=-1)
+    points, questions, runs = both.shape
+    together = both.transpose(1, 0, 2).reshape(questions, points * runs)
     common = _robust_deviation(together, 2 * usable[..., 0].sum(axis=0))
     pulled, clipped = [], np.zeros(usable.shape[:-1], dtype=np.int64)
     for side, middle, distances in zip(sides, middles, apart, strict=True):
