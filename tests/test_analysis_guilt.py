@@ -244,6 +244,31 @@ def test_counts_of_a_single_run_order_suspects_and_prove_nothing() -> None:
     assert named(analyse(experiment, world.samples, CompareConfig()), "retain").verdict is not Verdict.REGRESSION
 
 
+@pytest.mark.parametrize(
+    ("fast", "slow", "expected"),
+    [(Change.REMOVED, Change.ADDED, ["slow"]), (Change.UNCHANGED, Change.UNCHANGED, ["read"])],
+    ids=["replaced", "chosen"],
+)
+def test_what_a_callee_executes_is_its_own_if_it_is_new_and_its_caller_s_if_it_was_there(
+    fast: Change, slow: Change, expected: list[str]
+) -> None:
+    def parts(side: Side, n: float) -> Mapping[str, float]:
+        return {"read": CALLS} if side is BASE else {}
+
+    def others(side: Side, n: float) -> Mapping[str, float]:
+        return {"read": CALLS} if side is HEAD else {}
+
+    read = Made("read", same(1e3), Change.CHANGED, once)
+    world = World((MAIN, read, Made("fast", same(1.0), fast, parts), Made("slow", same(5.0), slow, others)), runs=5)
+    blocks = {"main": 1.0, "read": CALLS, "fast": CALLS, "slow": 20 * CALLS}
+    experiment = counted(world, lambda name, side, n, rng: {"blocks": blocks[name], "atomics": 0.0}, rounds=2)
+    counts = open_counts(experiment)
+    assert counts is not None
+    suspects = suspects_by_counts(counts, open_ledger(experiment), experiment.functions, {})
+    assert [each.name for each in suspects] == expected
+    assert " more " in suspects[0].says
+
+
 def test_extra_cost_has_an_interval_that_holds_the_truth_and_a_place() -> None:
     truth, held = 70 * 14000, 0
     for seed in range(10):

@@ -10,9 +10,9 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.policy import REWRITTEN
-from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.prices import WORK_NS
-from perfdiff.records.schema import Floats, FunctionInfo, metric_of
+from perfdiff.records.schema import Floats, FunctionInfo, Side, metric_of
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
 CALLS_OF = "calls of "  # begins the name of a count of calls to a function outside of the project
@@ -68,14 +68,13 @@ def suspects_by_counts(
     `counted` holds the sums of counted runs, of which one a side says enough for an order, `ledger` the calls from function to function,
     `departures` those that leave the project's code.
     What a function executes in more calls of its own is its callers' doing: base's counts are taken at head's number of calls, and each
-    call that it makes more often per call of its own counts with what that callee itself executes.
+    call that it makes more often per call of its own counts with what that callee itself executes. Suspects that ran on one side alone
+    have all that they execute as their own.
     """
-    priced = {each: _price(each, counted) for each in counted.ids}
-    found = [
-        _extra(info, counted, ledger, priced, departures.get(info.id, ()))
-        for info in functions
-        if info.change.is_suspect and info.id in counted.place
-    ]
+    suspected = [info for info in functions if info.change.is_suspect and info.id in counted.place]
+    own = {info.id for info in suspected if None in (counted.calls(info.id, side) for side in Side)}
+    priced = {each: _price(each, counted) for each in counted.ids if each not in own}
+    found = [_extra(info, counted, ledger, priced, departures.get(info.id, ())) for info in suspected]
     return tuple(sorted((each for each in found if each.total_ns > 0), key=lambda each: (-each.total_ns, each.function)))
 
 
@@ -127,9 +126,11 @@ def _extra(
             sums[counter] = (had[0] + base, had[1] + head)
             repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
         for callee, more in _more_calls(info.id, point, ledger).items():
-            priced[place] += more * price_of.get(callee, 0.0)
+            if callee not in price_of:
+                continue
+            priced[place] += more * price_of[callee]
             had = sums.get("callee_calls", (0.0, 0.0))
-            sums["callee_calls"] = (had[0], had[1] + more)
+            sums["callee_calls"] = (had[0], had[1] + max(more, 0.0))
     for each in (one for one in departures if one.grew):
         priced += each.least_ns
         sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
@@ -143,14 +144,24 @@ def _ratio_of_calls(base: Floats, head: Floats) -> float:
 
 
 def _more_calls(caller: int, point: int, ledger: Ledger) -> dict[int, float]:
-    """Return by callee the calls that a function makes in a run beyond those of base at head's number of its own calls."""
+    """Return by callee the calls that a function makes in a run beyond those of base at head's number of its own calls.
+
+    They are those in which all runs of the sides differ: where calls pass the gate, who made them is an estimate, and varies.
+    """
     if point not in ledger.points:
         return {}
     column = ledger.place[caller]
-    before, after = ledger.pair(point)
-    alike = _ratio_of_calls(before.calls[:, column], after.calls[:, column])
+    books = ledger.pair(point)
     more = {}
-    for callee in [callee for callee, by in {*before.edges, *after.edges} if by == column and callee != column]:
-        base, head = (float(np.median(book.edges.get((callee, column), np.zeros(1)))) for book in (before, after))
-        more[ledger.ids[callee]] = head - base * alike
+    for callee in {callee for book in books for callee, by in book.edges if by == column and callee != column}:
+        base, head = (_calls_per_call(book, callee, column) for book in books)
+        if base.max() < head.min() or head.max() < base.min():
+            made = float(np.median(books[1].calls[:, column]))
+            more[ledger.ids[callee]] = float(np.median(head) - np.median(base)) * made
     return more
+
+
+def _calls_per_call(book: Book, callee: int, caller: int) -> Floats:
+    """Return how often each run's calls of a function call another, (r,)."""
+    made = book.calls[:, caller]
+    return np.divide(book.edges.get((callee, caller), np.zeros(len(made))), made, out=np.zeros(len(made)), where=made > 0)
