@@ -13,7 +13,7 @@ from perfdiff.analysis.blame.links import spin
 from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.compare.comparison import Comparison, tested
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
-from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
+from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, both_tables, learn, same_cost, study_all, study_decisive
 from perfdiff.analysis.compare.trend import RUN, over_runs
@@ -23,7 +23,7 @@ from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
-from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
@@ -389,7 +389,7 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
     ratio, stratum = comparison.ratio, worst.name if worst else ""
     if too_short(case.info.id, comparison.metric, case.ledger):
         total = case.study.totals.get(comparison.metric)
-        ratio, stratum = _as_resolved(total, case, comparison) if total else None, ""
+        ratio, stratum = comparison.as_resolved(total, case.ledger) if total else None, ""
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
@@ -397,23 +397,18 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
         feature=None,
         ratio=ratio,
         stratum=stratum,
-        overall=_as_resolved(as_ratio(overall, case.config.confidence), case, comparison) if overall else None,
+        overall=comparison.as_resolved(as_ratio(overall, case.config.confidence), case.ledger) if overall else None,
         q=q,
         mix=comparison.mix_ratio,
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
         points={
-            stratum.point: _as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case, comparison)
+            stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
             for stratum in comparison.strata
             if stratum.point is not None
         },
     )
-
-
-def _as_resolved(ratio: Ratio, case: Case, comparison: Comparison) -> Ratio:
-    """Return a ratio of times as surely as probes resolve them; others as they are."""
-    return as_resolved(ratio, case.info.id, comparison.metric, case.ledger, comparison.typical.cost if comparison.typical else 0.0)
 
 
 def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:

@@ -87,6 +87,10 @@ class Comparison:
         """Return the p-value of no effect beyond `least` (log scale) in any material stratum, for all of them at once."""
         return min(1.0, _tested(self.strata) * min((each.contrast.p_beyond(least) for each in self.strata if each.material), default=1.0))
 
+    def as_resolved(self, ratio: Ratio, ledger: Ledger) -> Ratio:
+        """Return a ratio of the metric with an interval that covers what probes cannot resolve."""
+        return as_resolved(ratio, self.function, self.metric, ledger, self.typical.cost if self.typical else 0.0)
+
     @property
     def overall(self) -> Contrast | None:
         """Return the contrast over all calls."""
@@ -174,7 +178,8 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
     found, first, comparisons = contrasts(together), 0, []
     for each in asked:
         last = first + each.runs[0].shape[1]
-        comparisons.append(_told(_compared(each, together, first, found[first:last], config), ledger))
+        compared = _compared(each, together, first, found[first:last], config)
+        comparisons.append(replace(compared, ratio=compared.ratio and compared.as_resolved(compared.ratio, ledger)))
         first = last
     return comparisons
 
@@ -213,12 +218,6 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         grown=unseen or grown_features(question, asked.mix),
         disjoint=bool(unseen) or (asked.moved and not strata),
     )
-
-
-def _told(found: Comparison, ledger: Ledger) -> Comparison:
-    """Return a comparison whose interval covers what probes cannot resolve."""
-    cost = found.typical.cost if found.typical else 0.0
-    return replace(found, ratio=found.ratio and as_resolved(found.ratio, found.function, found.metric, ledger, cost))
 
 
 def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]) -> Iterator[_Seen]:

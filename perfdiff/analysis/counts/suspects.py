@@ -126,11 +126,10 @@ def _extra(
             sums[counter] = (had[0] + base, had[1] + head)
             repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
         for callee, more in _more_calls(info.id, point, ledger).items():
-            if callee not in price_of:
-                continue
-            priced[place] += more * price_of[callee]
-            had = sums.get("callee_calls", (0.0, 0.0))
-            sums["callee_calls"] = (had[0], had[1] + max(more, 0.0))
+            if callee in price_of:
+                priced[place] += more * price_of[callee]
+                had = sums.get("callee_calls", (0.0, 0.0))
+                sums["callee_calls"] = (had[0], had[1] + max(more, 0.0))
     for each in (one for one in departures if one.grew):
         priced += each.least_ns
         sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
