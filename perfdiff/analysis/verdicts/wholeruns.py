@@ -76,7 +76,7 @@ def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | Non
     before = {run.block: run for run in base}
     after = [run for run in head if run.block in before]
     layouts: Ints = np.array([run.layout for run in after], dtype=np.int64)
-    return shift(_logs(after, cost) - _logs([before[run.block] for run in after], cost), layouts)
+    return shift(_logs([before[run.block] for run in after], cost), _logs(after, cost), layouts)
 
 
 def _logs(runs: Sequence[Run], cost: str) -> Floats:
