@@ -11,7 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.policy import REWRITTEN
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.models.prices import WORK_NS
+from perfdiff.models.prices import DEAREST_NS, WORK_NS
 from perfdiff.records.schema import Floats, FunctionInfo, Side, metric_of
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
@@ -21,7 +21,7 @@ TOLD = 2  # counters named in a sentence, those that cost most
 
 @dataclass(frozen=True, slots=True)
 class ExtraWork:
-    """What a function itself counts more in head, in one run of each point (points,); `priced_ns` is the least that it takes there.
+    """What a function itself counts more in head, in one run of each point (points,): it takes `priced_ns` at least, `dearest_ns` at most.
 
     `by_counter` are the counts, in one run of each point, with base's and head's sums; `repeats` tells that every side's runs counted the
     same, at least two of them.
@@ -31,6 +31,7 @@ class ExtraWork:
     name: str
     points: tuple[int, ...]
     priced_ns: Floats
+    dearest_ns: Floats
     by_counter: Mapping[str, tuple[float, float]]
     repeats: bool
 
@@ -111,7 +112,7 @@ def _extra(
     info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mapping[int, float], departures: Sequence[Departure]
 ) -> ExtraWork:
     column = counted.place[info.id]
-    priced, repeats = np.zeros(len(counted.points)), True
+    priced, dearest, repeats = np.zeros(len(counted.points)), np.zeros(len(counted.points)), True
     sums: dict[str, tuple[float, float]] = {}
     for place, point in enumerate(counted.points):
         before, after = counted.pair(point)
@@ -122,18 +123,21 @@ def _extra(
             values = [book.other[counter][:, column] for book in (before, after)]
             base, head = float(np.median(values[0])) * alike, float(np.median(values[1]))
             priced[place] += (head - base) * price
+            dearest[place] += max(head - base, 0.0) * DEAREST_NS[counter]
             had = sums.get(counter, (0.0, 0.0))
             sums[counter] = (had[0] + base, had[1] + head)
             repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
         for callee, more in _more_calls(info.id, point, ledger).items():
             if callee in price_of:
                 priced[place] += more * price_of[callee]
+                dearest[place] += max(more, 0.0) * price_of[callee]
                 had = sums.get("callee_calls", (0.0, 0.0))
                 sums["callee_calls"] = (had[0], had[1] + max(more, 0.0))
     for each in (one for one in departures if one.grew):
         priced += each.least_ns
+        dearest += each.dearest_ns
         sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
-    return ExtraWork(info.id, info.name, counted.points, priced, sums, repeats)
+    return ExtraWork(info.id, info.name, counted.points, priced, dearest, sums, repeats)
 
 
 def _ratio_of_calls(base: Floats, head: Floats) -> float:

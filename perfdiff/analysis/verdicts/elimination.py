@@ -12,7 +12,7 @@ from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import MATERIAL, MOST_WORK
+from perfdiff.analysis.policy import MATERIAL, MOST_WORK, TELLING
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
@@ -21,15 +21,16 @@ from perfdiff.analysis.verdicts.verdict import Decision
 def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]:
     """Return the decision on the one changed function that makes whole runs slower, nothing where they are not or several may do so.
 
-    By exact counts it is the one that executes most of what changed functions execute more, if that is a material part of a run at a point
-    where runs are slower. Else it is the only changed function whose own calls are slower beyond chance, by however little.
+    By exact counts it is the one that executes most of what changed functions execute more, if that is certainly a material part of a run
+    at a point where runs are slower, or could explain a telling part of the slow-down there. Else it is the only changed function whose
+    own calls are slower beyond chance, by however little.
     """
     if not evidence.runs.slower:
         return {}
     suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     for work in evidence.suspects[:1]:
-        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_material(work, evidence):
+        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_enough(work, evidence):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
@@ -40,10 +41,14 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
 
 
-def _is_material(work: ExtraWork, evidence: Evidence) -> bool:
-    """Return whether extra work is a material part of a run where runs are slower."""
-    base_ns = {end.point.id: end.base_ns for end in evidence.runs.slower}
-    return any(ns >= MATERIAL * base_ns[point] for point, ns in zip(work.points, work.priced_ns.tolist(), strict=True) if point in base_ns)
+def _is_enough(work: ExtraWork, evidence: Evidence) -> bool:
+    """Return whether extra work is a material part of a run where runs are slower, or could explain a telling part of the difference."""
+    slower = {end.point.id: end for end in evidence.runs.slower}
+    return any(
+        least >= MATERIAL * end.base_ns or most >= TELLING * (end.head_ns - end.base_ns) > 0
+        for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True)
+        if (end := slower.get(point)) is not None
+    )
 
 
 def _is_slower(case: Case) -> bool:
