@@ -107,6 +107,8 @@ def measure(bench: Bench, folder: Path) -> None:
                 rounds.count()
             if not rounds.are_answered:
                 rounds.time_calls()
+                if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+                    rounds.compare_whole_runs()
             rounds.save(folder)
     except DiskFilledError:
         bench.cache.discard()

@@ -13,7 +13,7 @@ import numpy as np
 from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
-from perfdiff.analysis.findings import EndToEnd, Standing
+from perfdiff.analysis.findings import EndToEnd, Findings, Standing, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
@@ -50,16 +50,21 @@ class Rounds:
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
+    _turns: Turns = field(init=False)
+    _spread: Spread | None = None
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
+        self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over.
 
-        The time is the budget, and up to as much again where that will decide what is open.
+        The time is the budget, and up to as much again where that will decide what is open. Called again, it goes on where it ended, with
+        as much time.
         """
-        turns, spread, seed = Turns(self.bench.points), self.bench.spread(self.site), self.bench.request.config.compare.seed
+        self._spread = spread = self._spread or self.bench.spread(self.site)
+        turns, seed = self._turns, self.bench.request.config.compare.seed
         self._grow(spread, next_look(0), math.inf)
         started, limit_s = time.monotonic(), self.budget_s
         while turns.open:
@@ -77,11 +82,20 @@ class Rounds:
                 else:
                     self._grow(spread, next_look(look), spent_s)
             if spent_s > limit_s and turns.fewest >= FEWEST_PAIRS:
-                missing_s = turns.missing_s({point: end.needed for point, end in self._ends().items()})
+                missing_s = self._missing_s()
                 if not 0 < missing_s <= BUDGETS * self.budget_s - spent_s:
                     break
                 limit_s = spent_s + missing_s
-        self.notes += spread.notes
+
+    @property
+    def hang_on_whole_runs(self) -> bool:
+        """Return whether calls and counts leave the answer open, and so many more whole runs as time allows would decide it."""
+        is_near = not self._whole().slower and 0 < self._missing_s() <= BUDGETS * self.budget_s
+        return is_near and self._look().verdict is Verdict.INCONCLUSIVE
+
+    def _missing_s(self) -> float:
+        """Return how long the pairs would take that, by what was seen, decide the open points."""
+        return self._turns.missing_s({point: end.needed for point, end in self._ends().items()})
 
     def _ends(self) -> dict[int, EndToEnd]:
         """Return what the whole runs so far show, by point."""
@@ -237,9 +251,12 @@ class Rounds:
         self.notes += (*caveats.recordings_incomplete(incomplete, points), *referee.notes(runs))
 
     def _is_settled(self) -> bool:
-        """Look at the findings half-way; nothing is kept of this."""
-        config = self.bench.request.config.compare
-        return settled(analysis.look(self.experiment(), Held(self._timed.tables()), config), config)
+        """Return whether more runs with probes could not change the answer."""
+        return settled(self._look(), self.bench.request.config.compare)
+
+    def _look(self) -> Findings:
+        """Return the findings half-way; nothing is kept of them."""
+        return analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
 
     def experiment(self) -> Experiment:
         """Return what was measured so far."""
@@ -259,6 +276,7 @@ class Rounds:
                 *site.notes,
                 *caveats.outputs_differ(self.runs, bench.points),
                 *self.notes,
+                *(self._spread.notes if self._spread else ()),
                 *caveats.trees_written(bench.upkeep.written),
             ),
             counts=self._counts(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ import pytest
 
 import runtimes
 from perfdiff import configuration, pipeline
+from perfdiff import rounds as rounds_of_runs
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -50,8 +52,10 @@ class Steps:
     announced: dict[str, int | None] = field(default_factory=dict)
     made: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
 
     def stage(self, name: str, total: int | None) -> None:
+        self.order.append(name)
         self.announced[name], self.made[name] = total, 0
         self.current = name
 
@@ -229,6 +233,44 @@ def test_counting_that_turns_out_slower_than_its_budget_ends_after_the_shortest_
     pipeline.compare(replace(sums, config=replace(sums.config, counters=counters)), progress, executor=Slow())
     assert progress.made["counting all functions"] == 2 + 4
     assert progress.made["surveying"] > 0
+
+
+VARYING = 20  # plain runs: five pairs of two points
+
+
+class Restless(Steady):
+    """Its first plain runs vary by some per cent, so that more of them are needed than their time allows."""
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where or self._plain > VARYING:
+            return found
+        took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * self._plain))
+        return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
+
+
+class Ticks:
+    """A clock that is a second later each time it is looked at."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds_of_runs, "time", Ticks())
+    # Three seconds a pair: five pairs of both points take more than these, and so would all that are needed.
+    measure, counters = replace(sums.config.measure, budget_s=20.0), replace(sums.config.counters, software=False)
+    progress = Steps()
+    asked = replace(sums, config=replace(sums.config, measure=measure, counters=counters))
+    found = pipeline.compare(asked, progress, executor=Restless()).findings
+    assert progress.made["measuring"] > 0
+    assert (found.verdict, found.rung) == (Verdict.UNCHANGED, Rung.RUNS)
+    assert min(end.ratio.runs_base for end in found.end_to_end if end.ratio) > 5
+    assert progress.order[-2:] == ["comparing whole runs", "analysing"]
 
 
 def _pins(request: Request) -> PinnedPair:
