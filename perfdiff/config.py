@@ -40,6 +40,7 @@ class WorkloadConfig:
     setup: str | None = None  # before all runs of a point in a tree
     prepare: str | None = None  # before each run, outside its time
     warmup: int = 0  # runs of each side at each point that are made first and thrown away
+    alone: bool = False  # never run beside the other side's run
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-_SET_CHILD_SUBREAPER = 36  # prctl(2)
+_SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -23,7 +23,8 @@ def running(
     """Run a shell command in `folder` with exactly this environment and no input, for the length of a `with` block.
 
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
-    this process's children when their parents ended. Pipes stay open, for what is still in them.
+    this process's children when their parents ended. Pipes stay open, for what is still in them. Blocks may stand in one another: the inner
+    one is left when all commands have ended.
     """
     process = None
     with _adopting_orphans():
@@ -78,13 +79,14 @@ def _children() -> frozenset[int]:
 
 @contextmanager
 def _adopting_orphans() -> Iterator[None]:
-    """Make this process the parent of every descendant whose own parent ends."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    """Make this process the parent of every descendant whose own parent ends; within another such block, it stays that."""
+    prctl, before = ctypes.CDLL(None, use_errno=True).prctl, ctypes.c_int()
+    prctl(_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
     prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         yield
     finally:
-        prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        prctl(_SET_CHILD_SUBREAPER, before, 0, 0, 0)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
+from perfdiff.duets import Duets
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records import store
 from perfdiff.records.recorded import Held
@@ -50,11 +51,14 @@ class Rounds:
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
+    _duets: Duets = field(init=False)
     _turns: Turns = field(init=False)
     _spread: Spread | None = None
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
+        config = self.bench.request.config
+        self._duets = Duets(self._collector, {workload.name: workload for workload in config.workloads}, config.compare.seed)
         self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:
@@ -70,7 +74,7 @@ class Rounds:
         while turns.open:
             point, begun = turns.next, time.monotonic()
             look, pair = next_look(turns.pairs[point.id]), schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)
-            self.runs += [run for run, _ in self._collector.collect(pair, self.bench.progress.advance)]
+            self.runs += self._duets.collect(pair, self.runs, self.bench.progress.advance)
             turns.took(point, time.monotonic() - begun)
             spent_s = time.monotonic() - started
             if turns.pairs[point.id] == look:
@@ -277,6 +281,7 @@ class Rounds:
                 *caveats.outputs_differ(self.runs, bench.points),
                 *self.notes,
                 *(self._spread.notes if self._spread else ()),
+                *self._duets.notes,
                 *caveats.trees_written(bench.upkeep.written),
             ),
             counts=self._counts(),

@@ -34,6 +34,7 @@ parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # setup = "./bench/generate {{n}} > input"   # once before the runs of a point; what it leaves in the tree stays for them
 # prepare = "sync"              # before each run, outside its time
 # warmup = {warmup}               # runs of each side at each point that are thrown away
+# alone = true                  # its runs share more than their tree (a port, a file in /tmp): never base and head at the same time
 # timeout_s = {workload_timeout:g}
 # exit_codes = [0]
 

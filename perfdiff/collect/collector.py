@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -77,6 +77,34 @@ class Collector:
             execution, recordings = self._execute(slot, number)
             advance(f"{slot.point.label} on {slot.side}")
             yield _run(number, slot, execution), recordings
+
+    def collect_together(self, slots: Sequence[Slot], cpu: int, advance: Callable[[str], None]) -> list[Run]:
+        """Return runs of plain builds, made at the same time on one CPU; raise WorkloadError or StoreError.
+
+        They run in trees of their own (see `apart`), and are not the first of their points, so that none warms up.
+        """
+        first, self._made = self._made, self._made + len(slots)
+        commands = [
+            replace(command, timeout_s=command.timeout_s * len(slots))
+            for command in (
+                self._command(slot, self.targets[slot.phase, slot.side], self.room, first + at) for at, slot in enumerate(slots)
+            )
+        ]
+        with ExitStack() as stack:
+            for slot, command in zip(slots, commands, strict=True):
+                stack.enter_context(self._kept(slot, self.targets[slot.phase, slot.side], command))
+            stack.enter_context(self._watched(slots[0]))
+            executions = self.executor.execute_together(commands, cpu)
+        for slot in slots:
+            advance(f"{slot.point.label} on {slot.side}")
+        return [
+            replace(_run(first + at, slot, execution), together=True)
+            for at, (slot, execution) in enumerate(zip(slots, executions, strict=True))
+        ]
+
+    def apart(self, slots: Sequence[Slot]) -> bool:
+        """Return whether slots run in trees of their own."""
+        return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
 
     def _execute(self, slot: Slot, number: int) -> tuple[Execution, list[Recording]]:
         target, folder = self.targets[slot.phase, slot.side], self.room / f"{number:06d}"

@@ -58,7 +58,7 @@ def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -
 
 def _took_ns(points: Sequence[Point], runs: Sequence[Run]) -> dict[int, float]:
     """Return how long a plain run takes by point, as a rule, for one of them may have waited for other work; 0 where there is none."""
-    plain = {point.id: [run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
+    plain = {point.id: [run.took_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id] for point in points}
     return {point: float(np.median(walls)) if walls else 0.0 for point, walls in plain.items()}
 
 

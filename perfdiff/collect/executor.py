@@ -10,8 +10,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
@@ -57,7 +58,8 @@ class Command:
 class Execution:
     """What one run cost. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
-    `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell.
+    `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
+    one by intent.
     """
 
     wall_ns: float
@@ -76,41 +78,98 @@ class Executor(Protocol):
         """Run `command` to its end; raise WorkloadError where it fails, hangs or crashes."""
         ...
 
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        """Run commands at the same time, all on one CPU that they take turns on; raise WorkloadError where one of them does not succeed."""
+        ...
+
 
 class ProcessExecutor:
     """Runs commands so that nothing of them survives, and ends what takes too long or fills the disk."""
 
     def execute(self, command: Command) -> Execution:
         """Run `command` once. Its output is digested as it comes, never kept: a workload may print gigabytes."""
-        if not command.directory.is_dir():
-            raise tree_removed(command)
-        missing = _missing_bytes(command.directory)
-        if missing:
-            raise StoreError(
-                f"too little space is left in {command.directory} to run workloads: free {units.size(missing)} or more with "
-                "`perfdiff cache prune`, or put the cache elsewhere with --cache",
-                slug="disk-full",
-            )
         machine, waited = _machine_ticks(), _waited_us()
-        digest, tail = hashlib.blake2b(digest_size=16), bytearray()
-        with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
-            started = time.perf_counter_ns()
-            readers = [
-                _reader(process.stdout, digest.update),
-                _reader(process.stderr, lambda chunk: _keep_tail(tail, chunk)),
-            ]
-            with _Watch(command, process.pid) as watch:
-                _, status, usage = os.wait4(process.pid, 0)
-                wall_ns = float(time.perf_counter_ns() - started)
-            process.returncode = os.waitstatus_to_exitcode(status)
+        with _running(command) as run:
+            run.wait()
         now_waited = _waited_us()
-        for reader in readers:
+        (found,) = _executions([run], machine)
+        if waited is None or now_waited is None:
+            return found
+        return replace(found, waited=min(1.0, 1e3 * (now_waited - waited) / found.wall_ns))
+
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
+        machine, allowed = _machine_ticks(), os.sched_getaffinity(0)
+        with ExitStack() as stack:
+            try:
+                os.sched_setaffinity(0, {cpu})  # of this thread, which the processes that it starts inherit
+                runs = [stack.enter_context(_running(command)) for command in commands]
+            finally:
+                os.sched_setaffinity(0, allowed)
+            waiting = [threading.Thread(target=run.wait, daemon=True) for run in runs]
+            for thread in waiting:
+                thread.start()
+            for thread in waiting:
+                thread.join()
+        return _executions(runs, machine)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A command that was started, and what is known of it once it has ended."""
+
+    command: Command
+    process: subprocess.Popen[bytes]
+    watch: _Watch
+    started: int
+    digest: hashlib.blake2b
+    tail: bytearray
+    readers: Sequence[threading.Thread]
+    wall_ns: float = 0.0
+    cpu_ns: float = 0.0
+    max_rss_bytes: float = 0.0
+
+    def wait(self) -> None:
+        """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
+        try:
+            _, status, usage = os.wait4(self.process.pid, 0)
+        except ChildProcessError:
+            return
+        self.wall_ns = float(time.perf_counter_ns() - self.started)
+        self.cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
+        self.max_rss_bytes = usage.ru_maxrss * 1024.0
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+
+
+@contextmanager
+def _running(command: Command) -> Iterator[_Running]:
+    """Start a command, and look after it until the block is left; raise WorkloadError or StoreError where it cannot be started."""
+    if not command.directory.is_dir():
+        raise tree_removed(command)
+    missing = _missing_bytes(command.directory)
+    if missing:
+        raise StoreError(
+            f"too little space is left in {command.directory} to run workloads: free {units.size(missing)} or more with "
+            "`perfdiff cache prune`, or put the cache elsewhere with --cache",
+            slug="disk-full",
+        )
+    digest, tail = hashlib.blake2b(digest_size=16), bytearray()
+    with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
+        started = time.perf_counter_ns()
+        readers = [_reader(process.stdout, digest.update), _reader(process.stderr, lambda chunk: _keep_tail(tail, chunk))]
+        with _Watch(command, process.pid) as watch:
+            yield _Running(command, process, watch, started, digest, tail, readers)
+
+
+def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
+    """Return what runs cost that have ended together; raise WorkloadError where one did not succeed."""
+    for run in runs:
+        for reader in run.readers:
             reader.join()
-        _require_success(command, process.returncode, watch, tail.decode(errors="replace"))
-        cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
-        load, steal = _foreign_load(machine, _machine_ticks(), wall_ns, cpu_ns)
-        share = None if waited is None or now_waited is None else min(1.0, 1e3 * (now_waited - waited) / wall_ns)
-        return Execution(wall_ns, cpu_ns, usage.ru_maxrss * 1024.0, load, steal, digest.hexdigest(), share)
+    for run in runs:
+        _require_success(run.command, run.process.returncode, run.watch, run.tail.decode(errors="replace"))
+    load, steal = _foreign_load(machine, _machine_ticks(), max(run.wall_ns for run in runs), sum(run.cpu_ns for run in runs))
+    return [Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest()) for run in runs]
 
 
 def tree_removed(command: Command) -> WorkloadError:

@@ -167,5 +167,6 @@ WORKLOAD: Mapping[str, Setting] = {
     "setup": SETUP,
     "prepare": PREPARE,
     "warmup": WARMUP,
+    "alone": _TRUTH,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
 }

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.findings import EndToEnd, Ratio, Standing
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
-from perfdiff.analysis.stats.pairs import Shift, shift
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, Shift, shift
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Phase, Point, Run, Side
 
@@ -90,10 +90,10 @@ def _end(
     config: CompareConfig,
     points: int,
 ) -> EndToEnd:
-    base, head = (plain[point.id, side] for side in Side)
+    base, head = (_comparable(plain[point.id, side]) for side in Side)
     by_cpu = _judged(shift_of(base, head, "cpu_ns"), config, points)
     judged, by = by_cpu, "cpu_ns"
-    if any(_waits(runs) for runs in (base, head)):
+    if any(waits(runs) for runs in (base, head)):
         by_clock = _judged(shift_of(base, head, "wall_ns"), config, points)
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
@@ -101,8 +101,8 @@ def _end(
     costs = [_median_cpu(probed[side]) / _median_cpu(plain[point.id, side]) - 1 for side in Side if probed[side]]
     return EndToEnd(
         point=point,
-        base_ns=float(np.median([run.wall_ns for run in base])),
-        head_ns=float(np.median([run.wall_ns for run in head])),
+        base_ns=float(np.median([run.took_ns for run in base])),
+        head_ns=float(np.median([run.took_ns for run in head])),
         ratio=judged.ratio,
         overhead=max(costs, default=None),
         standing=judged.standing,
@@ -144,9 +144,15 @@ def _rank(judged: _Judged) -> int:
     return (Standing.FASTER, Standing.NOT_SLOWER, Standing.OPEN, Standing.SLOWER).index(judged.standing)
 
 
-def _waits(runs: Sequence[Run]) -> bool:
+def waits(runs: Sequence[Run]) -> bool:
     """Return whether runs wait for anything but a CPU, or use more than one: the least that any of them did so tells."""
-    return min(abs(run.wall_ns - run.cpu_ns) / run.wall_ns for run in runs) > WAITS if all(run.wall_ns > 0 for run in runs) else False
+    return min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > WAITS if all(run.took_ns > 0 for run in runs) else False
+
+
+def _comparable(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
+    together = [run for run in runs if run.together]
+    return together if len(together) >= FEWEST_PAIRS else runs
 
 
 def _by_point(runs: Sequence[Run], phase: Phase) -> dict[tuple[int, Side], list[Run]]:

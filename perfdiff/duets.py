@@ -1,0 +1,91 @@
+"""Pairs of whole runs at the same time, on one CPU: what the machine does to one of them, it does to the other.
+
+Neighbours that share a core, a cache or memory slow a run down for milliseconds to seconds, which no order of runs evens out. Two runs that
+take turns on one CPU, some milliseconds each, meet the same of it (duet benchmarking: Bulej, Horký, Tůma, Farquet and Prokopec 2020, who
+use two cores; where two CPUs are threads of one core, as in many virtual machines, runs on both disturb each other).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff.analysis.verdicts.wholeruns import waits
+from perfdiff.collect.collector import Collector
+from perfdiff.collect.schedule import Slot
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.records.schema import Note, Phase, Run, Side
+
+# Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
+# they always print the same.
+APART = 2
+MEMORY = 0.5  # of what is available that a pair may take; other work needs some as well
+
+
+@dataclass(slots=True)
+class Duets:
+    """Makes pairs of plain runs, together where their workload allows it, which a user may deny it by `alone`.
+
+    Runs that wait, or use several threads, would be others on one CPU. Runs that fail together, or print what they did not print before,
+    share something outside their trees: the workload's further runs are made apart, and a note says so.
+    """
+
+    collector: Collector
+    workloads: Mapping[str, WorkloadConfig]
+    seed: int
+    notes: tuple[Note, ...] = ()
+    _alone: set[str] = field(default_factory=set)
+
+    def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[Run]:
+        """Return the runs of a pair, of a point that had those of `runs` before; raise WorkloadError or StoreError."""
+        before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
+        together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
+        return together or [run for run, _ in self.collector.collect(pair, advance)]
+
+    def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
+        name = pair[0].point.workload
+        if name in self._alone or self.workloads[name].alone or not self.collector.apart(pair):
+            return False
+        by_side = [[run for run in before if run.side is side] for side in Side]
+        if any(len(runs) < APART or waits(runs) for runs in by_side):
+            return False
+        return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
+
+    def _together(self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]) -> list[Run] | None:
+        """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
+        cpu = random.Random(f"{self.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
+        try:
+            made = self.collector.collect_together(pair, cpu, advance)
+        except DiskFilledError:
+            raise
+        except WorkloadError as error:
+            self._part(pair[0], f"fails ({error})")
+            return None
+        for run in made:
+            printed = {each.output for each in before if each.side is run.side}
+            if len(printed) == 1 and run.output not in printed:
+                self._part(pair[0], "prints something else")
+                return None
+        return made
+
+    def _part(self, slot: Slot, what: str) -> None:
+        name = slot.point.workload
+        self._alone.add(name)
+        text = (
+            f"workload `{name}` {what} where base and head run at the same time: they seem to share something outside their trees, so its "
+            "runs are made one after the other, which takes more of them; `alone = true` spares the attempt"
+        )
+        self.notes += (Note("runs-disturb-each-other", text),)
+
+
+def _available_bytes() -> float:
+    """Return how much memory can be had without swapping; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
