@@ -18,6 +18,7 @@ from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Note, Phase, Run, Side
 
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
@@ -28,7 +29,7 @@ MEMORY = 0.5  # of what is available that a pair may take; other work needs some
 
 @dataclass(slots=True)
 class Duets:
-    """Makes pairs of plain runs, together where their workload allows it, which a user may deny it by `alone`.
+    """Makes pairs of runs, together where their workload allows it, which a user may deny it by `alone`.
 
     Runs that wait, or use several threads, would be others on one CPU. Runs that fail together, or print what they did not print before,
     share something outside their trees: the workload's further runs are made apart, and a note says so.
@@ -40,22 +41,24 @@ class Duets:
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
 
-    def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[Run]:
-        """Return the runs of a pair, of a point that had those of `runs` before; raise WorkloadError or StoreError."""
+    def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+        """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
         together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
-        return together or [run for run, _ in self.collector.collect(pair, advance)]
+        return together or list(self.collector.collect(pair, advance))
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
         name = pair[0].point.workload
-        if name in self._alone or self.workloads[name].alone or not self.collector.apart(pair):
+        if len(pair) != len(Side) or name in self._alone or self.workloads[name].alone or not self.collector.apart(pair):
             return False
         by_side = [[run for run in before if run.side is side] for side in Side]
         if any(len(runs) < APART or waits(runs) for runs in by_side):
             return False
         return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
 
-    def _together(self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]) -> list[Run] | None:
+    def _together(
+        self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]
+    ) -> list[tuple[Run, list[Recording]]] | None:
         """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
         cpu = random.Random(f"{self.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
         try:
@@ -65,9 +68,9 @@ class Duets:
         except WorkloadError as error:
             self._part(pair[0], f"fails ({error})")
             return None
-        for run in made:
+        for run, _ in made:
             printed = {each.output for each in before if each.side is run.side}
-            if len(printed) == 1 and run.output not in printed:
+            if run.phase is Phase.PLAIN and len(printed) == 1 and run.output not in printed:
                 self._part(pair[0], "prints something else")
                 return None
         return made

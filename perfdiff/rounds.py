@@ -74,7 +74,7 @@ class Rounds:
         while turns.open:
             point, begun = turns.next, time.monotonic()
             look, pair = next_look(turns.pairs[point.id]), schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)
-            self.runs += self._duets.collect(pair, self.runs, self.bench.progress.advance)
+            self.runs += [run for run, _ in self._duets.collect(pair, self.runs, self.bench.progress.advance)]
             turns.took(point, time.monotonic() - begun)
             spent_s = time.monotonic() - started
             if turns.pairs[point.id] == look:
@@ -239,9 +239,9 @@ class Rounds:
         look, started, own = FIRST_LOOK, time.monotonic(), self.runs
         for block, slots in enumerate(blocks, 1):
             for pair in schedule.pairs(slots):
-                made = list(self._collector.collect(pair, self.bench.progress.advance))
+                made = self._duets.collect(pair, own, self.bench.progress.advance)
                 if referee.repeats([run for run, _ in made]):
-                    made = list(self._collector.collect(pair, lambda _: None))
+                    made = self._duets.collect(pair, own, lambda _: None)
                 for run, recordings in made:
                     runs.append(run)
                     incomplete += [run] * (not all(recording.complete for recording in recordings))

@@ -97,7 +97,7 @@ def test_counts_that_never_vary_differ_exactly_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 0, 5), (0, 3, 5), (2, 3, 0)], ids=["questions", "points", "runs"])
 def test_a_panel_without_anything_says_nothing(shape: tuple[int, int, int]) -> None:
-    side = Runs(np.ones(shape), np.zeros((shape[0], shape[2]), dtype=np.int64))
+    side = Runs(np.ones(shape), np.zeros((shape[0], shape[2]), dtype=np.int64), np.zeros(shape[0], dtype=bool))
     assert contrasts(panel(side, side)) == [None] * shape[1]
 
 
@@ -107,7 +107,7 @@ def test_questions_of_a_panel_are_answered_as_one_by_one() -> None:
     for side in sides:
         side[rng.random(side.shape) < 0.3] = np.nan
     sides[0][1, :5] = np.nan  # questions that a point does not answer
-    together = panel(*(Runs(side, np.tile(BLOCKS[:10], (3, 1))) for side in sides))
+    together = panel(*(Runs(side, np.tile(BLOCKS[:10], (3, 1)), np.zeros(3, dtype=bool)) for side in sides))
     answers = contrasts(together)
     for question, answer in enumerate(answers):
         pairs = []

@@ -71,53 +71,48 @@ class Collector:
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
         for slot in slots:
-            number, self._made = self._made, self._made + 1
-            for _ in range(self._warm_ups(slot)):
-                self._execute(slot, number)
-            execution, recordings = self._execute(slot, number)
-            advance(f"{slot.point.label} on {slot.side}")
-            yield _run(number, slot, execution), recordings
+            yield from self._collect([slot], None, advance)
 
-    def collect_together(self, slots: Sequence[Slot], cpu: int, advance: Callable[[str], None]) -> list[Run]:
-        """Return runs of plain builds, made at the same time on one CPU; raise WorkloadError or StoreError.
-
-        They run in trees of their own (see `apart`), and are not the first of their points, so that none warms up.
-        """
-        first, self._made = self._made, self._made + len(slots)
-        commands = [
-            replace(command, timeout_s=command.timeout_s * len(slots))
-            for command in (
-                self._command(slot, self.targets[slot.phase, slot.side], self.room, first + at) for at, slot in enumerate(slots)
-            )
-        ]
-        with ExitStack() as stack:
-            for slot, command in zip(slots, commands, strict=True):
-                stack.enter_context(self._kept(slot, self.targets[slot.phase, slot.side], command))
-            stack.enter_context(self._watched(slots[0]))
-            executions = self.executor.execute_together(commands, cpu)
-        for slot in slots:
-            advance(f"{slot.point.label} on {slot.side}")
-        return [
-            replace(_run(first + at, slot, execution), together=True)
-            for at, (slot, execution) in enumerate(zip(slots, executions, strict=True))
-        ]
+    def collect_together(self, slots: Sequence[Slot], cpu: int, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+        """Return the same of slots that run at the same time, on one CPU, in trees of their own (see `apart`)."""
+        return self._collect(slots, cpu, advance)
 
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""
         return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
 
-    def _execute(self, slot: Slot, number: int) -> tuple[Execution, list[Recording]]:
-        target, folder = self.targets[slot.phase, slot.side], self.room / f"{number:06d}"
-        command = self._command(slot, target, folder, number)
+    def _collect(self, slots: Sequence[Slot], cpu: int | None, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+        numbers = range(self._made, self._made + len(slots))
+        self._made += len(slots)
+        for slot, number in zip(slots, numbers, strict=True):
+            for _ in range(self._warm_ups(slot)):
+                self._execute([slot], [number], None)
+        found = self._execute(slots, numbers, cpu)
+        for slot in slots:
+            advance(f"{slot.point.label} on {slot.side}")
+        return [
+            (_run(number, slot, execution, together=cpu is not None), recordings)
+            for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
+        ]
+
+    def _execute(self, slots: Sequence[Slot], numbers: Sequence[int], cpu: int | None) -> list[tuple[Execution, list[Recording]]]:
+        """Run slots, at the same time on a CPU where one is given, and read what their processes recorded."""
+        folders = [self.room / f"{number:06d}" for number in numbers]
+        commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
         try:
-            folder.mkdir()
-            with self._kept(slot, target, command), self._watched(slot):
-                execution = self.executor.execute(command)
-            return execution, [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+            with ExitStack() as stack:
+                for slot, folder, command in zip(slots, folders, commands, strict=True):
+                    folder.mkdir()
+                    stack.enter_context(self._kept(slot, command))
+                stack.enter_context(self._watched(slots[0]))
+                made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
+            recorded = [[recording.read(path) for path in sorted(folder.glob("*.pdrec"))] for folder in folders]
+            return list(zip(made, recorded, strict=True))
         except OSError as error:
-            raise StoreError.about(folder, error) from error
+            raise StoreError.about(self.room, error) from error
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            for folder in folders:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _warm_ups(self, slot: Slot) -> int:
         """Return how many runs are made and thrown away before that of `slot`: none where times are not reported."""
@@ -127,8 +122,9 @@ class Collector:
         self._warm.add(place)
         return self.workloads[slot.point.workload].warmup
 
-    def _kept(self, slot: Slot, target: Target, command: Command) -> AbstractContextManager[None]:
-        """Return what keeps the tree of a run as it is: nothing where the target names none."""
+    def _kept(self, slot: Slot, command: Command) -> AbstractContextManager[None]:
+        """Return what keeps the tree of a run as it is: nothing where its target names none."""
+        target = self.targets[slot.phase, slot.side]
         if target.tree is None:
             return nullcontext()
         workload = self.workloads[slot.point.workload]
@@ -172,14 +168,15 @@ class Collector:
     def _timeout_s(self, slot: Slot) -> float:
         return self.workloads[slot.point.workload].timeout_s * (WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
 
-    def _command(self, slot: Slot, target: Target, folder: Path, number: int) -> Command:
-        workload = self.workloads[slot.point.workload]
+    def _command(self, slot: Slot, folder: Path, number: int, beside: int) -> Command:
+        """Return the command of a run that shares its CPU with so many, itself among them."""
+        workload, target = self.workloads[slot.point.workload], self.targets[slot.phase, slot.side]
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
             text=slot.point.command,
             directory=target.directory,
             environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
-            timeout_s=self._timeout_s(slot),
+            timeout_s=beside * self._timeout_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
@@ -192,7 +189,7 @@ class Collector:
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
-def _run(number: int, slot: Slot, execution: Execution) -> Run:
+def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Run:
     return Run(
         id=number,
         phase=slot.phase,
@@ -207,4 +204,5 @@ def _run(number: int, slot: Slot, execution: Execution) -> Run:
         output=execution.output,
         waited=execution.waited,
         layout=slot.layout,
+        together=together,
     )

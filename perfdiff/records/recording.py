@@ -34,6 +34,9 @@ from perfdiff.records.recording_file import (
 from perfdiff.records.schema import Floats, Ints
 
 _ABSENT = np.uint64(2**64 - 1)
+# What is known of probes' own cost is some ns amiss a call, which may leave less than no time. More than this is a wait for a CPU that was
+# taken off twice, once of a callee: how long the call itself took is not known.
+AMISS_NS = 1000.0
 
 Cells = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
@@ -292,7 +295,8 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     calls = np.array([contents.totals[probe, number]["calls"] for number in threads.tolist()], np.float64)
     share = np.divide(calls, kept, out=np.zeros(len(threads)), where=kept > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
-    times = np.maximum(rows[:, 1:3].view(np.int64).astype(np.float64), 0.0) * unit
+    signed = rows[:, 1:3].view(np.int64).astype(np.float64) * unit
+    times = np.where(signed < -AMISS_NS, np.nan, np.maximum(signed, 0.0))
     resources = _resources(header, rows[:, 4:8])
     first = SAMPLE_WORDS + len(header.counters)
     counters = np.where(rows[:, SAMPLE_WORDS:first] == _ABSENT, np.nan, rows[:, SAMPLE_WORDS:first].astype(np.float64))

@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast, contrasts
-from perfdiff.analysis.stats.panel import Bools, Panel, Runs, noise_floor, panel
+from perfdiff.analysis.stats.panel import Bools, Panel, noise_floor, panel
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -174,7 +174,7 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
     if not asked:
         return []
     sides = (np.concatenate([each.runs[place] for each in asked], axis=1) for place in range(len(Side)))
-    together = panel(*(Runs(values, ledger.grids[side].blocks) for side, values in zip(Side, sides, strict=True)))
+    together = panel(*(ledger.grids[side].runs(values) for side, values in zip(Side, sides, strict=True)))
     found, first, comparisons = contrasts(together), 0, []
     for each in asked:
         last = first + each.runs[0].shape[1]

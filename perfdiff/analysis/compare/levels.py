@@ -79,5 +79,5 @@ def by_label(found: Sequence[Floats], sides: Sequence[Lines], ledger: Ledger) ->
         for place, group in enumerate(groups):
             values[place, :, : len(group)] = of_strata[:, group]
             blocks[place, : len(group)] = ledger.blocks(of.runs[group])
-        runs.append(Runs(values, blocks))
+        runs.append(Runs(values, blocks, np.zeros(len(shared), dtype=bool)))
     return runs

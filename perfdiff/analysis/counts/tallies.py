@@ -92,7 +92,9 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
                 side.append(np.log((counted + half) / book.calls[:, column]))
     if not asked:
         return
-    together = panel(*(Runs(np.array(side)[None], book.blocks[None]) for side, book in zip(levels, books, strict=True)))
+    together = panel(
+        *(Runs(np.array(side)[None], book.blocks[None], np.zeros(1, dtype=bool)) for side, book in zip(levels, books, strict=True))
+    )
     for question, ((column, counter), seen) in enumerate(zip(asked, contrasts(together), strict=True)):
         if seen is not None:
             base, head = ((book.other[counter][:, column], book.calls[:, column]) for book in books)

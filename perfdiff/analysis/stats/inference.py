@@ -115,7 +115,7 @@ def _runs(groups: Sequence[Group]) -> Runs:
     for place, group in enumerate(groups):
         values[place, 0, : len(group.values)] = group.values
         blocks[place, : len(group.blocks)] = group.blocks
-    return Runs(values, blocks)
+    return Runs(values, blocks, np.zeros(len(groups), dtype=bool))
 
 
 def false_discovery(p: Sequence[float]) -> Floats:

@@ -34,10 +34,14 @@ FLOOR_QUANTILE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs of one side at p points: `values` (p, k, r) answer k questions each, NaN where they say nothing; `blocks` (p, r)."""
+    """The runs of one side at p points: `values` (p, k, r) answer k questions each, NaN where they say nothing; `blocks` (p, r).
+
+    `together` (p,) are the points where base's and head's run of each block were made at the same time, and met the same of the machine.
+    """
 
     values: Floats
     blocks: Ints
+    together: Bools
 
     @property
     def counts(self) -> Ints:
@@ -87,11 +91,12 @@ def medians(values: Floats) -> Floats:
 
 
 def panel(base: Runs, head: Runs) -> Panel:
-    """Return the runs of both sides with outliers pulled in.
+    """Return the runs of both sides with outliers pulled in, after what runs that were made together have in common is taken off.
 
     Every group of runs is clipped around its median, at the scale of a question's groups at all points, for a few runs say little of it,
     or its own if wider; where more than `FEW` lie outside, none is.
     """
+    base, head = _apart_from_their_pairs(base, head)
     usable = (np.minimum(base.counts, head.counts) >= 2)[..., None]
     sides = [replace(side, values=np.where(usable, side.values, np.nan)) for side in (base, head)]
     middles = [medians(side.values) for side in sides]
@@ -112,6 +117,24 @@ def panel(base: Runs, head: Runs) -> Panel:
         reach = np.where(is_mode[..., None], np.inf, reach)
         pulled.append(replace(side, values=np.clip(side.values, middle[..., None] - reach, middle[..., None] + reach)))
     return Panel(pulled[0], pulled[1], clipped)
+
+
+def _apart_from_their_pairs(base: Runs, head: Runs) -> tuple[Runs, Runs]:
+    """Return runs that were made together without what the two of a block have in common: each side's median, and half of the difference.
+
+    A run without another one says nothing then.
+    """
+    if not (base.together & head.together).any():
+        return base, head
+    place = (base.blocks[:, :, None] == head.blocks[:, None, :]) & (base.together & head.together)[:, None, None]
+    sides = []
+    for own, other, to_other in ((base, head, place), (head, base, place.transpose(0, 2, 1))):
+        partner = np.take_along_axis(other.values, to_other.argmax(axis=-1)[:, None, :], axis=-1)
+        partner = np.where(to_other.any(axis=-1)[:, None, :], partner, np.nan)
+        shared = (own.values + partner) / 2
+        apart = own.values - shared + medians(shared)[..., None]
+        sides.append(replace(own, values=np.where(own.together[:, None, None], apart, own.values)))
+    return sides[0], sides[1]
 
 
 def _robust_deviation(apart: Floats, groups: Ints | int) -> Floats:
@@ -168,10 +191,11 @@ def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
     means = [moments(side.values) for side in (of.base, of.head)]
     variance, freedom = _variance(means[0][1], means[1][1], base, head)
     effect = means[1][0] - means[0][0]
-    if np.minimum(base, head).max(initial=0) >= PAIRED_BLOCKS:
+    together = (of.base.together & of.head.together)[:, None]
+    if together.any() or np.minimum(base, head).max(initial=0) >= PAIRED_BLOCKS:
         differences = _within_blocks(of)
         counts = np.isfinite(differences).sum(axis=-1)
-        paired = counts >= PAIRED_BLOCKS
+        paired = (counts >= PAIRED_BLOCKS) | (together & (counts >= 2))
         mean, scatter = moments(differences)
         effect = np.where(paired, mean, effect)
         variance = np.where(paired, scatter / np.maximum(counts, 1), variance)
@@ -228,9 +252,13 @@ def noise_floor(of: Panel, question: int, *, seed: int) -> float:
     """Return the effect that base shows against base, and head against head, by chance alone (log scale), in one question.
 
     The runs of each side and point are split into halves at random, many times; the floor is the `FLOOR_QUANTILE` of the differences,
-    scaled from halves to whole sides. Without any points nothing could have been seen: infinity.
+    scaled from halves to whole sides. Without any points nothing could have been seen: infinity. Of runs that were made together half
+    of the difference is left on each side, which has a quarter of the variance of two runs' difference, not half of it.
     """
-    groups = [[_centred(values) for values in side.values[:, question] if np.isfinite(values).any()] for side in (of.base, of.head)]
+    groups = [
+        [_centred(values) * (math.sqrt(2) if together else 1.0) for values, together in found if np.isfinite(values).any()]
+        for found in (zip(side.values[:, question], side.together, strict=True) for side in (of.base, of.head))
+    ]
     if not groups[0]:
         return math.inf
     sizes = tuple(tuple(len(values) for values in side) for side in groups)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.stats.inference import Group
-from perfdiff.analysis.stats.panel import Runs
+from perfdiff.analysis.stats.panel import Bools, Runs
 from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
@@ -41,6 +41,11 @@ class Book:
         object.__setattr__(self, "medians", {metric: np.median(sums, axis=0) for metric, sums in kept.items() if len(sums)})
         object.__setattr__(self, "largest", largest)
 
+    @property
+    def are_together(self) -> bool:
+        """Return whether all runs were made at the same time as the other side's."""
+        return all(run.together for run in self.runs)
+
     def sums(self, metric: str) -> Floats | None:
         """Return the sums (r, f) of a metric over all calls of a run, or the number of calls; None where it was not kept."""
         match metric:
@@ -63,12 +68,18 @@ class Book:
 class Grid:
     """The runs of one side as an array of points × runs, which statistics of runs are laid out in.
 
-    `point` and `place` tell where a run stands, by its number; -1 where it is none of these. `blocks` (points, runs) are of the schedule.
+    `point` and `place` tell where a run stands, by its number; -1 where it is none of these. `blocks` (points, runs) are of the schedule;
+    `together` (points,) tells where all runs were made at the same time as another side's.
     """
 
     point: Ints
     place: Ints
     blocks: Ints
+    together: Bools
+
+    def runs(self, values: Floats) -> Runs:
+        """Return `values` (points, k, runs) as the runs of a panel."""
+        return Runs(values, self.blocks, self.together)
 
     def spread(self, runs: Ints, found: Floats) -> Floats:
         """Return what is `found` (k, g) of some `runs` (g,) as (points, k, runs); NaN for all other runs."""
@@ -112,7 +123,7 @@ class Ledger:
         values = np.full((len(statistics), len(statistics[0]), grid.blocks.shape[1]), np.nan)
         for place, found in enumerate(statistics):
             values[place, :, : found.shape[1]] = np.where(np.isfinite(found), found, np.nan)
-        return Runs(values, grid.blocks)
+        return grid.runs(values)
 
     def cost_ns(self, point: int) -> float:
         """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
@@ -184,7 +195,7 @@ def _grid(books: Sequence[Book], runs: Sequence[Run]) -> Grid:
         ids = [run.id for run in book.runs]
         point[ids], place[ids] = row, np.arange(len(ids))
         blocks[row, : len(ids)] = book.blocks
-    return Grid(point, place, blocks)
+    return Grid(point, place, blocks, np.array([book.are_together for book in books], dtype=bool))
 
 
 def _lookup(place: Mapping[int, int]) -> Ints:

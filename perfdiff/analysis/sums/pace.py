@@ -107,7 +107,10 @@ def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> Pace:
 
 
 def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
-    """Return how much slower than usual the functions of each run were, None where too few of them, or too few runs, tell it."""
+    """Return how much slower than usual the functions of each run were, None where too few of them, or too few runs, tell it.
+
+    Runs of both sides that were made at the same time have one pace by themselves.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         base, head = (np.log(book.self_ns / book.calls) for book in books)
         usual = (np.median(base, axis=0) + np.median(head, axis=0)) / 2
@@ -116,7 +119,7 @@ def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
     calls = np.concatenate([book.calls for book in books])
     material = np.median(books[0].self_ns, axis=0) >= LEAST_SHARE * books[0].cost_ns
     tell = np.flatnonzero(left_alone & known & material & (calls.min(axis=0) == calls.max(axis=0)))
-    if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME:
+    if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME or all(book.are_together for book in books):
         return None
     common = Pair(*(Group(_of_a_run(each, tell), book.blocks) for each, book in zip(off, books, strict=True)))
     return _Measured(off, known, tell, common)
