@@ -15,7 +15,7 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, contrast, contrasts, false_discovery, noise_floor
-from perfdiff.analysis.stats.panel import Runs, panel
+from perfdiff.analysis.stats.panel import Panel, Runs, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
@@ -87,6 +87,45 @@ def test_blocks_remove_drift_that_both_sides_share() -> None:
     seen = contrast([pair(drift + rng.normal(0, 0.01, 10), drift + 0.1 + rng.normal(0, 0.01, 10))])
     assert seen.p < 1e-6
     assert seen.effect == pytest.approx(0.1, abs=0.02)
+
+
+def together(rng: np.random.Generator, blocks: int, *, effect: float = 0.0, points: int = 3) -> Panel:
+    """Return runs of one question made in pairs at the same time, of a machine that slows half of the pairs down by half."""
+    machine = 0.5 * (rng.random((points, 1, blocks)) < 0.5)
+    sides = (machine + rng.normal(shift, 0.02, machine.shape) for shift in (0.0, effect))
+    order = [rng.permuted(np.tile(np.arange(blocks), (points, 1)), axis=1) for _ in range(2)]
+    return panel(
+        *(
+            Runs(np.take_along_axis(side, places[:, None, :], axis=2), places, np.ones(points, dtype=bool))
+            for side, places in zip(sides, order, strict=True)
+        )
+    )
+
+
+@pytest.mark.parametrize("blocks", [5, 10])
+def test_what_pairs_meet_of_the_machine_at_the_same_time_is_taken_off(blocks: int) -> None:
+    def covers(rng: np.random.Generator) -> bool:
+        (seen,) = contrasts(together(rng, blocks, effect=0.1))
+        assert seen.error < 0.03  # the machine's modes alone would make it .1 and more
+        low, high = seen.interval(0.95)
+        return low <= 0.1 <= high
+
+    assert rate(covers, 1000) == pytest.approx(0.95, abs=0.03)
+
+
+def test_the_noise_floor_of_pairs_is_what_their_differences_show_by_chance() -> None:
+    rng = np.random.default_rng(12)
+    floors = [panel_floor(together(rng, 10), 0, seed=1) for _ in range(100)]
+    shown = [abs(contrasts(together(rng, 10))[0].effect) for _ in range(1000)]
+    assert np.median(floors) == pytest.approx(np.quantile(shown, 0.95), rel=0.2)
+
+
+def test_a_run_whose_pair_is_missing_says_nothing_where_all_others_have_one() -> None:
+    blocks = np.array([[0, 1, 2, 3]])
+    base, head = np.array([[[0.0, 0.5, 0.0, 0.5]]]), np.array([[[0.1, 0.6, 0.1, np.nan]]])
+    (seen,) = contrasts(panel(Runs(base, blocks, np.ones(1, dtype=bool)), Runs(head, blocks, np.ones(1, dtype=bool))))
+    assert (seen.runs_base, seen.runs_head) == (3, 3)
+    assert seen.effect == pytest.approx(0.1)
 
 
 def test_counts_that_never_vary_differ_exactly_or_not_at_all() -> None:

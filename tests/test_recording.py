@@ -74,11 +74,22 @@ def sample(
     mask: Sequence[int],
     *,
     wall: int = 0,
+    own: int | None = None,
     rest: Sequence[int] = (0,) * 5,
     counters: Sequence[int] = (ABSENT,) * 3,
     weight: int = 1,
 ) -> bytes:
-    return struct.pack(f"<Q2q9Q{len(mask)}Q{len(cells)}Q", call, wall * TICK, wall * TICK, *rest, weight, *counters, *mask, *cells)
+    return struct.pack(
+        f"<Q2q9Q{len(mask)}Q{len(cells)}Q",
+        call,
+        wall * TICK,
+        (wall if own is None else own) * TICK,
+        *rest,
+        weight,
+        *counters,
+        *mask,
+        *cells,
+    )
 
 
 def samples(probe: int, cells: int, records: Sequence[bytes], *, first: int = 0) -> bytes:
@@ -164,6 +175,12 @@ def test_values_come_back_in_nanoseconds(tmp_path: Path) -> None:
     assert np.isnan(rows.counters["switches"][1])
     assert record.multiplexed == {"blocks"}
     assert record.threads == 2
+
+
+def test_times_of_calls_below_nothing_are_none_or_unknown(tmp_path: Path) -> None:
+    records = [sample(call, (), (), wall=9000, own=own) for call, own in enumerate((40, -40, -4000), 1)]
+    first = extent(1, totals(1, calls=3, finished=3, timed=3, wall=27000, self_time=0), samples(1, 0, records))
+    assert read(file(first), tmp_path).samples[1].self_ns.tolist() == pytest.approx([20, 0, np.nan], nan_ok=True)
 
 
 def test_edges_add_up_to_the_callees_total(tmp_path: Path) -> None:

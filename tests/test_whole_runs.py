@@ -194,6 +194,18 @@ def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
     assert (end.standing, end.by) == (Standing.SLOWER, "wall_ns")
 
 
+def test_pairs_that_were_made_at_the_same_time_tell_alone_where_there_are_enough_of_them() -> None:
+    rng = np.random.default_rng(13)
+    of = pairs_of(12, effect=0.0, deviation=0.005, rng=rng)
+    odd = of._replace(head=np.where(np.arange(12) < 4, of.head + 0.3, of.head))  # four pairs that the machine slowed on one side alone
+    for apart, expected in ((4, Standing.NOT_SLOWER), (8, Standing.OPEN)):
+        made = [replace(run, together=run.block >= apart, wall_ns=run.wall_ns * (1 + (run.block >= apart))) for run in runs({1: odd})]
+        (end,) = whole_runs([Point(1, "w", {}, "")], made, CompareConfig()).ends
+        assert end.standing is expected
+        assert end.ratio.runs_base == (8 if apart == 4 else 12)
+        assert end.base_ns == pytest.approx(1e8, rel=0.05)  # the other's turns are not its own time
+
+
 def test_a_slower_program_whose_function_is_not_found_is_not_settled() -> None:
     found = examples.findings(Verdict.REGRESSION, ())
     assert not settled(found, CompareConfig())

@@ -1,0 +1,161 @@
+"""Runs of base and head at the same time: how they share a CPU, which points may, and what happens where they disturb each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from perfdiff import duets
+from perfdiff.collect import schedule
+from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.config import WorkloadConfig
+from perfdiff.duets import APART, Duets
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.records.schema import Phase, Point, Run, Side
+
+LOOPS = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done; echo done"
+WHERE = f"{sys.executable} -c 'import os; print(*os.sched_getaffinity(0))'"
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., Command]:
+    return lambda text, timeout_s=30.0: Command(text, tmp_path, {"PATH": os.environ["PATH"]}, timeout_s, (0,), "head, point")
+
+
+def test_runs_together_take_turns_on_the_cpu_that_is_named_and_leave_the_others_to_this_process(command: Callable[..., Command]) -> None:
+    allowed = os.sched_getaffinity(0)
+    for cpu in sorted(allowed):
+        found = ProcessExecutor().execute_together([command(WHERE), command(WHERE)], cpu)
+        alone = ProcessExecutor().execute(command(f"echo {cpu}"))
+        assert [each.output for each in found] == [alone.output] * 2
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_runs_together_have_their_own_cpu_time_and_wait_for_each_other(command: Callable[..., Command]) -> None:
+    executor = ProcessExecutor()
+    short, long = executor.execute_together([command(LOOPS.format(200_000)), command(LOOPS.format(400_000))], min(os.sched_getaffinity(0)))
+    assert 1.5 < long.cpu_ns / short.cpu_ns < 2.7
+    assert long.wall_ns > 0.9 * (short.cpu_ns + long.cpu_ns)
+    assert short.output == long.output
+    assert short.waited is None  # by intent
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"), [("exit 3", "workload-failed"), ("kill -SEGV $$", "workload-crashed"), ("sleep 60", "workload-timeout")]
+)
+def test_a_run_that_fails_beside_another_is_told_as_ever(command: Callable[..., Command], text: str, slug: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        ProcessExecutor().execute_together([command("true"), command(text, timeout_s=0.5)], min(os.sched_getaffinity(0)))
+    assert caught.value.slug == slug
+
+
+def test_nothing_of_runs_together_outlives_them(command: Callable[..., Command], tmp_path: Path) -> None:
+    left = f"(setsid sh -c 'sleep 2; touch {tmp_path}/left') & exit 0"
+    ProcessExecutor().execute_together([command(left), command(left)], min(os.sched_getaffinity(0)))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert not [each for each in children if "touch" in Path(f"/proc/{each}/cmdline").read_text()]
+
+
+@dataclass
+class Scripted:
+    """Runs nothing: every run takes what is said, alone or beside another, and prints its side; together it may `fail`."""
+
+    wall_ns: float = 1e7
+    cpu_ns: float = 1e7
+    rss: float = 1e6
+    fails: Exception | None = None
+    prints: str = ""
+    together: list[int] = field(default_factory=list)
+    timeouts: set[float] = field(default_factory=set)
+
+    def execute(self, command: Command) -> Execution:
+        return Execution(self.wall_ns, self.cpu_ns, self.rss, None, None, command.where)
+
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        self.together.append(cpu)
+        self.timeouts |= {command.timeout_s for command in commands}
+        if self.fails:
+            raise self.fails
+        return [replace(self.execute(each), output=each.where + self.prints) for each in commands]
+
+
+POINT = Point(0, "w", {"n": 1}, "x")
+
+
+def made(tmp_path: Path, executor: Scripted, *, pairs: int = 6, alone: bool = False, same_tree: bool = False) -> tuple[list[Run], Duets]:
+    """Return the runs of so many pairs of a point, and what made them."""
+    config = {"w": WorkloadConfig("w", "x", timeout_s=10, alone=alone)}
+    trees = {side: tmp_path / ("tree" if same_tree else side) for side in Side}
+    targets = {(Phase.PLAIN, side): Target(trees[side], None) for side in Side}
+    room = tmp_path / "room"
+    room.mkdir()
+    of = Duets(Collector(targets, config, {}, executor, room, 1), config, seed=1)
+    runs: list[Run] = []
+    for block in range(pairs):
+        runs += [run for run, _ in of.collect(schedule.whole_block([POINT], block, 1), runs, lambda _: None)]
+    assert [run.id for run in runs] == sorted({run.id for run in runs})
+    assert [run.block for run in runs] == [block for block in range(pairs) for _ in Side]
+    assert not list(room.iterdir())
+    return runs, of
+
+
+def test_the_first_pairs_are_made_apart_and_all_others_together_on_cpus_in_turn(tmp_path: Path) -> None:
+    executor = Scripted()
+    runs, of = made(tmp_path, executor, pairs=40)
+    assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (40 - APART)
+    assert set(executor.together) == os.sched_getaffinity(0)
+    assert executor.timeouts == {20.0}  # they share a CPU
+    assert not of.notes
+
+
+@pytest.mark.parametrize(
+    ("executor", "options"),
+    [
+        (Scripted(wall_ns=2e7), {}),  # it waits
+        (Scripted(cpu_ns=2e7), {}),  # several threads
+        (Scripted(rss=1e18), {}),
+        (Scripted(), {"alone": True}),
+        (Scripted(), {"same_tree": True}),
+    ],
+    ids=["waits", "threads", "memory", "by configuration", "one tree"],
+)
+def test_runs_that_would_not_be_the_same_beside_another_are_made_apart(
+    tmp_path: Path, executor: Scripted, options: dict[str, bool]
+) -> None:
+    runs, of = made(tmp_path, executor, **options)
+    assert not any(run.together for run in runs)
+    assert not executor.together
+    assert not of.notes
+
+
+@pytest.mark.parametrize(
+    ("executor", "says"),
+    [
+        (Scripted(fails=WorkloadError("the port is taken", slug="workload-failed")), "fails (the port is taken) where base and head"),
+        (Scripted(prints="of both"), "prints something else where base and head"),
+    ],
+    ids=["fails", "prints"],
+)
+def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(tmp_path: Path, executor: Scripted, says: str) -> None:
+    runs, of = made(tmp_path, executor)
+    assert not any(run.together for run in runs)
+    assert len(executor.together) == 1
+    (note,) = of.notes
+    assert note.slug == "runs-disturb-each-other"
+    assert says in note.text
+
+
+def test_a_disk_that_fills_is_no_reason_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(DiskFilledError):
+        made(tmp_path, Scripted(fails=DiskFilledError("full", slug="workload-filled-disk")))
+
+
+def test_where_the_system_tells_nothing_of_its_memory_runs_are_made_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duets, "_available_bytes", lambda: 0.0)
+    assert not any(run.together for run in made(tmp_path, Scripted())[0])
