@@ -7,6 +7,7 @@ use two cores; where two CPUs are threads of one core, as in many virtual machin
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,8 @@ class Duets:
         name = pair[0].point.workload
         if len(pair) != len(Side) or name in self._alone or self.workloads[name].alone or not self.collector.apart(pair):
             return False
+        if not _may_bind():
+            return False
         by_side = [[run for run in before if run.side is side] for side in Side]
         if any(len(runs) < APART or waits(runs) for runs in by_side):
             return False
@@ -83,6 +86,16 @@ class Duets:
             "runs are made one after the other, which takes more of them; `alone = true` spares the attempt"
         )
         self.notes += (Note("runs-disturb-each-other", text),)
+
+
+@functools.cache
+def _may_bind() -> bool:
+    """Return whether processes may be bound to CPUs: some sandboxes forbid it."""
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except OSError:
+        return False
+    return True
 
 
 def _available_bytes() -> float:

@@ -161,7 +161,7 @@ def _took(request: Request, repository: Repository) -> dict[str, float]:
     longest: dict[str, float] = {}
     for run in found.runs:
         if run.phase is not Phase.COUNTED:
-            longest[commands[run.point]] = max(longest.get(commands[run.point], 0.0), run.wall_ns / 1e9)
+            longest[commands[run.point]] = max(longest.get(commands[run.point], 0.0), run.took_ns / 1e9)
     return longest
 
 

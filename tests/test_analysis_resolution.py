@@ -59,6 +59,8 @@ def test_a_run_costs_its_cpu_time_and_what_every_run_waits() -> None:
     experiment = World((Made("slow", lambda side, inputs: 1e6),), runs=10).experiment()
     runs = [replace(run, cpu_ns=1e7, wall_ns=1.5e7 + 2e7 * (run.block % 4)) for run in experiment.runs]
     ledger = open_ledger(replace(experiment, runs=tuple(runs)))
+    together = replace(experiment, runs=tuple(replace(run, together=True, wall_ns=9e7) for run in runs))
+    assert [open_ledger(together).cost_ns(point.id) for point in experiment.points] == pytest.approx([1.0e7] * len(experiment.points))
     assert [ledger.cost_ns(point.id) for point in experiment.points] == pytest.approx([1.5e7] * len(experiment.points))
 
 

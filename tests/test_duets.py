@@ -156,6 +156,18 @@ def test_a_disk_that_fills_is_no_reason_to_go_on(tmp_path: Path) -> None:
         made(tmp_path, Scripted(fails=DiskFilledError("full", slug="workload-filled-disk")))
 
 
+def test_where_nothing_may_be_bound_to_a_cpu_runs_are_made_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    duets._may_bind.cache_clear()
+    monkeypatch.setattr(os, "sched_setaffinity", forbidden)
+    try:
+        assert not any(run.together for run in made(tmp_path, Scripted())[0])
+    finally:
+        duets._may_bind.cache_clear()
+
+
 def test_where_the_system_tells_nothing_of_its_memory_runs_are_made_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duets, "_available_bytes", lambda: 0.0)
     assert not any(run.together for run in made(tmp_path, Scripted())[0])

@@ -152,7 +152,7 @@ def _cost_ns(runs: Sequence[Run]) -> float:
     """Return the cost of a run: the median CPU time, and the least that any run waited; what waited longer waited for a CPU."""
     if not runs:
         return 0.0
-    waited = min(run.wall_ns - run.cpu_ns for run in runs)
+    waited = min(run.took_ns - run.cpu_ns for run in runs)
     return float(np.median([run.cpu_ns for run in runs])) + max(0.0, waited)
 
 
