@@ -505,6 +505,15 @@ def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
     assert shared.waited > 0.5
 
 
+def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command]) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    loops = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    others = [command(f"exec taskset -c {cpu} sh -c 'timeout 1 sh -c \"while :; do :; done\"'", exit_codes=(124,))] * 2
+    made = ProcessExecutor().execute_together([command(loops), *others, command("sleep 0.2")], cpu)
+    assert made[0].wall_ns < 1.3 * made[0].cpu_ns
+    assert made[-1].wall_ns > 10 * made[-1].cpu_ns
+
+
 def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no_callee_has_to_find_them() -> None:
     cell = (0, Side.BASE)
     calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}

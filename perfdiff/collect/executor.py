@@ -58,6 +58,8 @@ class Command:
 class Execution:
     """What one run cost. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
+    `wall_ns` is its time by the clock, without what its process waited for a CPU as far as the kernel tells; what its children waited is in
+    it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
     one by intent.
     """
@@ -95,7 +97,7 @@ class ProcessExecutor:
         (found,) = _executions([run], machine)
         if waited is None or now_waited is None:
             return found
-        return replace(found, waited=min(1.0, 1e3 * (now_waited - waited) / found.wall_ns))
+        return replace(found, waited=min(1.0, 1e3 * (now_waited - waited) / run.elapsed_ns))
 
     def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
         """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
@@ -125,6 +127,7 @@ class _Running:
     digest: hashlib.blake2b
     tail: bytearray
     readers: Sequence[threading.Thread]
+    elapsed_ns: float = 0.0
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
     max_rss_bytes: float = 0.0
@@ -132,11 +135,14 @@ class _Running:
     def wait(self) -> None:
         """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
         try:
+            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+            self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            delay_ns = _delay_ns(self.process.pid)
             _, status, usage = os.wait4(self.process.pid, 0)
         except ChildProcessError:
             return
-        self.wall_ns = float(time.perf_counter_ns() - self.started)
         self.cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
+        self.wall_ns = max(self.elapsed_ns - delay_ns, min(self.cpu_ns, self.elapsed_ns))
         self.max_rss_bytes = usage.ru_maxrss * 1024.0
         self.process.returncode = os.waitstatus_to_exitcode(status)
 
@@ -168,7 +174,7 @@ def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) 
             reader.join()
     for run in runs:
         _require_success(run.command, run.process.returncode, run.watch, run.tail.decode(errors="replace"))
-    load, steal = _foreign_load(machine, _machine_ticks(), max(run.wall_ns for run in runs), sum(run.cpu_ns for run in runs))
+    load, steal = _foreign_load(machine, _machine_ticks(), max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs))
     return [Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest()) for run in runs]
 
 
@@ -284,6 +290,14 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
     )
 
 
+def _delay_ns(process: int) -> float:
+    """Return for how long a process that has ended, and is not waited for, had waited for a CPU; 0 where the kernel does not tell."""
+    try:
+        return float(Path(f"/proc/{process}/schedstat").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _waited_us() -> int | None:
     """Return for how long, since boot, some process has waited for a CPU (pressure stall information), or None where nobody counts."""
     try:
@@ -305,13 +319,13 @@ def _machine_ticks() -> tuple[int, int, int] | None:
 
 
 def _foreign_load(
-    before: tuple[int, int, int] | None, after: tuple[int, int, int] | None, wall_ns: float, cpu_ns: float
+    before: tuple[int, int, int] | None, after: tuple[int, int, int] | None, elapsed_ns: float, cpu_ns: float
 ) -> tuple[float | None, float | None]:
     """Return (CPUs busy with others, share of time stolen) between two readings."""
-    if before is None or after is None or wall_ns < MACHINE_WINDOW_S * 1e9:
+    if before is None or after is None or elapsed_ns < MACHINE_WINDOW_S * 1e9:
         return None, None
     busy, stolen, total = (late - early for early, late in zip(before, after, strict=True))
     if total <= 0:
         return None, None
     cpus = os.cpu_count() or 1
-    return max(0.0, busy / total * cpus - cpu_ns / wall_ns), stolen / total
+    return max(0.0, busy / total * cpus - cpu_ns / elapsed_ns), stolen / total
