@@ -34,9 +34,10 @@ from perfdiff.records.recording_file import (
 from perfdiff.records.schema import Floats, Ints
 
 _ABSENT = np.uint64(2**64 - 1)
-# What is known of probes' own cost is some ns amiss a call, which may leave less than no time. More than this is a wait for a CPU that was
+# What is known of probes' own cost is some ns amiss a callee, which may leave less than no time. More than this is a wait for a CPU that was
 # taken off twice, once of a callee: how long the call itself took is not known.
 AMISS_NS = 1000.0
+AMISS_OF_A_CALLEE_NS = 30.0
 
 Cells = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
@@ -296,7 +297,9 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     share = np.divide(calls, kept, out=np.zeros(len(threads)), where=kept > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
     signed = rows[:, 1:3].view(np.int64).astype(np.float64) * unit
-    times = np.where(signed < -AMISS_NS, np.nan, np.maximum(signed, 0.0))
+    callee_calls = rows[:, 3].astype(np.float64)
+    is_amiss = signed < -(AMISS_NS + AMISS_OF_A_CALLEE_NS * callee_calls)[:, None]
+    times = np.where(is_amiss, np.nan, np.maximum(signed, 0.0))
     resources = _resources(header, rows[:, 4:8])
     first = SAMPLE_WORDS + len(header.counters)
     counters = np.where(rows[:, SAMPLE_WORDS:first] == _ABSENT, np.nan, rows[:, SAMPLE_WORDS:first].astype(np.float64))
@@ -310,7 +313,7 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
         self_ns=times[:, 1],
         alloc_bytes=resources[0],
         alloc_count=resources[1],
-        callee_calls=rows[:, 3].astype(np.float64),
+        callee_calls=callee_calls,
         lock_wait_ns=resources[2],
         lock_hold_ns=resources[3],
         counters={name: counters[:, i] for i, (name, _) in enumerate(header.counters)},
