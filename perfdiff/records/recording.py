@@ -34,8 +34,8 @@ from perfdiff.records.recording_file import (
 from perfdiff.records.schema import Floats, Ints
 
 _ABSENT = np.uint64(2**64 - 1)
-# What is known of probes' own cost is some ns amiss a callee, which may leave less than no time. More than this is a wait for a CPU that was
-# taken off twice, once of a callee: how long the call itself took is not known.
+# What is known of probes' own cost is some ns amiss a callee, which may leave less than no time. More than this is a wait for a CPU that
+# was taken off twice, once of a callee: how long the call itself took is not known.
 AMISS_NS = 1000.0
 AMISS_OF_A_CALLEE_NS = 30.0
 
