@@ -71,17 +71,10 @@ class Collector:
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
         for slot in slots:
-            yield from self._collect([slot], None, advance)
+            yield from self.collect_together([slot], None, advance)
 
-    def collect_together(self, slots: Sequence[Slot], cpu: int, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
-        """Return the same of slots that run at the same time, on one CPU, in trees of their own (see `apart`)."""
-        return self._collect(slots, cpu, advance)
-
-    def apart(self, slots: Sequence[Slot]) -> bool:
-        """Return whether slots run in trees of their own."""
-        return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
-
-    def _collect(self, slots: Sequence[Slot], cpu: int | None, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+    def collect_together(self, slots: Sequence[Slot], cpu: int | None, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+        """Return the same of slots that run at the same time: several of them on one CPU, in trees of their own (see `apart`)."""
         numbers = range(self._made, self._made + len(slots))
         self._made += len(slots)
         for slot, number in zip(slots, numbers, strict=True):
@@ -94,6 +87,10 @@ class Collector:
             (_run(number, slot, execution, together=cpu is not None), recordings)
             for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
         ]
+
+    def apart(self, slots: Sequence[Slot]) -> bool:
+        """Return whether slots run in trees of their own."""
+        return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
 
     def _execute(self, slots: Sequence[Slot], numbers: Sequence[int], cpu: int | None) -> list[tuple[Execution, list[Recording]]]:
         """Run slots, at the same time on a CPU where one is given, and read what their processes recorded."""
