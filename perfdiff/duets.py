@@ -10,14 +10,13 @@ from __future__ import annotations
 import functools
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff.analysis.verdicts.wholeruns import waits
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
-from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Note, Phase, Run, Side
@@ -37,8 +36,6 @@ class Duets:
     """
 
     collector: Collector
-    workloads: Mapping[str, WorkloadConfig]
-    seed: int
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
 
@@ -50,12 +47,10 @@ class Duets:
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
         name = pair[0].point.workload
-        if len(pair) != len(Side) or name in self._alone or self.workloads[name].alone or not self.collector.apart(pair):
-            return False
-        if not _may_bind():
+        if len(pair) != len(Side) or name in self._alone or self.collector.workloads[name].alone or not self.collector.apart(pair):
             return False
         by_side = [[run for run in before if run.side is side] for side in Side]
-        if any(len(runs) < APART or waits(runs) for runs in by_side):
+        if not _may_bind() or any(len(runs) < APART or waits(runs) for runs in by_side):
             return False
         return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
 
@@ -63,7 +58,7 @@ class Duets:
         self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]
     ) -> list[tuple[Run, list[Recording]]] | None:
         """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
-        cpu = random.Random(f"{self.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
+        cpu = random.Random(f"{self.collector.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
         try:
             made = self.collector.collect_together(pair, cpu, advance)
         except DiskFilledError:

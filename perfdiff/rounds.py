@@ -57,8 +57,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
-        config = self.bench.request.config
-        self._duets = Duets(self._collector, {workload.name: workload for workload in config.workloads}, config.compare.seed)
+        self._duets = Duets(self._collector)
         self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:

@@ -223,7 +223,7 @@ class Run:
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` holds the other's time as well.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well.
     """
 
     id: int
