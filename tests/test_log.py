@@ -417,7 +417,7 @@ def test_a_real_program_shows_where_it_became_slower_and_documentation_is_not_me
 ) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "perfdiff.toml").write_text(SCAN_TOML)
-    for rounds in (1, 1, 2):
+    for rounds in (1, 1, 8):
         (tmp_path / "scan.c").write_text(SCAN.replace("ROUNDS", str(rounds)))
         with (tmp_path / "README.md").open("a") as readme:
             readme.write("More words.\n")
@@ -431,4 +431,4 @@ def test_a_real_program_shows_where_it_became_slower_and_documentation_is_not_me
     assert err.count("\nperfdiff: measuring (") == 2
     changes = [entry["metrics"]["wall_ns"]["change"] for entry in json.loads(out)["revisions"]]
     assert changes[:2] == [None, None]
-    assert 1.3 < changes[2]["ratio"] < 4  # recorded one after the other: what else the machine did in between is in it
+    assert 3 < changes[2]["ratio"] < 24  # recorded one after the other: what else the machine did in between, up to twice or half, is in it
