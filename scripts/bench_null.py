@@ -44,6 +44,10 @@ class Nothing:
         """Return that it is not known."""
         return False
 
+    def is_unlike(self, _pair: Counterpart) -> bool:
+        """Return that it is not known."""
+        return False
+
 
 class Suspicious(C):
     """Takes every function for changed."""

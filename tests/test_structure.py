@@ -56,6 +56,7 @@ ANALYSIS = {
     "telling": {"stats", "sums", "compare", "counts", "blame", "verdicts"},
     "annotations": {"stats", "sums", "compare"},
     "search": {"stats", "sums", "compare"},
+    "trends": {"stats"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 

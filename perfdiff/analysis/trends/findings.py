@@ -1,0 +1,99 @@
+"""What the analysis of trends finds: clusters of places with their growth, and what differs between two revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfdiff.analysis.findings import Verdict
+from perfdiff.models.trend import Fit, Interval, Joint
+from perfdiff.records.places import Place, PlaceExperiment
+from perfdiff.records.schema import Floats, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Places whose counts vary together, linearly: each fits the representative with R² > 1 - α (trend-prof §4.1).
+
+    The representative is a feature or a place: exactly one of `feature` and `place` is not None. `members` are indices into the places of
+    its side, the most costly first; a place may be a member of several clusters. `costs` (points,) are the sums of its members' counts,
+    `largest` the largest of them, `share` the largest share of any run's counts that it makes up. `fits` are over all features that vary,
+    the best first; `joint` is a model over several of them where it is clearly better than the best. `overtakes` is the value of the
+    best fit's feature from which it costs more than all others of today's rank above it, None where that is never or already so.
+    """
+
+    feature: str | None
+    place: Place | None
+    members: tuple[int, ...]
+    costs: Floats
+    largest: float
+    share: float
+    fits: tuple[Fit, ...]
+    joint: Joint | None = None
+    overtakes: float | None = None
+
+    @property
+    def is_costly(self) -> bool:
+        """Return whether it makes up 2 % or more of the counts of any run (trend-prof §5.1)."""
+        return self.share >= COSTLY_SHARE
+
+    @property
+    def name(self) -> str:
+        """Return what the representative is called: a feature, or file and line."""
+        if self.place is None:
+            return str(self.feature)
+        return f"{self.place.file}:{self.place.line}"
+
+
+COSTLY_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """The clusters of one revision, by their largest cost, and the places that never vary (indices). `totals` (points,) are all counts."""
+
+    clusters: tuple[Cluster, ...]
+    constant: tuple[int, ...]
+    totals: Floats
+
+
+class Kind(StrEnum):
+    """What differs between a place, or a cluster of places, of base and of head."""
+
+    EXPONENT = "exponent"  # grows by another power
+    NEW = "new"  # costs where nothing did
+    GONE = "gone"
+    COEFFICIENT = "coefficient"  # grows by the same power, but costs more or less
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place whose growth differs; it stands for `members`, head's (base's where they are gone), whose counts vary with its.
+
+    `base` and `head` are the fits over `feature`, None where a side has none. `ci` is the 95 % interval of the difference of exponents
+    (head's less base's), None where a side has no fit. `at` is ten times the 95th percentile of the feature; `base_cost` and `head_cost`
+    are what runs count there. `verdict` says whether that is a regression.
+    """
+
+    kind: Kind
+    place: Place
+    members: tuple[int, ...]
+    feature: str
+    base: Fit | None
+    head: Fit | None
+    ci: Interval | None
+    at: float
+    base_cost: float
+    head_cost: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TrendFindings:
+    """All that is known of trends: of one side, or of two with their differences, the worst first, and the verdict on them."""
+
+    experiment: PlaceExperiment
+    sides: Mapping[Side, Trends]
+    differences: tuple[Difference, ...]
+    verdict: Verdict

@@ -1,0 +1,50 @@
+"""Exact counts of places of code over the points of workloads (the matrix of trend-prof §2), of one revision or of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perfdiff.records.schema import Floats, Ints, Note, Point, Revision, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of code in a function: what is counted. Instances of a template are functions of their own.
+
+    `function` is the name that its users write, `file` relative to the tree, `line` 1-based, `text` the line without white space around it.
+    """
+
+    function: str
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCounts:
+    """How often each place of one revision ran at each point: `counts` (places, points), whole numbers of at least 0.
+
+    `features` are numbers that describe each point's run, by name, (points,) each, NaN where absent. `sources` are the lines of each file
+    that has places.
+    """
+
+    places: tuple[Place, ...]
+    counts: Floats
+    features: Mapping[str, Floats]
+    sources: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceExperiment:
+    """What counting places of one or two revisions recorded.
+
+    `sides` has base alone where one revision was counted. `heads` (places of base,) are the indices of the same places in head, below 0
+    where the place is gone, and empty without a head.
+    """
+
+    revisions: Mapping[Side, Revision]
+    points: tuple[Point, ...]
+    sides: Mapping[Side, PlaceCounts]
+    heads: Ints
+    notes: tuple[Note, ...] = ()
