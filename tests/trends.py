@@ -112,7 +112,7 @@ def walking() -> PlaceCounts:
 def pointing() -> PlaceCounts:
     """Return counts of a list that remembers its tail."""
     n = np.array(SIZES, dtype=np.float64)
-    return counts([2.1 * n, 1.1 * n, n + 1, n, np.ones_like(n)])
+    return counts([np.round(2.1 * n), np.round(1.1 * n), n + 1, n, np.ones_like(n)])
 
 
 def walking_trends(overtakes: float | None = 3.1e6) -> Trends:

@@ -13,12 +13,12 @@ from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
 
 def blocks(found: TrendFindings) -> tuple[Block, ...]:
-    """Return what is said of findings whose texts are printable: the title, the answer, what differs, and the clusters of head or the one
+    """Return what is said behind title and answer of findings whose texts are printable: what differs, and clusters of head or the one
     revision.
     """
     side = wording.shown_side(found)
     trends = found.sides[side]
-    parts: list[Block] = [Sentence(title(found), Tone.MUTED), Sentence(wording.answer(found), _tone(found))]
+    parts: list[Block] = []
     if found.differences:
         parts.append(differences(found.differences))
     costly = [cluster for cluster in trends.clusters if cluster.is_costly]
@@ -39,8 +39,9 @@ def title(found: TrendFindings) -> str:
     return f"{revisions}: counts of {plural(len(counted.places), 'place')} at {points}"
 
 
-def _tone(found: TrendFindings) -> Tone:
-    return TONES[found.verdict] if Side.HEAD in found.sides else Tone.STRONG
+def answered(found: TrendFindings) -> Sentence:
+    """Return the answer, in the colour of its verdict where there is one."""
+    return Sentence(wording.answer(found), TONES[found.verdict] if Side.HEAD in found.sides else Tone.STRONG)
 
 
 def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
