@@ -83,7 +83,7 @@ def _difference(rank: int, each: Difference) -> tuple[Cell, ...]:
         Cell(wording.change(each)),
         Cell(wording.KINDS[each.kind] if exponent == ABSENT else exponent),
         Cell(f"{each.feature} = {wording.amount(each.at)}"),
-        Cell(f"{wording.amount(each.base_cost)} → {wording.amount(each.head_cost)}"),
+        Cell(wording.both(each)),
         Cell(each.verdict.value, TONES[each.verdict]),
         Cell(f"{len(each.members):,}"),
     )

@@ -99,10 +99,9 @@ def _fit(fit: Fit) -> dict[str, Any]:
 
 
 def _difference(each: Difference, found: TrendFindings) -> dict[str, Any]:
-    side = Side.HEAD if wording.stands_in_head(each) else Side.BASE
     return {
         "place": _place(each.place),
-        "places": _places(each.members, found.experiment.sides[side]),
+        "places": _places(each.members, found.experiment.sides[wording.side_of(each)]),
         "kind": each.kind.value,
         "verdict": each.verdict.value,
         "feature": each.feature,

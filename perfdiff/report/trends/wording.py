@@ -12,7 +12,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, Kind, TrendFindings, Trends
 from perfdiff.models.trend import Fit, Growth, Interval, Prediction
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Floats, Side
 from perfdiff.report.printable import shortened
 from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
 
@@ -96,10 +96,13 @@ def grows(cluster: Cluster) -> str:
 
 def reach(found: TrendFindings, fit: Fit, side: Side) -> str:
     """Return the values of a fit's feature that were run: `n from 100 to 10,000`."""
-    values = found.experiment.sides[side].features.get(fit.feature)
-    if values is None or np.isnan(values).all():
-        return fit.feature
-    return f"{fit.feature} from {amount(float(np.nanmin(values)))} to {amount(float(np.nanmax(values)))}"
+    return spans(fit.feature, found.experiment.sides[side].features.get(fit.feature, np.array([])))
+
+
+def spans(feature: str, values: Floats) -> str:
+    """Return a feature with its least and largest value, as far as it has any."""
+    known = values[np.isfinite(values)]
+    return f"{feature} from {amount(float(known.min()))} to {amount(float(known.max()))}" if len(known) else feature
 
 
 def coverage(trends: Trends, counted: PlaceCounts) -> tuple[int, float]:
@@ -175,9 +178,14 @@ def differs(difference: Difference) -> str:
     return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}"
 
 
-def stands_in_head(difference: Difference) -> bool:
-    """Return whether a difference's places are head's; those that are gone are base's."""
-    return difference.kind is not Kind.GONE
+def side_of(difference: Difference) -> Side:
+    """Return the side that a difference's places are of: base where they are gone, else head."""
+    return Side.BASE if difference.kind is Kind.GONE else Side.HEAD
+
+
+def both(difference: Difference) -> str:
+    """Return the cost on both sides: `42,000 → 2.0e8`."""
+    return f"{amount(difference.base_cost)} → {amount(difference.head_cost)}"
 
 
 def change(difference: Difference) -> str:
