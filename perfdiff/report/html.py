@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
-from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Verdict
 from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
-from perfdiff.report.chart import chart, forest, ratio_scale, ratios, residuals, scopes
+from perfdiff.report.chart import forest
 from perfdiff.report.document import Document
 from perfdiff.report.function import shows_elsewhere
-from perfdiff.report.plotdata import plot_data
-from perfdiff.report.printable import quoted_parts
+from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.tree import CallTree, Extra
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff", Plot: "plot"}
 _DIFF_CLASSES = {"+": "added", "-": "removed", "@": "gap", " ": "same"}
@@ -33,13 +25,11 @@ FILTERED_FROM = 8
 
 def render(document: Document) -> str:
     """Return the report as HTML."""
-    style, script = (
-        files("perfdiff.report").joinpath("templates", name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
-    )
+    style, script = asset("report.css"), asset("report.js")
     sections = document.functions[:MOST_SECTIONS]
     title, cause = _said(document)
     return (
-        _environment()
+        environment(diff_class=lambda line: _DIFF_CLASSES[line.mark], kind=lambda block: _KINDS[type(block)], runs=runs, bar=bar)
         .get_template("report.html.j2")
         .render(
             document=document,
@@ -56,50 +46,9 @@ def render(document: Document) -> str:
             sides=[("base", document.findings.base), ("head", document.findings.head)],
             style=style,
             script=script,
-            # Nothing but this style and this script is ever applied or run, whatever a name from a program contains.
-            policy="; ".join(
-                (
-                    "default-src 'none'",
-                    f"style-src {_source(style)}",
-                    f"script-src {_source(script)}",
-                    "base-uri 'none'",
-                    "form-action 'none'",
-                )
-            ),
+            policy=policy(style, script),
         )
     )
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("perfdiff.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    environment.filters.update(
-        kind=lambda block: _KINDS[type(block)],
-        chart=chart,
-        residuals=residuals,
-        scopes=scopes,
-        one=lambda plot: round(ratio_scale(ratios(plot))(1.0), 1),
-        data=plot_data,
-        diff_class=lambda line: _DIFF_CLASSES[line.mark],
-        count=units.count,
-        parts=quoted_parts,
-        runs=runs,
-        bar=bar,
-    )
-    return environment
-
-
-def _source(text: str) -> str:
-    """Return how a policy names an inline style or script."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def runs(diff: Diff) -> list[tuple[str, list[DiffLine]]]:

@@ -34,19 +34,19 @@ SCHEMA = "perfdiff.report/1"
 
 def render(document: Document) -> str:
     """Return the findings as JSON. Absent and non-finite numbers are null."""
-    return json.dumps(_finite(_report(document.findings)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(finite(_report(document.findings)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a JSON value with every NaN and infinity as None, and numpy's scalars as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value
 
 

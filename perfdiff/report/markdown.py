@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
 from perfdiff.report.document import Document
@@ -45,6 +46,14 @@ class _Page:
         self.room -= needed
         return True
 
+    def text(self) -> str:
+        """Return all parts, and a sentence that says what was left out."""
+        parts = self.parts
+        if self.left_out:
+            left_out = "; ".join(self.left_out)
+            parts = [*parts, f"Left out to keep this under {MOST_BYTES:,} bytes: {left_out}. The html and json reports hold all."]
+        return "\n\n".join(parts) + "\n"
+
 
 def render(document: Document, lead: Sequence[str] = ()) -> str:
     """Return the report as Markdown of at most `MOST_BYTES` bytes; a last sentence says what was left out.
@@ -70,11 +79,25 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     _add_functions(page, document.functions)
     if document.skipped and not page.add(_folded(document.skipped.title, [document.skipped], titled=False)):
         page.left_out.append(f"the list of {plural(len(document.skipped.rows), 'function')} that were not measured")
-    if page.left_out:
-        page.parts.append(
-            f"Left out to keep this under {MOST_BYTES:,} bytes: {'; '.join(page.left_out)}. The html and json reports hold all."
-        )
-    return "\n\n".join(page.parts) + "\n"
+    return page.text()
+
+
+def render_blocks(answer: Sentence, title: str, blocks: Sequence[Block]) -> str:
+    """Return blocks as Markdown of at most `MOST_BYTES` bytes behind an answer and a title; a last sentence says what was left out."""
+    page = _Page()
+    page.add(f"## {prose(answer.text)}")
+    page.add(code(title))
+    for block in blocks:
+        if isinstance(block, Table):
+            page.add(_strong(block.title))
+            _add_table(page, block, partial(_rows_of, block.title))
+        elif not page.add(_block(block)):
+            page.left_out.append("a paragraph" if isinstance(block, Sentence) else "a list")
+    return page.text()
+
+
+def _rows_of(title: str, count: int) -> str:
+    return f"{plural(count, 'row')} of “{escaped(title)}”"
 
 
 def prose(text: str, *, in_table: bool = False) -> str:

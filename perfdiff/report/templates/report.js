@@ -205,7 +205,7 @@
     const canvas = figure.querySelector(".canvas");
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
-    canvas.setAttribute("aria-label", "Measured calls; the arrow keys go from one to the next");
+    canvas.setAttribute("aria-label", "What was measured; the arrow keys go from one point to the next");
     const hover = (event) => {
       const svg = event.target.closest("svg");
       if (!svg) return;

@@ -1,0 +1,135 @@
+"""What a report of trends says, apart from how text and Markdown show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings, Trends
+from perfdiff.records.schema import Side
+from perfdiff.report import wording as names
+from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
+from perfdiff.report.trends import wording
+from perfdiff.report.wording import ABSENT, TONES, percent, plural
+
+
+def blocks(found: TrendFindings) -> tuple[Block, ...]:
+    """Return what is said behind title and answer of findings whose texts are printable: what differs, and clusters of head or the one
+    revision.
+    """
+    side = wording.shown_side(found)
+    trends = found.sides[side]
+    parts: list[Block] = []
+    if found.differences:
+        parts.append(differences(found.differences))
+    costly = [cluster for cluster in trends.clusters if cluster.is_costly]
+    if costly:
+        of = f" of {names.revision(found.experiment.revisions[side])}" if found.differences or side is Side.HEAD else ""
+        parts.append(clusters(f"Costly clusters{of}", costly))
+    parts += _beside(trends, costly)
+    if found.experiment.notes:
+        parts.append(Items("Notes", tuple(f"{note.text} ({note.slug})" for note in found.experiment.notes)))
+    return tuple(parts)
+
+
+def title(found: TrendFindings) -> str:
+    """Return what was counted: the revisions, points and places."""
+    revisions = " → ".join(names.revision(revision) for _, revision in sorted(found.experiment.revisions.items()))
+    counted = found.experiment.sides[wording.shown_side(found)]
+    points = plural(len(found.experiment.points), "point")
+    return f"{revisions}: counts of {plural(len(counted.places), 'place')} at {points}"
+
+
+def answered(found: TrendFindings) -> Sentence:
+    """Return the answer, in the colour of its verdict where there is one."""
+    return Sentence(wording.answer(found), TONES[found.verdict] if Side.HEAD in found.sides else Tone.STRONG)
+
+
+def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
+    said = " ".join(wording.rest(trends))
+    if said:
+        yield Sentence(said, Tone.MUTED)
+    overtaking = tuple(wording.overtaking(trends))
+    if overtaking:
+        yield Items("Beyond what was run", overtaking)
+    remarks = tuple(f"{wording.called(cluster)}: {'; '.join(told)}" for cluster in costly if (told := tuple(wording.remarks(cluster))))
+    if remarks:
+        yield Items("Remarks on fits", remarks)
+
+
+def differences(found: tuple[Difference, ...]) -> Table:
+    """Return a row for each difference, the worst first."""
+    columns = (
+        Column("#", right=True, minor=True),
+        Column("place"),
+        Column("function"),
+        Column("line", minor=True),
+        Column("growth"),
+        Column("exponent"),
+        Column("at 10 times the inputs"),
+        Column("base → head", right=True),
+        Column("verdict"),
+        Column("places", right=True, minor=True),
+    )
+    return Table("What differs", columns, tuple(_difference(rank, each) for rank, each in enumerate(found, 1)))
+
+
+def _difference(rank: int, each: Difference) -> tuple[Cell, ...]:
+    exponent = wording.exponent_difference(each)
+    return (
+        Cell(str(rank)),
+        Cell(wording.where(each.place), code=True),
+        Cell(each.place.function, code=True),
+        Cell(each.place.text, code=True),
+        Cell(wording.change(each)),
+        Cell(wording.KINDS[each.kind] if exponent == ABSENT else exponent),
+        Cell(f"{each.feature} = {wording.amount(each.at)}"),
+        Cell(wording.both(each)),
+        Cell(each.verdict.value, TONES[each.verdict]),
+        Cell(f"{len(each.members):,}"),
+    )
+
+
+def clusters(caption: str, shown: list[Cluster]) -> Table:
+    """Return a row for each cluster, the largest first."""
+    columns = (
+        Column("#", right=True),
+        Column("cluster"),
+        Column("line"),
+        Column("largest cost", right=True),
+        Column("of a run", right=True),
+        Column("growth"),
+        Column("class"),
+        Column("exponent"),
+        Column("R²", right=True),
+        Column("at 2 times the inputs"),
+        Column("at 10 times the inputs"),
+        Column("places", right=True, minor=True),
+    )
+    return Table(caption, columns, tuple(_cluster(rank, cluster) for rank, cluster in enumerate(shown, 1)))
+
+
+def _cluster(rank: int, cluster: Cluster) -> tuple[Cell, ...]:
+    fit = wording.best(cluster)
+    nearer, further = predictions(cluster)
+    return (
+        Cell(str(rank)),
+        Cell(wording.called(cluster), code=True),
+        Cell("" if cluster.place is None else cluster.place.text, code=True),
+        Cell(wording.amount(cluster.largest)),
+        Cell(percent(cluster.share)),
+        Cell(wording.grows(cluster)),
+        Cell(ABSENT if fit is None else fit.growth.value),
+        Cell(ABSENT if fit is None else wording.exponent(fit)),
+        Cell(ABSENT if fit is None else wording.quality(fit.r2)),
+        Cell(nearer),
+        Cell(further),
+        Cell(f"{len(cluster.members):,}"),
+    )
+
+
+def predictions(cluster: Cluster) -> tuple[str, str]:
+    """Return what the best fit predicts at 2 and at 10 times the inputs, with intervals; `–` where there is no fit."""
+    fit = wording.best(cluster)
+    told = [wording.predicted(each, fit.feature) for each in fit.predictions] if fit else []
+    nearer, further = [*told, ABSENT, ABSENT][:2]
+    return nearer, further

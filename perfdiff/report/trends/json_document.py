@@ -1,0 +1,114 @@
+"""Trends for programs: schema `perfdiff.trends/1`. Keys may be added within the version; none is renamed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings
+from perfdiff.models.trend import Fit
+from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.schema import Revision, Side
+from perfdiff.report.json_report import finite
+from perfdiff.report.trends import wording
+from perfdiff.report.trends.clean import clean
+
+SCHEMA = "perfdiff.trends/1"
+
+
+def json_document(found: TrendFindings) -> dict[str, Any]:
+    """Return what `trends --format json` writes: the clusters of head or the one revision. Absent and non-finite numbers are None."""
+    shown = clean(found)
+    side = wording.shown_side(shown)
+    trends, counted = shown.sides[side], shown.experiment.sides[side]
+    revisions = shown.experiment.revisions
+    document = {
+        "schema": SCHEMA,
+        "verdict": shown.verdict.value if side is Side.HEAD else None,
+        "sentence": wording.answer(shown),
+        "base": _revision(revisions[Side.BASE]),
+        "head": _revision(revisions[Side.HEAD]) if side is Side.HEAD else None,
+        "points": _points(shown),
+        "clusters": [_cluster(cluster, counted) for cluster in trends.clusters],
+        "constant": _places(trends.constant, counted),
+        "totals": trends.totals.tolist(),
+        "differences": [_difference(each, shown) for each in shown.differences],
+        "notes": [{"slug": note.slug, "text": note.text} for note in shown.experiment.notes],
+    }
+    result: dict[str, Any] = finite(document)
+    return result
+
+
+def _revision(revision: Revision) -> dict[str, Any]:
+    return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
+
+
+def _points(found: TrendFindings) -> list[dict[str, Any]]:
+    sides = found.experiment.sides.items()
+    return [
+        {
+            "label": point.label,
+            "workload": point.workload,
+            "parameters": dict(point.parameters),
+            "features": {side.value: {name: float(values[index]) for name, values in counted.features.items()} for side, counted in sides},
+        }
+        for index, point in enumerate(found.experiment.points)
+    ]
+
+
+def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
+    joint = cluster.joint
+    return {
+        "representative": {"feature": cluster.feature} if cluster.place is None else _place(cluster.place),
+        "places": _places(cluster.members, counted),
+        "largest": cluster.largest,
+        "share": cluster.share,
+        "costly": cluster.is_costly,
+        "costs": cluster.costs.tolist(),
+        "fits": [_fit(fit) for fit in cluster.fits],
+        "joint": {"features": list(joint.features), "says": joint.says, "r2": joint.r2} if joint else None,
+        "overtakes": cluster.overtakes,
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"function": place.function, "file": place.file, "line": place.line, "text": place.text}
+
+
+def _places(members: Iterable[int], counted: PlaceCounts) -> list[dict[str, Any]]:
+    """Return places without their texts, of which there may be thousands."""
+    found = (counted.places[member] for member in members)
+    return [{"function": place.function, "file": place.file, "line": place.line} for place in found]
+
+
+def _fit(fit: Fit) -> dict[str, Any]:
+    return {
+        "feature": fit.feature,
+        "a": fit.a,
+        "b": fit.b,
+        "ci_a": list(fit.ci_a),
+        "ci_b": list(fit.ci_b),
+        "r2": fit.r2,
+        "n": fit.n,
+        "ignored": fit.ignored,
+        "class": fit.growth.value,
+        "says": fit.says,
+        "diagnosis": fit.diagnosis or None,
+        "predictions": [{"at": each.at, "cost": each.cost, "ci": list(each.ci)} for each in fit.predictions],
+    }
+
+
+def _difference(each: Difference, found: TrendFindings) -> dict[str, Any]:
+    return {
+        "place": _place(each.place),
+        "places": _places(each.members, found.experiment.sides[wording.side_of(each)]),
+        "kind": each.kind.value,
+        "verdict": each.verdict.value,
+        "feature": each.feature,
+        "base": None if each.base is None else _fit(each.base),
+        "head": None if each.head is None else _fit(each.head),
+        "ci": None if each.ci is None else list(each.ci),
+        "at": each.at,
+        "base_cost": each.base_cost,
+        "head_cost": each.head_cost,
+    }

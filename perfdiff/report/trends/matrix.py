@@ -1,0 +1,55 @@
+"""The matrix of places over points as CSV (RFC 4180), for other tools."""
+
+from __future__ import annotations
+
+import csv as comma_separated
+import io
+import math
+from collections.abc import Iterator
+
+from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.records.places import PlaceCounts
+from perfdiff.report.printable import printable
+
+# What makes a spreadsheet take a cell for a formula. An apostrophe ahead makes it text: https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = ("=", "+", "-", "@")
+
+
+def csv(found: TrendFindings) -> str:
+    """Return a row for each feature, then one for each place with a column for each point; absent numbers are empty.
+
+    The first column, `kind`, is `feature` or `place`; a feature's name stands in `text`. With two sides the second column is `side`. Texts
+    are on one line, and those that a spreadsheet would take for a formula have an apostrophe in front.
+    """
+    target = io.StringIO()
+    writer = comma_separated.writer(target, lineterminator="\r\n")
+    sides = found.experiment.sides
+    labels = [_text(point.label) for point in found.experiment.points]
+    compared = len(sides) > 1
+    writer.writerow(["kind", *(["side"] if compared else []), "function", "file", "line", "text", *labels])
+    for rows in (_features, _places):
+        for side, counted in sorted(sides.items()):
+            named = [side.value] if compared else []
+            writer.writerows([row[0], *named, *row[1:]] for row in rows(counted))
+    return target.getvalue()
+
+
+def _features(counted: PlaceCounts) -> Iterator[list[str | int]]:
+    for name, values in counted.features.items():
+        yield ["feature", "", "", "", _text(name), *map(_number, values.tolist())]
+
+
+def _places(counted: PlaceCounts) -> Iterator[list[str | int]]:
+    for place, counts in zip(counted.places, counted.counts, strict=True):
+        yield ["place", _text(place.function), _text(place.file), place.line, _text(place.text), *map(_number, counts.tolist())]
+
+
+def _text(text: str) -> str:
+    shown = printable(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
+
+
+def _number(value: float) -> str | int:
+    if not math.isfinite(value):
+        return ""
+    return int(value) if value == int(value) else repr(value)

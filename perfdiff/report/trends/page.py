@@ -1,0 +1,285 @@
+"""The page of trends: one self-contained HTML file with a sortable table of clusters, their plots, fits and source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, TrendFindings
+from perfdiff.models.trend import Fit
+from perfdiff.records.schema import Side
+from perfdiff.report import wording as names
+from perfdiff.report.blocks import Cell, Column, Fact, Facts, Items, Plot, Table
+from perfdiff.report.page import asset, environment, policy
+from perfdiff.report.trends import document, source, wording
+from perfdiff.report.trends.clean import clean
+from perfdiff.report.trends.plot import cluster_plot, difference_plot, index_of
+from perfdiff.report.trends.source import Lines, Listing
+from perfdiff.report.wording import ABSENT, TONES, percent, plural
+
+# A longer page is searched, not read; the JSON holds all. The largest clusters have sections, the others a row each.
+MOST_SECTIONS = 100
+MOST_DIFFERENCES = 50
+# Of all plots together: keeps a page of 100 clusters under 4 MB (about 60 bytes a point, drawn and told).
+_ALL_POINTS = 24_000
+_MOST_POINTS = 400
+# Places of all sections together whose source is shown, each with lines around it (about 400 bytes).
+_ALL_PLACES = 4_000
+_MOST_PLACES = 100
+# Functions by which a row is found, beyond its representative.
+_MOST_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A cluster in the table: its `rank`, texts, and the numbers by which columns are sorted. `target` is "" without a section.
+
+    `words` are names by which it is found besides what it shows.
+    """
+
+    rank: int
+    target: str
+    cluster: Cluster
+    fit: Fit | None
+    near: str
+    far: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Source with counts at one point. `rest` says how many places it leaves out, "" where none."""
+
+    listings: tuple[Listing, ...]
+    point: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """All that is shown of a cluster or a difference."""
+
+    id: str
+    name: str
+    place: str
+    text: str
+    tone: str
+    chip: str
+    figure: str
+    facts: Facts
+    plot: Plot | None
+    heat: Heat | None
+    tables: tuple[Table, ...]
+
+
+def page(found: TrendFindings) -> str:
+    """Return the page as HTML; the same bytes each time."""
+    shown = clean(found)
+    side = wording.shown_side(shown)
+    compared = side is Side.HEAD
+    style, script = (asset(f"report.{kind}") + asset(f"trends.{kind}") for kind in ("css", "js"))
+    clusters = shown.sides[side].clusters
+    revisions = shown.experiment.revisions
+    return (
+        environment(amount=wording.amount, percent=percent, exponent=wording.exponent, quality=wording.quality)
+        .get_template("trends.html.j2")
+        .render(
+            title=document.title(shown),
+            said=wording.answer(shown),
+            tone=shown.verdict.value if compared else "unchanged",
+            compared=compared,
+            tiles=list(_tiles(shown)),
+            differences=document.differences(shown.differences) if shown.differences else None,
+            differing=list(_differing(shown)),
+            more_differences=max(0, len(shown.differences) - MOST_DIFFERENCES),
+            of=names.revision(revisions[side]),
+            rows=list(_rows(shown)),
+            sections=list(_sections(shown)),
+            left_out=max(0, len(clusters) - MOST_SECTIONS),
+            costly=percent(COSTLY_SHARE),
+            overtaking=list(wording.overtaking(shown.sides[side])),
+            notes=[f"{note.text} ({note.slug})" for note in shown.experiment.notes],
+            counted=_counted(shown),
+            constant=_constant(shown),
+            sides=[(each.value, revision) for each, revision in sorted(revisions.items())],
+            style=style,
+            script=script,
+            policy=policy(style, script),
+        )
+    )
+
+
+def _tiles(found: TrendFindings) -> Iterator[Fact]:
+    """Yield the figures of what the answer is about."""
+    if Side.HEAD in found.sides:
+        leading = next((each for each in found.differences if each.verdict is found.verdict), None)
+        if leading is not None:
+            yield from _difference_tiles(leading)
+        return
+    trends = found.sides[Side.BASE]
+    costly = [each for each in trends.clusters if each.is_costly]
+    told = [(fit.b, each, fit) for each in costly if (fit := wording.best(each)) is not None]
+    if told:
+        _, cluster, fit = max(told, key=lambda each: each[0])
+        yield Fact(f"growth of {wording.called(cluster)}", fit.says)
+        yield Fact("its exponent, with the 95 % interval", wording.exponent(fit))
+        if fit.predictions:
+            last = fit.predictions[-1]
+            yield Fact(f"times at {fit.feature} = {wording.amount(last.at)}", wording.amount(last.cost))
+    yield Fact(f"of {plural(len(trends.clusters), 'cluster')} make up {percent(COSTLY_SHARE)} of some run", f"{len(costly):,}")
+
+
+def _difference_tiles(difference: Difference) -> Iterator[Fact]:
+    yield Fact(f"growth of {wording.where(difference.place)}", wording.change(difference))
+    exponent = wording.exponent_difference(difference)
+    if exponent != ABSENT:
+        yield Fact("in the exponent, with the 95 % interval", exponent)
+    at = f"{difference.feature} = {wording.amount(difference.at)}"
+    yield Fact(f"times at {at}, 10 times what was measured", wording.both(difference))
+
+
+def _rows(found: TrendFindings) -> Iterator[Row]:
+    side = wording.shown_side(found)
+    places = found.experiment.sides[side].places
+    for rank, cluster in enumerate(found.sides[side].clusters, 1):
+        words = dict.fromkeys(places[member].function for member in cluster.members)
+        near, far = document.predictions(cluster)
+        target = f"cluster-{rank}" if rank <= MOST_SECTIONS else ""
+        yield Row(rank, target, cluster, wording.best(cluster), near, far, " ".join([*words][:_MOST_WORDS]))
+
+
+def _sections(found: TrendFindings) -> Iterator[Section]:
+    side = wording.shown_side(found)
+    lines = source.lines_of(found, side)
+    clusters = found.sides[side].clusters[:MOST_SECTIONS]
+    points = min(_MOST_POINTS, _ALL_POINTS // max(len(clusters), 1))
+    costly = sum(cluster.is_costly for cluster in clusters)
+    places = min(_MOST_PLACES, _ALL_PLACES // max(costly, 1))
+    for rank, cluster in enumerate(clusters, 1):
+        yield Section(
+            id=f"cluster-{rank}",
+            name=wording.called(cluster) if cluster.place is None else cluster.place.function,
+            place="" if cluster.place is None else wording.where(cluster.place),
+            text="" if cluster.place is None else cluster.place.text,
+            tone="unchanged",
+            chip=percent(cluster.share) + " of a run",
+            figure=wording.grows(cluster),
+            facts=_cluster_facts(cluster),
+            plot=cluster_plot(found, cluster, points),
+            heat=_heat(lines, cluster.members, places, source.telling_point(cluster.costs)) if cluster.is_costly else None,
+            tables=tuple(_tables(cluster)),
+        )
+
+
+def _cluster_facts(cluster: Cluster) -> Facts:
+    largest = f"{wording.amount(cluster.largest)} in one run, {percent(cluster.share)} of all counts of a run at most"
+    facts = [Fact("places", f"{len(cluster.members):,}"), Fact("largest cost", largest)]
+    facts += [Fact("remark", remark) for remark in wording.remarks(cluster)]
+    return Facts(tuple(facts))
+
+
+def _differing(found: TrendFindings) -> Iterator[Section]:
+    shown = found.differences[:MOST_DIFFERENCES]
+    lines = {side: source.lines_of(found, side) for side in found.sides} if shown else {}
+    for rank, each in enumerate(shown, 1):
+        side = wording.side_of(each)
+        index = index_of(found, each.place, side, of=side)
+        counts = None if index is None else found.experiment.sides[side].counts[index]
+        point = 0 if counts is None else source.telling_point(counts)
+        yield Section(
+            id=f"difference-{rank}",
+            name=each.place.function,
+            place=wording.where(each.place),
+            text=each.place.text,
+            tone=each.verdict.value,
+            chip=each.verdict.value,
+            figure=wording.change(each),
+            facts=_difference_facts(each),
+            plot=difference_plot(found, each, _MOST_POINTS),
+            heat=_heat(lines[side], each.members, _MOST_PLACES, point),
+            tables=tuple(_side_fits(each)),
+        )
+
+
+def _difference_facts(each: Difference) -> Facts:
+    facts = [Fact("what differs", f"{wording.KINDS[each.kind]}, in {plural(len(each.members), 'place')} that grow alike")]
+    exponent = wording.exponent_difference(each)
+    if exponent != ABSENT:
+        facts.append(Fact("exponent", f"{exponent}, 95 % interval"))
+    at = f"at {each.feature} = {wording.amount(each.at)}, 10 times what was measured"
+    facts.append(Fact("cost", f"{wording.both(each)} times {at}", TONES[each.verdict]))
+    return Facts(tuple(facts))
+
+
+def _side_fits(each: Difference) -> Iterator[Table]:
+    fits = [(side, fit) for side, fit in (("base", each.base), ("head", each.head)) if fit is not None]
+    if fits:
+        columns = (Column("side"), *_FIT_COLUMNS)
+        yield Table(f"Fits over {each.feature}", columns, tuple((Cell(side), *_fit(fit)) for side, fit in fits))
+
+
+def _heat(lines: Lines, members: Sequence[int], most: int, point: int) -> Heat | None:
+    shown = source.listings(lines, members[:most], point)
+    if not shown:
+        return None
+    rest = f"The source of {len(members) - most:,} more places is left out; the JSON names them." if len(members) > most else ""
+    return Heat(shown, lines.found.experiment.points[point].label, rest)
+
+
+_FIT_COLUMNS = (
+    Column("growth"),
+    Column("class"),
+    Column("exponent b"),
+    Column("coefficient a"),
+    Column("R²", right=True),
+    Column("points", right=True),
+)
+
+
+def _fit(fit: Fit) -> tuple[Cell, ...]:
+    ignored = f" of {fit.n + fit.ignored:,}" if fit.ignored else ""
+    return (
+        Cell(fit.says),
+        Cell(fit.growth.value),
+        Cell(wording.exponent(fit)),
+        Cell(wording.coefficient(fit)),
+        Cell(wording.quality(fit.r2)),
+        Cell(f"{fit.n:,}{ignored}"),
+    )
+
+
+def _tables(cluster: Cluster) -> Iterator[Table]:
+    """Yield the fits over every feature, and what the best one predicts."""
+    if cluster.fits:
+        over = tuple((Cell(fit.feature, code=True), *_fit(fit), Cell(fit.diagnosis or ABSENT)) for fit in cluster.fits)
+        yield Table("Fits over every feature, a·x^b", (Column("over"), *_FIT_COLUMNS, Column("residuals")), over)
+    fit = wording.best(cluster)
+    if fit is not None and fit.predictions:
+        columns = (Column("at"), Column("times a run", right=True), Column("95 % interval"))
+        rows = tuple(
+            (Cell(f"{fit.feature} = {wording.amount(each.at)}"), Cell(wording.amount(each.cost)), Cell(wording.amounts(each.ci)))
+            for each in fit.predictions
+        )
+        yield Table("Predictions", columns, rows)
+
+
+def _counted(found: TrendFindings) -> Facts:
+    experiment = found.experiment
+    facts = [Fact(side.value, f"{names.revision(revision)} {revision.summary}") for side, revision in sorted(experiment.revisions.items())]
+    side = wording.shown_side(found)
+    facts.append(Fact("places", f"{len(experiment.sides[side].places):,}, of which {len(found.sides[side].constant):,} never vary"))
+    facts.append(Fact("points", f"{len(experiment.points):,}"))
+    facts += [Fact("feature", wording.spans(name, values)) for name, values in experiment.sides[side].features.items()]
+    return Facts(tuple(facts))
+
+
+def _constant(found: TrendFindings) -> Items | None:
+    """Return the places that never vary, as they would otherwise stand nowhere; the first of them where they are many."""
+    side = wording.shown_side(found)
+    trends, counted = found.sides[side], found.experiment.sides[side]
+    shown = trends.constant[:_MOST_WORDS]
+    told = [(counted.places[index], wording.amount(float(counted.counts[index, 0]))) for index in shown]
+    texts = [f"{wording.where(place)} in {place.function}, {times} times" for place, times in told]
+    if len(trends.constant) > len(shown):
+        texts.append(f"{len(trends.constant) - len(shown):,} more; the JSON names them")
+    return Items("Places that never vary", tuple(texts)) if texts else None

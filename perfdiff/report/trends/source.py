@@ -1,0 +1,125 @@
+"""Places in their source, with how often each line ran as a heat column."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.records.places import PlaceCounts
+from perfdiff.records.schema import Floats, Side
+from perfdiff.report.printable import shortened
+from perfdiff.report.trends import wording
+from perfdiff.report.wording import ABSENT
+
+# Unchanged lines around a place: a loop's head with its body.
+_CONTEXT = 2
+# Shades that can be told apart beside each other.
+SHADES = 9
+# A line longer than this is read in an editor.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line with its number and counts. `shade` is 0 where it never ran, else up to `SHADES` by the logarithm of its count.
+
+    `member` lines are those of the cluster. `base` is "" where there is one side only. A `gap` stands for lines left out.
+    """
+
+    number: int
+    base: str
+    count: str
+    shade: int
+    member: bool
+    text: str
+    gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The lines around places of one file."""
+
+    file: str
+    lines: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Which places stand on each line of each file of one side, and for head's places which of base's they were."""
+
+    found: TrendFindings
+    side: Side
+    by_file: Mapping[str, Mapping[int, Sequence[int]]]
+    before: Mapping[int, int]
+
+    @property
+    def counted(self) -> PlaceCounts:
+        """Return the side's counts."""
+        return self.found.experiment.sides[self.side]
+
+
+def lines_of(found: TrendFindings, side: Side) -> Lines:
+    """Return the places of one side by file and line."""
+    by_file: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, place in enumerate(found.experiment.sides[side].places):
+        by_file[place.file][place.line].append(index)
+    heads = found.experiment.heads.tolist() if side is Side.HEAD else []
+    return Lines(found, side, by_file, {head: base for base, head in enumerate(heads) if head >= 0})
+
+
+def listings(lines: Lines, members: Sequence[int], point: int) -> tuple[Listing, ...]:
+    """Return the source around places (indices), with the counts of one point (index) on every line that has any."""
+    counts = lines.counted.counts[:, point]
+    hottest = max((float(counts[member]) for member in members), default=0.0)
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for member in members:
+        wanted[lines.counted.places[member].file].add(lines.counted.places[member].line)
+    return tuple(
+        Listing(file, tuple(_listed(lines, file, numbers, point, hottest)))
+        for file, numbers in wanted.items()
+        if lines.counted.sources.get(file)
+    )
+
+
+def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: float) -> Iterator[SourceLine]:
+    text = lines.counted.sources[file]
+    shown = sorted({near for number in members for near in range(number - _CONTEXT, number + _CONTEXT + 1) if 1 <= near <= len(text)})
+    last = 0
+    for number in shown:
+        if number > last + 1:
+            yield SourceLine(0, "", "", 0, False, f"{number - last - 1:,} lines", gap=True)
+        last = number
+        places = lines.by_file[file].get(number, ())
+        count = float(lines.counted.counts[list(places), point].sum())
+        yield SourceLine(
+            number=number,
+            base=_before(lines, places, point),
+            count=wording.amount(count) if places else "",
+            shade=shade(count, hottest),
+            member=number in members,
+            text=shortened(text[number - 1], _LONGEST),
+        )
+
+
+def _before(lines: Lines, places: Sequence[int], point: int) -> str:
+    known = [lines.before[place] for place in places if place in lines.before]
+    if not known:
+        return ABSENT if places else ""
+    return wording.amount(float(lines.found.experiment.sides[Side.BASE].counts[known, point].sum()))
+
+
+def shade(count: float, hottest: float) -> int:
+    """Return a count's shade: 0 for none, `SHADES` for the hottest, in between by logarithms."""
+    if count <= 0 or hottest <= 0:
+        return 0
+    return max(1, min(SHADES, math.ceil(SHADES * math.log1p(count) / math.log1p(hottest))))
+
+
+def telling_point(costs: Floats) -> int:
+    """Return the point (index) at which costs (points,) are largest."""
+    return int(np.argmax(costs))

@@ -1,0 +1,247 @@
+"""How trends are put into words: counts, growth, representatives and differences, in one place for all formats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, Kind, TrendFindings, Trends
+from perfdiff.models.trend import Fit, Growth, Interval, Prediction
+from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.schema import Floats, Side
+from perfdiff.report.printable import shortened
+from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
+
+# From here on a reader counts digits: 5,000,000,000 is told as 5.0e9.
+_LONG = 1e6
+# What clusters are said to make up together, as in trend-prof §5.2: the rest is told by its number alone.
+_MOST_OF_ALL = 0.99
+# Overtaking clusters that are told of; later ones are further from what is run today.
+_TOLD = 5
+# Characters of a line that a sentence quotes.
+_LONGEST = 80
+
+KINDS = {Kind.EXPONENT: "exponent", Kind.NEW: "new", Kind.GONE: "gone", Kind.COEFFICIENT: "coefficient"}
+
+
+def shown_side(found: TrendFindings) -> Side:
+    """Return the side whose clusters a report shows: head where there is one."""
+    return Side.HEAD if Side.HEAD in found.sides else Side.BASE
+
+
+def amount(value: float, digits: int = 2) -> str:
+    """Return a count, long ones with a power of ten: `42,000`, `5.0e9`."""
+    if not math.isfinite(value):
+        return ABSENT
+    if abs(value) < _LONG:
+        return units.count(value)
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(power)}"
+
+
+def amounts(interval: Interval) -> str:
+    """Return an interval of counts, with a third digit where two do not tell its ends apart: `[1.9e8, 2.1e8]`, `[4.98e9, 5.02e9]`."""
+    low, high = interval
+    digits = 3 if amount(low) == amount(high) else 2
+    return f"[{amount(low, digits)}, {amount(high, digits)}]"
+
+
+def exponent(fit: Fit) -> str:
+    """Return a fit's exponent with its interval: `2.00 [1.98, 2.02]`."""
+    return f"{fit.b:.2f} [{fit.ci_b[0]:.2f}, {fit.ci_b[1]:.2f}]"
+
+
+def coefficient(fit: Fit) -> str:
+    """Return a fit's coefficient with its interval."""
+    low, high = (units.significant(bound) for bound in fit.ci_a)
+    return f"{units.significant(fit.a)} [{low}, {high}]"
+
+
+def quality(r2: float) -> str:
+    """Return R² with three decimals; a fit that leaves something open is not said to be 1."""
+    if not math.isfinite(r2):
+        return ABSENT
+    return f"{r2:.3f}"
+
+
+def predicted(prediction: Prediction, feature: str) -> str:
+    """Return a prediction with its interval: `2.0e8 [1.9e8, 2.1e8] at n = 20,000`."""
+    return f"{amount(prediction.cost)} {amounts(prediction.ci)} at {feature} = {amount(prediction.at)}"
+
+
+def where(place: Place) -> str:
+    """Return a place as its file and line."""
+    return f"{place.file}:{place.line}"
+
+
+def called(cluster: Cluster) -> str:
+    """Return what a cluster is called: `insert (list.c:40)`, or the feature that its places follow."""
+    return f"places that follow {cluster.feature}" if cluster.place is None else f"{cluster.place.function} ({where(cluster.place)})"
+
+
+def best(cluster: Cluster) -> Fit | None:
+    """Return the fit that tells a cluster's growth, None where no feature does."""
+    return next((fit for fit in cluster.fits if fit.growth is not Growth.NONE), None)
+
+
+def grows(cluster: Cluster) -> str:
+    """Return how a cluster grows, `–` where no feature tells it."""
+    fit = best(cluster)
+    return ABSENT if fit is None else fit.says
+
+
+def reach(found: TrendFindings, fit: Fit, side: Side) -> str:
+    """Return the values of a fit's feature that were run: `n from 100 to 10,000`."""
+    return spans(fit.feature, found.experiment.sides[side].features.get(fit.feature, np.array([])))
+
+
+def spans(feature: str, values: Floats) -> str:
+    """Return a feature with its least and largest value, as far as it has any."""
+    known = values[np.isfinite(values)]
+    return f"{feature} from {amount(float(known.min()))} to {amount(float(known.max()))}" if len(known) else feature
+
+
+def coverage(trends: Trends, counted: PlaceCounts) -> tuple[int, float]:
+    """Return how many clusters, the largest first, make up 99 % of all counts, and their share; all of them where they make up less."""
+    of_place = counted.counts.sum(axis=1)
+    total = float(trends.totals.sum())
+    seen: set[int] = set()
+    share = 0.0
+    for number, cluster in enumerate(trends.clusters, 1):
+        new = [member for member in cluster.members if member not in seen]
+        seen.update(new)
+        share += float(of_place[new].sum()) / total if total else 0.0
+        if share >= _MOST_OF_ALL:
+            return number, share
+    return len(trends.clusters), share
+
+
+def answer(found: TrendFindings) -> str:
+    """Return the answer in a sentence: the steepest costly cluster of one revision, or what differs most between two."""
+    side = shown_side(found)
+    return _of_two(found) if side is Side.HEAD else _of_one(found)
+
+
+def _of_one(found: TrendFindings) -> str:
+    trends, counted = found.sides[Side.BASE], found.experiment.sides[Side.BASE]
+    if not trends.clusters:
+        ran = f"{plural(len(counted.places), 'place')} at {plural(len(found.experiment.points), 'point')}"
+        return f"Nothing grows: no count varies over {ran}"
+    number, share = coverage(trends, counted)
+    says = f"{plural(number, 'cluster')} make{'s' if number == 1 else ''} up {percent(share)} of all counts"
+    told = [(fit.b, cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
+    if not told:
+        return f"{says}; no feature tells how they grow"
+    _, cluster, fit = max(told, key=lambda each: each[0])
+    last = fit.predictions[-1] if fit.predictions else None
+    predicts = f": {amount(last.cost)} at {fit.feature} = {amount(last.at)}" if last else ""
+    grown = f"{called(cluster)}, grows as {fit.says} ({reach(found, fit, Side.BASE)}, R² {quality(fit.r2)})"
+    return f"{says}; the steepest costly one, {grown}{predicts}"
+
+
+def _of_two(found: TrendFindings) -> str:
+    if not found.differences:
+        return _nothing_differs(found)
+    leading = next((each for each in found.differences if each.verdict is found.verdict), found.differences[0])
+    others = len(found.differences) - 1
+    rest = f"; {plural(others, 'more trend')} differ{'s' if others == 1 else ''}" if others else ""
+    if found.verdict is Verdict.UNCHANGED:
+        return f"No regression: what differs is not material; most does {differs(leading)}{rest}"
+    return f"{ANSWERS[found.verdict]}: {differs(leading)}{rest}"
+
+
+def _nothing_differs(found: TrendFindings) -> str:
+    trends, counted = found.sides[Side.HEAD], found.experiment.sides[Side.HEAD]
+    of = f"{plural(len(counted.places), 'place')} in {plural(len(trends.clusters), 'cluster')}"
+    ran = f"{of} at {plural(len(found.experiment.points), 'point')}"
+    if found.verdict is Verdict.INCONCLUSIVE:
+        return f"Inconclusive: whether a trend differs cannot be told from {ran}"
+    return f"No trend differs: {ran}"
+
+
+def differs(difference: Difference) -> str:
+    """Return a difference in words: the place, from what growth to what, and what it costs far beyond what was run."""
+    place = difference.place
+    line = f", `{shortened(place.text, _LONGEST)}`" if place.text else ""
+    named = f"{where(place)}{line} in {place.function}"
+    at = f"at {difference.feature} = {amount(difference.at)}, 10 times what was measured"
+    before, after = amount(difference.base_cost), amount(difference.head_cost)
+    match difference.kind:
+        case Kind.NEW:
+            return f"{named}: new, {_says(difference.head)}; {at}, {after} where base has none"
+        case Kind.GONE:
+            return f"{named}: gone, was {_says(difference.base)}; {at}, {before} before"
+    return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}"
+
+
+def side_of(difference: Difference) -> Side:
+    """Return the side that a difference's places are of: base where they are gone, else head."""
+    return Side.BASE if difference.kind is Kind.GONE else Side.HEAD
+
+
+def both(difference: Difference) -> str:
+    """Return the cost on both sides: `42,000 → 2.0e8`."""
+    return f"{amount(difference.base_cost)} → {amount(difference.head_cost)}"
+
+
+def change(difference: Difference) -> str:
+    """Return the growth on both sides: `2.1·n → 0.5·n²`."""
+    return f"{_says(difference.base)} → {_says(difference.head)}"
+
+
+def _says(fit: Fit | None) -> str:
+    return ABSENT if fit is None else fit.says
+
+
+def _by(difference: Difference) -> str:
+    says = exponent_difference(difference)
+    return f" (exponent {says})" if says != ABSENT else ""
+
+
+def exponent_difference(difference: Difference) -> str:
+    """Return by how much the exponents differ, with the interval: `+1.00 [0.98, 1.02]`."""
+    if difference.base is None or difference.head is None or difference.ci is None:
+        return ABSENT
+    return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
+
+
+def rest(trends: Trends) -> Iterator[str]:
+    """Yield what is told of clusters and places that a table of costly clusters leaves out."""
+    small = sum(not cluster.is_costly for cluster in trends.clusters)
+    if small:
+        yield f"{plural(small, 'more cluster')} make{'s' if small == 1 else ''} up less than {percent(COSTLY_SHARE)} of every run."
+    if trends.constant:
+        yield f"{plural(len(trends.constant), 'place')} never var{'ies' if len(trends.constant) == 1 else 'y'}."
+
+
+def overtaking(trends: Trends) -> Iterator[str]:
+    """Yield which clusters will cost more than all above them, and from where on, the nearest first."""
+    found = []
+    for cluster in trends.clusters:
+        fit = best(cluster)
+        if cluster.overtakes is not None and fit is not None:
+            run = fit.predictions[0].at if fit.predictions else 1.0
+            found.append((cluster.overtakes / run, cluster, fit.feature))
+    found.sort(key=lambda each: each[0])
+    for _, cluster, feature in found[:_TOLD]:
+        yield f"{called(cluster)} overtakes everything above it from {feature} = {amount(cluster.overtakes or 0.0)} on."
+    if len(found) > _TOLD:
+        yield f"{len(found) - _TOLD:,} more overtake what is above them further on."
+
+
+def remarks(cluster: Cluster) -> Iterator[str]:
+    """Yield what must be known beside a cluster's best fit: points left out, what residuals show, other features."""
+    fit = best(cluster)
+    if fit is None:
+        yield "no feature tells how it grows"
+        return
+    if fit.ignored:
+        yield f"{fit.ignored:,} of {plural(fit.ignored + fit.n, 'point')} not in the fit, as the count or {fit.feature} is 0"
+    if fit.diagnosis:
+        yield fit.diagnosis
+    if cluster.joint is not None:
+        yield f"over {' and '.join(cluster.joint.features)} together {cluster.joint.says} (R² {quality(cluster.joint.r2)})"
