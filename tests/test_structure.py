@@ -41,6 +41,7 @@ ALLOWED = {
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "searched": _GROUND | {"records", "models", "analysis"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
+    "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
 }

@@ -45,10 +45,10 @@ class LineMap:
         return line + (shifts[-1] if shifts else 0)
 
 
-def line_map(base: Pin, head: Pin, generated: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> LineMap:
+def line_map(base: Pin, head: Pin, texts: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> LineMap:
     """Return how the lines of two pinned trees belong together; raise RevisionError.
 
-    `generated` are files that git does not know, with their lines in base and head: they are compared here.
+    `texts` are the lines of files in base and head where these differ: those that git does not know, as builds make them, are compared here.
     """
     stores = [str(pin.snapshots) for pin in (base, head) if pin.snapshots]
     environment = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(dict.fromkeys(stores))} if stores else {}
@@ -57,10 +57,8 @@ def line_map(base: Pin, head: Pin, generated: Mapping[str, tuple[Sequence[str], 
         "--src-prefix=a/", "--dst-prefix=b/", base.tree, head.tree, environment=environment,
     )  # fmt: skip
     renamed, hunks = _read(patch)
-    for file, (before, after) in generated.items():
-        found = _compared(before, after)
-        if found:
-            hunks[file] = found
+    for file in texts.keys() - hunks.keys() - renamed.keys():
+        hunks[file] = _compared(*texts[file])
     return LineMap(renamed, {file: tuple(each) for file, each in hunks.items()})
 
 
@@ -103,7 +101,5 @@ def _unquoted(name: str) -> str:
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
     """Return the hunks between two texts."""
-    if list(before) == list(after):
-        return []
     matcher = difflib.SequenceMatcher(None, before, after)
     return [Hunk(i1 + 1, i2 + 1, j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]

@@ -99,7 +99,7 @@ class _Judge:
         """Return whether a difference makes the program's growth worse, or better.
 
         It must add, or save, `COSTLY_SHARE` of base's whole run at the far value, where whole runs must not go the other way. A higher
-        power is a regression. By the same power, only code that is as it was can be one, as then it runs more often; where code has changed,
+        power is a regression. By the same power, only code that is as it was can be one, as it runs more often; where code has changed,
         more lines may be the same work, and the answer is open.
         """
         whole = self._over(found.feature, self.base, self.head)

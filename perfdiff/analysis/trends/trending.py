@@ -6,6 +6,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.clusters import trends
 from perfdiff.analysis.trends.differences import differences
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
+from perfdiff.models.clusters import ALPHA
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Side
@@ -14,13 +15,13 @@ _ORDER = (Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE)
 
 
 @one_thread()
-def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int) -> TrendFindings:
+def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int, alpha: float = ALPHA) -> TrendFindings:
     """Return the trends of an experiment, with what differs where it has two sides; `min_effect` is the smallest ratio of interest less 1.
 
     One side alone has no verdict but *unchanged*. Between two it is that of the worst difference, and open where counts differ but no
     feature tells of growth.
     """
-    sides = {side: trends(found, seed=seed) for side, found in experiment.sides.items()}
+    sides = {side: trends(found, seed=seed, alpha=alpha) for side, found in experiment.sides.items()}
     if Side.HEAD not in experiment.sides:
         return TrendFindings(experiment, sides, (), Verdict.UNCHANGED)
     try:
