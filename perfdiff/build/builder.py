@@ -16,7 +16,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.links import Link, read_links
-from perfdiff.build.masquerade import ProbeFlags, set_up_masquerade
+from perfdiff.build.masquerade import Flags, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
@@ -120,12 +120,12 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
 def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
     tree = folder / _SOURCE
     notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
-    probes = None
+    flags = None
     if request.instrumentation is not None:
         asked = request.instrumentation
-        probes = ProbeFlags(header=asked.insert(tree), runtime=asked.runtime, counted=asked.counted)
+        flags = Flags(header=asked.insert(tree), runtime=asked.runtime, kind=asked.kind)
         settle(tree)
-    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, probes)
+    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, flags)
     place = tree / request.pin.repository.folder
     if not place.is_dir():
         raise BuildError(

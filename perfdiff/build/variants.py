@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perfdiff
+from perfdiff.build.masquerade import Kind
 from perfdiff.config import BuildConfig
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.overlay import overlay_digest
@@ -39,13 +40,13 @@ class Instrumentation:
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
     every translation unit; `digest` stands for the text it will insert. `runtime` is a folder with the libraries and
-    `perfdiff_probe.h`. `counted`: memory accesses and basic blocks call the runtime, too.
+    `perfdiff_probe.h`. `kind` is what compile and link commands get.
     """
 
     digest: str
     insert: Callable[[Path], Path]
     runtime: Path
-    counted: bool = False
+    kind: Kind = Kind.PROBED
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
-        *(("counted",) if instrumentation and instrumentation.counted else ()),
+        *((instrumentation.kind,) if instrumentation and instrumentation.kind is not Kind.PROBED else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

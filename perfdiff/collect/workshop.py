@@ -11,6 +11,7 @@ from pathlib import Path
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
+from perfdiff.build.masquerade import Kind
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
@@ -60,7 +61,7 @@ class Workshop:
                 digest=subjects.digest(probes[side]),
                 insert=partial(self.language.insert, probes=list(probes[side].values())),
                 runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
-                counted=phase is Phase.COUNTED,
+                kind=Kind.COUNTED if phase is Phase.COUNTED else Kind.PROBED,
             )
             for side in self.pins
         }
