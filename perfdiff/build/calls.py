@@ -26,11 +26,14 @@ _CHECK_NAMES = ("conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "sanityche
 _ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 
-PLAIN, PROBED, COUNTED = "plain", "probed", "counted"
+PLAIN, PROBED, COUNTED, PLACED, PLACED_IN_THREADS = "plain", "probed", "counted", "placed", "placed in threads"
 
 
 class Build:
-    """What all compiler calls of a build share: `kind` is what it adds to them, `header` and `runtime` are empty in a plain one."""
+    """What all compiler calls of a build share: `kind` is what it adds to them, `header` and `runtime` are empty in a plain one.
+
+    A placed one has no header.
+    """
 
     def __init__(self, folder: str, tree: str, header: str, runtime: str, kind: str) -> None:
         self.folder = folder
@@ -39,6 +42,8 @@ class Build:
         self.runtime = runtime
         self.is_plain = kind == PLAIN
         self.is_counted = kind == COUNTED
+        self.is_placed = kind in (PLACED, PLACED_IN_THREADS)
+        self.has_threads = kind == PLACED_IN_THREADS
 
 
 class Call:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
-from perfdiff.build import additions, calls, compilers, compiling, wrapper
+from perfdiff.build import additions, calls, compilers, compiling, placing, wrapper
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
 _START = """\
@@ -23,7 +23,7 @@ from perfdiff.build.calls import Build
 from perfdiff.build.wrapper import main
 sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
 """
-_MODULES = (wrapper, calls, compiling, additions)
+_MODULES = (wrapper, calls, compiling, additions, placing)
 
 
 class Kind(StrEnum):
@@ -31,13 +31,15 @@ class Kind(StrEnum):
 
     PROBED = calls.PROBED
     COUNTED = calls.COUNTED  # every memory access and basic block calls the runtime, too
+    PLACED = calls.PLACED  # the compilers' own counters of lines, and no probes
+    PLACED_IN_THREADS = calls.PLACED_IN_THREADS  # the same, where several threads may count at once
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What compile and link commands of a build get that is not plain: the header with the probes and the folder of the runtime."""
+    """What compile and link commands get in a build that is not plain: the header with the probes, if any, and the runtime's folder."""
 
-    header: Path
+    header: Path | None
     runtime: Path
     kind: Kind = Kind.PROBED
 
@@ -68,7 +70,7 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
         (folder / records).mkdir()
     for module in _MODULES:
         _lay_out(module, folder)
-    added = [flags.header, flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
+    added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
     for name in compilers.on_path(environment):
         words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name

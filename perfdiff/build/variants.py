@@ -36,15 +36,15 @@ _KEYED = (
 
 @dataclass(frozen=True, slots=True)
 class Instrumentation:
-    """What turns the plain build into a probed one.
+    """What turns the plain build into another one.
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
-    every translation unit; `digest` stands for the text it will insert. `runtime` is a folder with the libraries and
-    `perfdiff_probe.h`. `kind` is what compile and link commands get.
+    every translation unit; it is None where nothing is inserted. `digest` stands for the text it will insert. `runtime` is a folder with
+    the libraries and `perfdiff_probe.h`. `kind` is what compile and link commands get.
     """
 
     digest: str
-    insert: Callable[[Path], Path]
+    insert: Callable[[Path], Path] | None
     runtime: Path
     kind: Kind = Kind.PROBED
 
@@ -65,6 +65,11 @@ def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that builds run in: the user's, without what would disturb or be different on each call."""
     kept = {name: value for name, value in environment.items() if name not in _DISTURBING and not name.startswith(_DISTURBING_PREFIXES)}
     return {**kept, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
+
+
+def elsewhere(folder: Path) -> dict[str, str]:
+    """Return what makes programs of a placed build leave their counts in `folder`, not in the tree: some builds run what they build."""
+    return {"GCOV_PREFIX": str(folder), "LLVM_PROFILE_FILE": f"{folder}/%m.profraw"}
 
 
 def keyed(environment: Mapping[str, str]) -> dict[str, str]:

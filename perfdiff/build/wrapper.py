@@ -17,6 +17,7 @@ import time
 from perfdiff.build.additions import Additions
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import real_compiler, start, wait
+from perfdiff.build.placing import Placing
 
 _LINKING_VARIABLES = ("LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX")  # what decides a link beside its arguments
 _PIECE = 1 << 20  # bytes read at once
@@ -40,10 +41,10 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     call = Call(name, arguments)
     is_inner = arguments[:1] in (["-cc1"], ["-cc1as"])  # clang calling itself
     is_passed = is_inner or call.is_configuration_check(directory)
-    if is_passed or not (call.sources or call.headers or call.links or (build.is_counted and call.assembler)):
+    if is_passed or not (call.sources or call.headers or call.links or (call.assembler and (build.is_counted or build.is_placed))):
         os.environ["PATH"] = path
         os.execv(compiler, command)
-    added = None if build.is_plain else Additions(call, compiler, path, build)
+    added = _additions(call, compiler, path, build)
     status, dropped, plain = added.run(command, path) if added else (wait(start(command, path)), {}, {})
     if status == 0 and call.links and build.is_plain:
         record_link(call, name, compiler, directory, build)
@@ -54,6 +55,13 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
         outcome = {"output": call.output, "status": status, "dropped": dropped, "uncounted": named}
         record(os.path.join(build.folder, "calls"), {**content, **outcome})
     return status
+
+
+def _additions(call: Call, compiler: str, path: str, build: Build) -> Additions | Placing | None:
+    """Return what a build adds to a call, None of a plain one."""
+    if build.is_plain:
+        return None
+    return Placing(call, compiler, path, build) if build.is_placed else Additions(call, compiler, path, build)
 
 
 def record_link(call: Call, name: str, compiler: str, directory: str, build: Build) -> None:
