@@ -62,7 +62,7 @@ ANALYSIS = {
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
 # Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
-STANDS_ALONE = {"build/wrapper.py", "collect/papi.py"}
+STANDS_ALONE = {"build/compiling.py", "build/wrapper.py", "collect/papi.py"}
 HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
 
 
