@@ -12,7 +12,7 @@ from typing import Any
 from perfdiff import __version__
 from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import machine, workloads
+from perfdiff.collect import inputs, machine, workloads
 from perfdiff.config import Config
 from perfdiff.records import codec
 from perfdiff.records.schema import Side
@@ -45,6 +45,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         codec.encode((config.build, config.workloads, config.probes, config.counters, config.measure, config.compare.seed)),
         compiler_identity(environment),
         keyed(environment),
+        inputs.digest(request.repository, config.workloads),
         workloads.keyed(config.workloads, request.environment),
         machine.cpu(),
         machine.cores(),

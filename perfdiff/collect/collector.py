@@ -13,6 +13,7 @@ from pathlib import Path
 from perfdiff.collect import workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
+from perfdiff.collect.inputs import NO_INPUTS, InputFiles
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
@@ -64,6 +65,7 @@ class Collector:
     seed: int
     slow: Callable[[str], None] | None = None
     upkeep: Upkeep = field(default_factory=Upkeep)
+    inputs: InputFiles = NO_INPUTS
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
     _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
@@ -102,7 +104,9 @@ class Collector:
                     folder.mkdir()
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
+                self._require_same_inputs(slots)
                 made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
+                self._require_same_inputs(slots)
             recorded = [[recording.read(path) for path in sorted(folder.glob("*.pdrec"))] for folder in folders]
             return list(zip(made, recorded, strict=True))
         except OSError as error:
@@ -110,6 +114,10 @@ class Collector:
         finally:
             for folder in folders:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _require_same_inputs(self, slots: Sequence[Slot]) -> None:
+        for slot in slots:
+            self.inputs.require_unchanged(slot.point)
 
     def _warm_ups(self, slot: Slot) -> int:
         """Return how many runs are made and thrown away before that of `slot`: none where times are not reported."""
@@ -128,7 +136,7 @@ class Collector:
         setup, prepare = (
             replace(
                 command,
-                text=workloads.filled(text, slot.point.parameters),
+                text=workloads.filled(text, self.inputs.located(slot.point)),
                 environment=self.environment,
                 exit_codes=(0,),
                 where=f"{purpose} of {command.where}",
@@ -170,7 +178,7 @@ class Collector:
         workload, target = self.workloads[slot.point.workload], self.targets[slot.phase, slot.side]
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
-            text=slot.point.command,
+            text=workloads.filled(workload.command, self.inputs.located(slot.point)),
             directory=target.directory,
             environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
             timeout_s=beside * self._timeout_s(slot),
