@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 _TIME_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+# From here on a reader counts digits.
+_LONG = 1e6
 _BYTE_STEPS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
@@ -41,17 +43,27 @@ def count(value: float) -> str:
     return significant(value, 4)
 
 
+def times(value: float, digits: int = 2) -> str:
+    """Return how often something ran, long numbers with a power of ten: `42,000`, `5.0e9`."""
+    if abs(value) < _LONG or not math.isfinite(value):
+        return count(value)
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(power)}"
+
+
 def ratio(value: float) -> str:
     """Return a factor, such as `×5.7`."""
     return f"×{significant(value)}"
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return `value` in `unit`, one of `ns`, `bytes` or `count`."""
+    """Return `value` in `unit`, one of `ns`, `bytes`, `times` or `count`."""
     match unit:
         case "ns":
             return duration(value)
         case "bytes":
             return size(value)
+        case "times":
+            return times(value)
         case _:
             return count(value)

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+from browsing import CHROMIUM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Of the integration tests those of these modules measure no time closely, nor how threads meet: they run side by side with others.
 UNTIMED = frozenset(
@@ -36,3 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in UNTIMED:
             item.add_marker("untimed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless browser; tests that ask for it are marked `browser` and `in_browser`."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()

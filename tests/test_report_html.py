@@ -6,8 +6,7 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import findings as made
+from browsing import in_browser, opened, saved
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.models.annotation import Condition, Operator
@@ -27,9 +27,7 @@ from perfdiff.report.document import build
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE_DATA = "</script><script>alert(3)</script><!--\0\u2028'\"\\"
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 
 def page_of(findings: Findings, *, drawn: bool = True) -> str:
@@ -198,37 +196,6 @@ def test_no_regression_says_what_was_measured_in_front() -> None:
     said = page_of(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower"))
     assert "<h1>No regression: no function got slower</h1>" in said
     assert said.index("not measured") < said.index("<main")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-def opened(browser: Browser, file: Path, *, width: int, dark: bool = False, script: bool = True) -> tuple[Page, list[str]]:
-    """Open a page and return it with everything it logged or requested beyond itself."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", java_script_enabled=script
-    )
-    page = context.new_page()
-    seen: list[str] = []
-    page.on("console", lambda message: seen.append(message.text))
-    page.on("pageerror", lambda error: seen.append(str(error)))
-    page.on("dialog", lambda dialog: seen.append(dialog.message))
-    page.on("request", lambda request: seen.append(request.url) if request.url != file.as_uri() else None)
-    page.goto(file.as_uri())
-    return page, seen
-
-
-def saved(folder: Path, said: str) -> Path:
-    file = folder / "report.html"
-    file.write_text(said, encoding="utf-8")
-    return file
 
 
 @pytest.mark.browser

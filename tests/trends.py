@@ -120,11 +120,11 @@ def walking_trends(overtakes: float | None = 3.1e6) -> Trends:
     matrix = walking().counts
     bytes_read = tuple(12.0 * n + 7 for n in SIZES)
     fits = (
-        quadratic(0.5, diagnosis="curved: a lower-order term or a logarithm", ignored=1),
-        quadratic(0.0035, bytes_read, feature="bytes"),
+        quadratic(1.0, diagnosis="curved: a lower-order term or a logarithm", ignored=1),
+        quadratic(0.0069, bytes_read, feature="bytes"),
     )
     steep = replace(cluster(matrix, (0, 1), fits, place=LOOP), overtakes=overtakes, joint=Joint(("n", "bytes"), "2.1·n·bytes", 0.9991))
-    flat = replace(cluster(matrix, (2, 3), (linear(1.0),), feature="n"), share=0.0196)
+    flat = replace(cluster(matrix, (2, 3), (linear(1.0),), feature="n"), share=0.0123)
     return Trends((steep, flat), (4,), matrix.sum(axis=0))
 
 

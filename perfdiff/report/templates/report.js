@@ -21,6 +21,7 @@
   };
   const quantity = (value, unit) => {
     const steps = STEPS[unit];
+    if (unit === "times" && Math.abs(value) >= 1e6) return value.toExponential(1).replace("+", "");
     if (!steps) return significant(value, 4);
     const [size, name] = steps.find(([size]) => Math.abs(value) >= size * 0.9995) ?? steps.at(-1);
     return `${significant(value / size, 3)} ${name}`;
@@ -48,6 +49,7 @@
 
   class Drawing {
     constructor(figure) {
+      this.alone = figure.dataset.one !== undefined;
       this.data = JSON.parse(figure.querySelector("script").textContent);
       this.canvas = figure.querySelector(".canvas");
       this.main = figure.querySelector("svg.main");
@@ -154,7 +156,7 @@
       for (const [name, values] of Object.entries(each.inputs ?? {})) add(name, text(values));
       if (each.ratio?.[row]) add("measured ÷ fitted", `×${significant(each.ratio[row], 3)}`);
       const scope = this.data.scopes[each.scope];
-      const title = [each.side, text(each.point), this.data.scopes.length > 1 ? scope : ""].filter(Boolean).join(", ");
+      const title = [this.alone ? "" : each.side, text(each.point), this.data.scopes.length > 1 ? scope : ""].filter(Boolean).join(", ");
       this.tip.replaceChildren(said("strong", title, each.side), list);
       this.tip.hidden = false;
       const box = this.main.getBoundingClientRect(), scale = box.width / 640;

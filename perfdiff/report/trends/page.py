@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, TrendFindings
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Fit, Prediction
 from perfdiff.records.schema import Side
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Cell, Column, Fact, Facts, Items, Plot, Table
@@ -23,6 +23,8 @@ MOST_DIFFERENCES = 50
 # Of all plots together: keeps a page of 100 clusters under 4 MB (about 60 bytes a point, drawn and told).
 _ALL_POINTS = 24_000
 _MOST_POINTS = 400
+# So few points are drawn as larger dots, which do not hide each other.
+_SPARSE = 60
 # Places of all sections together whose source is shown, each with lines around it (about 400 bytes).
 _ALL_PLACES = 4_000
 _MOST_PLACES = 100
@@ -32,7 +34,7 @@ _MOST_WORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A cluster in the table: its `rank`, texts, and the numbers by which columns are sorted. `target` is "" without a section.
+    """A cluster in the table, with the best fit and its `furthest` prediction. `target` is "" where it has no section.
 
     `words` are names by which it is found besides what it shows.
     """
@@ -41,15 +43,15 @@ class Row:
     target: str
     cluster: Cluster
     fit: Fit | None
-    near: str
-    far: str
+    furthest: Prediction | None
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Source with counts at one point. `rest` says how many places it leaves out, "" where none."""
+    """Source of one side with counts at one point. `rest` says how many places it leaves out, "" where none."""
 
+    side: Side
     listings: tuple[Listing, ...]
     point: str
     rest: str
@@ -81,7 +83,7 @@ def page(found: TrendFindings) -> str:
     clusters = shown.sides[side].clusters
     revisions = shown.experiment.revisions
     return (
-        environment(amount=wording.amount, percent=percent, exponent=wording.exponent, quality=wording.quality)
+        environment(amount=wording.amount, amounts=wording.amounts, percent=percent, exponent=wording.exponent, quality=wording.quality)
         .get_template("trends.html.j2")
         .render(
             title=document.title(shown),
@@ -89,7 +91,7 @@ def page(found: TrendFindings) -> str:
             tone=shown.verdict.value if compared else "unchanged",
             compared=compared,
             tiles=list(_tiles(shown)),
-            differences=document.differences(shown.differences) if shown.differences else None,
+            differences=replace(document.differences(shown.differences), title="") if shown.differences else None,
             differing=list(_differing(shown)),
             more_differences=max(0, len(shown.differences) - MOST_DIFFERENCES),
             of=names.revision(revisions[side]),
@@ -102,6 +104,7 @@ def page(found: TrendFindings) -> str:
             counted=_counted(shown),
             constant=_constant(shown),
             sides=[(each.value, revision) for each, revision in sorted(revisions.items())],
+            sparse=len(shown.experiment.points) <= _SPARSE,
             style=style,
             script=script,
             policy=policy(style, script),
@@ -143,9 +146,10 @@ def _rows(found: TrendFindings) -> Iterator[Row]:
     places = found.experiment.sides[side].places
     for rank, cluster in enumerate(found.sides[side].clusters, 1):
         words = dict.fromkeys(places[member].function for member in cluster.members)
-        near, far = document.predictions(cluster)
+        fit = wording.best(cluster)
         target = f"cluster-{rank}" if rank <= MOST_SECTIONS else ""
-        yield Row(rank, target, cluster, wording.best(cluster), near, far, " ".join([*words][:_MOST_WORDS]))
+        furthest = fit.predictions[-1] if fit and fit.predictions else None
+        yield Row(rank, target, cluster, fit, furthest, " ".join([*words][:_MOST_WORDS]))
 
 
 def _sections(found: TrendFindings) -> Iterator[Section]:
@@ -223,7 +227,7 @@ def _heat(lines: Lines, members: Sequence[int], most: int, point: int) -> Heat |
     if not shown:
         return None
     rest = f"The source of {len(members) - most:,} more places is left out; the JSON names them." if len(members) > most else ""
-    return Heat(shown, lines.found.experiment.points[point].label, rest)
+    return Heat(lines.side, shown, lines.found.experiment.points[point].label, rest)
 
 
 _FIT_COLUMNS = (
@@ -265,7 +269,11 @@ def _tables(cluster: Cluster) -> Iterator[Table]:
 
 def _counted(found: TrendFindings) -> Facts:
     experiment = found.experiment
-    facts = [Fact(side.value, f"{names.revision(revision)} {revision.summary}") for side, revision in sorted(experiment.revisions.items())]
+    named = len(experiment.revisions) > 1
+    facts = [
+        Fact(side.value if named else "revision", f"{names.revision(revision)} {revision.summary}")
+        for side, revision in sorted(experiment.revisions.items())
+    ]
     side = wording.shown_side(found)
     facts.append(Fact("places", f"{len(experiment.sides[side].places):,}, of which {len(found.sides[side].constant):,} never vary"))
     facts.append(Fact("points", f"{len(experiment.points):,}"))

@@ -14,26 +14,28 @@ from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report.printable import shortened
 from perfdiff.report.trends import wording
-from perfdiff.report.wording import ABSENT
+from perfdiff.report.wording import ABSENT, plural
 
 # Unchanged lines around a place: a loop's head with its body.
 _CONTEXT = 2
 # Shades that can be told apart beside each other.
 SHADES = 9
+_SHADES_A_DECADE = 2
 # A line longer than this is read in an editor.
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line with its number and counts. `shade` is 0 where it never ran, else up to `SHADES` by the logarithm of its count.
+    """A line with its number and counts; those of a side without it, or of the one that was not counted, are "".
 
-    `member` lines are those of the cluster. `base` is "" where there is one side only. A `gap` stands for lines left out.
+    `shade` is 0 where it never ran, else up to `SHADES` by the logarithm of its count. `member` lines are those of the cluster. A `gap`
+    stands for lines left out.
     """
 
     number: int
     base: str
-    count: str
+    head: str
     shade: int
     member: bool
     text: str
@@ -50,12 +52,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Which places stand on each line of each file of one side, and for head's places which of base's they were."""
+    """Which places (indices) stand on each line of each file of one side, and which places of the `other` side they are, if any."""
 
     found: TrendFindings
     side: Side
     by_file: Mapping[str, Mapping[int, Sequence[int]]]
-    before: Mapping[int, int]
+    other: Mapping[int, int]
 
     @property
     def counted(self) -> PlaceCounts:
@@ -68,8 +70,8 @@ def lines_of(found: TrendFindings, side: Side) -> Lines:
     by_file: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, place in enumerate(found.experiment.sides[side].places):
         by_file[place.file][place.line].append(index)
-    heads = found.experiment.heads.tolist() if side is Side.HEAD else []
-    return Lines(found, side, by_file, {head: base for base, head in enumerate(heads) if head >= 0})
+    pairs = [(base, head) for base, head in enumerate(found.experiment.heads.tolist()) if head >= 0]
+    return Lines(found, side, by_file, {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs))
 
 
 def listings(lines: Lines, members: Sequence[int], point: int) -> tuple[Listing, ...]:
@@ -92,32 +94,29 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
     last = 0
     for number in shown:
         if number > last + 1:
-            yield SourceLine(0, "", "", 0, False, f"{number - last - 1:,} lines", gap=True)
+            yield SourceLine(0, "", "", 0, False, plural(number - last - 1, "line"), gap=True)
         last = number
         places = lines.by_file[file].get(number, ())
         count = float(lines.counted.counts[list(places), point].sum())
-        yield SourceLine(
-            number=number,
-            base=_before(lines, places, point),
-            count=wording.amount(count) if places else "",
-            shade=shade(count, hottest),
-            member=number in members,
-            text=shortened(text[number - 1], _LONGEST),
-        )
+        own, other = (wording.amount(count) if places else ""), _other(lines, places, point)
+        base, head = (own, other) if lines.side is Side.BASE else (other, own)
+        yield SourceLine(number, base, head, shade(count, hottest), number in members, shortened(text[number - 1], _LONGEST))
 
 
-def _before(lines: Lines, places: Sequence[int], point: int) -> str:
-    known = [lines.before[place] for place in places if place in lines.before]
-    if not known:
-        return ABSENT if places else ""
-    return wording.amount(float(lines.found.experiment.sides[Side.BASE].counts[known, point].sum()))
+def _other(lines: Lines, places: Sequence[int], point: int) -> str:
+    """Return how often the same places ran on the other side, `–` where it has none of them, "" where it was not counted."""
+    sides = [side for side in lines.found.experiment.sides if side is not lines.side]
+    if not sides or not places:
+        return ""
+    known = [lines.other[place] for place in places if place in lines.other]
+    return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[known, point].sum())) if known else ABSENT
 
 
 def shade(count: float, hottest: float) -> int:
-    """Return a count's shade: 0 for none, `SHADES` for the hottest, in between by logarithms."""
+    """Return a count's shade: 0 for none, `SHADES` from the hottest to a third of it, one less for each further factor of 3.2."""
     if count <= 0 or hottest <= 0:
         return 0
-    return max(1, min(SHADES, math.ceil(SHADES * math.log1p(count) / math.log1p(hottest))))
+    return max(1, min(SHADES, SHADES - math.floor(_SHADES_A_DECADE * math.log10(hottest / count))))
 
 
 def telling_point(costs: Floats) -> int:

@@ -16,8 +16,6 @@ from perfdiff.records.schema import Floats, Side
 from perfdiff.report.printable import shortened
 from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
 
-# From here on a reader counts digits: 5,000,000,000 is told as 5.0e9.
-_LONG = 1e6
 # What clusters are said to make up together, as in trend-prof §5.2: the rest is told by its number alone.
 _MOST_OF_ALL = 0.99
 # Overtaking clusters that are told of; later ones are further from what is run today.
@@ -35,12 +33,7 @@ def shown_side(found: TrendFindings) -> Side:
 
 def amount(value: float, digits: int = 2) -> str:
     """Return a count, long ones with a power of ten: `42,000`, `5.0e9`."""
-    if not math.isfinite(value):
-        return ABSENT
-    if abs(value) < _LONG:
-        return units.count(value)
-    mantissa, power = f"{value:.{digits - 1}e}".split("e")
-    return f"{mantissa}e{int(power)}"
+    return units.times(value, digits) if math.isfinite(value) else ABSENT
 
 
 def amounts(interval: Interval) -> str:
