@@ -17,7 +17,7 @@ _SINGLE_GCC, _ATOMIC_GCC = "-fprofile-update=single", "-fprofile-update=prefer-a
 _LINKED_GCC = ("-fprofile-arcs",)
 _COUNTED_CLANG = ("-fprofile-instr-generate", "-fcoverage-mapping", "-w")
 _ATOMIC_CLANG = ("-mllvm", "-instrprof-atomic-counter-update-all")
-_LINKED_CLANG = ("-fprofile-instr-generate",)
+_LINKED_CLANG = ("-fprofile-instr-generate", "-Wl,--build-id=sha1")  # counts name their program by its build id
 _FREE_STANDING = frozenset(("-ffreestanding", "-mkernel", "-fapple-kext"))
 _WRAPPED = ("-Wl,--wrap=_exit", "-Wl,--wrap=_Exit")  # where nothing can stand before the C library
 
