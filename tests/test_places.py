@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 import runtimes
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect.workshop import Workshop
+from perfdiff.config import BuildConfig
 from perfdiff.errors import RecordingError
+from perfdiff.languages.c.pack import C
+from perfdiff.languages.c.threads import has_threads
+from perfdiff.progress import Silent
+from perfdiff.records.schema import Phase, Side
+from perfdiff.revisions.pins import resolve
+from perfdiff.revisions.repository import find_repository
 from placed_programs import PlacedTree, placed
+from programs import git
 
 pytestmark = pytest.mark.integration
 
@@ -302,3 +314,48 @@ def test_what_cannot_be_counted_is_compiled_plainly_and_named(make: Make) -> Non
     }
     assert {place.file for place in tree.reader.places} == {"main.c"}
     assert tree.run("./prog").of("bare(0)") == 1
+
+
+THREAD = "#include <pthread.h>\nint main(void) { pthread_t t; return pthread_create(&t, 0, 0, 0); }\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "threads"),
+    [
+        ("int main(void) { return 0; }", "-o prog", False),
+        (THREAD, "-o prog", True),
+        ("int main(void) { return 0; }", "-static -s -o prog", True),
+        ("int f(void) { return 0; }", "-shared -fPIC -o libf.so", True),
+        ('int main(void) { __asm__("nop"); return 0; }', "-fopenmp -o prog", False),
+    ],
+)
+def test_threads_are_expected_where_they_can_be_started_or_nothing_is_known(
+    tmp_path: Path, source: str, options: str, *, threads: bool
+) -> None:
+    (tmp_path / "a.c").write_text(source)
+    subprocess.run(["gcc", *options.split(), "a.c"], cwd=tmp_path, check=True)
+    assert has_threads(tmp_path) is threads
+
+
+def test_workshop_builds_all_sides_with_counters(tmp_path: Path) -> None:
+    """As a comparison does it: through the seam of languages, from git."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "sort.c").write_text(SORT)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "sort")
+    root = runtimes.lent_to(tmp_path / "cache")
+    with BuildCache(root) as cache:
+        pair = resolve(find_repository(folder), ["HEAD"], snapshots=cache.root / "snapshots")
+        environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS")}
+        config = BuildConfig("gcc -O2 sort.c -o sort", timeout_s=60)
+        workshop = Workshop({Side.BASE: pair.base}, config, environment, cache, root, tmp_path, C(), Silent())
+        built = workshop.placed(workshop.plain())[Side.BASE]
+        assert workshop.placed(workshop.plain())[Side.BASE] == built
+        reader = workshop.language.places(built)
+        (tmp_path / "run").mkdir()
+        subprocess.run([built.folder / "sort", "10"], env=environment | reader.environment(tmp_path / "run"), check=True)
+        counts = dict(zip(reader.places, reader.read(tmp_path / "run").tolist(), strict=True))
+    assert {place.line: count for place, count in counts.items() if place.function == "swap"} == {3: 45, 4: 45, 5: 45, 6: 45, 7: 45}
+    assert (built.uncounted, built.variant) == ((), Phase.PLACED)
