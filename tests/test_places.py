@@ -359,3 +359,25 @@ def test_workshop_builds_all_sides_with_counters(tmp_path: Path) -> None:
         counts = dict(zip(reader.places, reader.read(tmp_path / "run").tolist(), strict=True))
     assert {place.line: count for place, count in counts.items() if place.function == "swap"} == {3: 45, 4: 45, 5: 45, 6: 45, 7: 45}
     assert (built.uncounted, built.variant) == ((), Phase.PLACED)
+
+
+OWN_OPTIONS = {
+    "link-time optimisation": ["$CC -O2 -flto -c work.c", "$CC -O2 -flto -c main.c", "$CC -O2 -flto work.o main.o -o prog"],
+    "precompiled header": ["$CC -O2 work.h", "$CC -O2 work.c main.c -o prog"],
+    "errors for warnings": ["$CC -O2 -Wall -Wextra -Werror -pedantic -std=c11 work.c main.c -o prog"],
+    "profile use": ["$CC -O2 -fprofile-use -Wno-missing-profile work.c main.c -o prog"],
+    "own coverage": ["$CC -O2 --coverage work.c main.c -o prog"],
+    "partial link": ["$CC -O2 -c work.c", "$CC -O2 -c main.c", "$CC -r -nostdlib work.o main.o -o all.o && $CC all.o -o prog"],
+    "no standard libraries": ["$CC -O2 -shared -fPIC -nostdlib work.c -o libwork.so", "$CC main.c -L. -lwork -Wl,-rpath,$PWD -o prog"],
+    "no default libraries": ["$CC -O2 -nodefaultlibs work.c main.c -lc -o prog"],
+    "sanitizer": ["$CC -O1 -fsanitize=undefined work.c main.c -o prog"],
+    "archive of removed objects": ["$CC -O2 -c work.c && ar rcs libwork.a work.o && rm work.o", "$CC main.c -L. -lwork -o prog"],
+}
+
+
+@pytest.mark.parametrize("commands", OWN_OPTIONS.values(), ids=OWN_OPTIONS.keys())
+def test_options_of_the_project_stand_beside_counters(make: Make, commands: list[str]) -> None:
+    main = '#include "work.h"\nint main(void) { work(7); return 0; }\n'
+    tree = make({"work.h": "void work(long);\n", "work.c": f'#include "work.h"\n{WORK}', "main.c": main}, commands)
+    counts = tree.run("./prog")
+    assert (counts.status, counts.of(BODY), counts.of("work(7)"), tree.uncounted) == (0, 7, 1, ())

@@ -21,6 +21,7 @@ from perfdiff.records.schema import Ints
 
 _MAGIC = (b"oncg", b"gcno")
 _VERSION_BYTES = 8
+_OLDEST = 9  # the first gcc whose gcov speaks JSON
 _IN_BYTES = 12  # the version since which lengths in these files are in bytes, not in words, and their heads have a fourth word
 _MOST_FILES = 500  # of one call of gcov: a command line has a most length
 _TIMEOUT_S = 120.0
@@ -152,8 +153,8 @@ def _by_tool(notes: Sequence[Path], compilers: Sequence[str]) -> dict[str, list[
     by_version: dict[int, str] = {}
     for path in notes:
         version = _version(path)
-        if version is None:
-            raise _damaged(path, "it is no notes file of gcc")
+        if version is None or version < _OLDEST:
+            continue  # clang's, which the project itself asks for; they say they are of gcc 4
         if version not in by_version:
             by_version[version] = _tool(version, compilers)
         found.setdefault(by_version[version], []).append(path)

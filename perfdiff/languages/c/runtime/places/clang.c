@@ -13,6 +13,9 @@ int __llvm_profile_write_file(void);
 void __llvm_profile_reset_counters(void);
 void __llvm_profile_set_filename(const char *name);
 
+/* What atexit asks for, in libraries that are linked without the files that a compiler puts at their beginning. */
+__attribute__((weak, visibility("hidden"))) void *__dso_handle = &__dso_handle;
+
 /* An object of ours in this program or library, and the hexadecimal digits of the build id that its notes hold. */
 struct identity {
 	uintptr_t inside;
