@@ -44,7 +44,7 @@ def workloads(draw: st.DrawFn) -> tuple[WorkloadConfig, ...]:
                 draw(st.integers(2, 99)),
                 draw(st.floats(0.5, 1e4)),
                 (0, draw(st.integers(1, 255))),
-                features={name: draw(patterns) for name in draw(st.sets(names.filter(lambda name: name not in parameters), max_size=2))},
+                features={name: draw(patterns) for name in draw(st.sets(names, max_size=2)) - parameters.keys()},
             )
         )
     return tuple(found)
