@@ -62,6 +62,38 @@ def test_a_program_in_which_no_count_varies_does_not_grow() -> None:
     assert text(nothing).startswith("v1.4 (a1b2c3d4e5): counts of 5 places at 9 points\n\nNothing grows")
 
 
+def in_clusters(*members: tuple[int, ...], costs: tuple[float, ...]) -> TrendFindings:
+    """Return one revision of clusters of these places, whose exponents are those of `costs`."""
+    found = made.one()
+    matrix = made.walking().counts
+    clusters = tuple(
+        replace(
+            made.cluster(matrix, own, (made.fit("n", 1.0, b, made.SIZES, growth=Growth.POWER, says=f"n^{b}"),), place=made.PLACES[own[0]]),
+            share=0.5,
+        )
+        for own, b in zip(members, costs, strict=True)
+    )
+    return replace(found, sides={made.BASE: replace(found.sides[made.BASE], clusters=clusters)})
+
+
+def test_places_of_several_clusters_count_once_in_what_clusters_make_up() -> None:
+    said = answer(in_clusters((0,), (0,), (0, 1), costs=(2.0, 2.0, 2.0)))  # the loop's two lines are half of all counts each
+    assert said.startswith("3 clusters make up 100 % of all counts;")
+
+
+def test_the_steepest_cluster_is_told_of_although_another_costs_more() -> None:
+    assert "the steepest costly one, main (list.c:19), grows as n^2.5" in answer(in_clusters((0, 1), (2,), costs=(2.0, 2.5)))
+
+
+def test_clusters_that_overtake_soonest_are_told_of_first() -> None:
+    found = in_clusters((0,), (1,), (2,), (3,), (0, 1), (2, 3), costs=(1.0,) * 6)
+    trends = found.sides[made.BASE]
+    clusters = tuple(replace(each, overtakes=1e9 / (rank + 1)) for rank, each in enumerate(trends.clusters))
+    said = text(replace(found, sides={made.BASE: replace(trends, clusters=clusters)}), width=200)
+    assert re.findall(r"from n = (\S+) on", said) == ["1.7e8", "2.0e8", "2.5e8", "3.3e8", "5.0e8"]
+    assert "1 more overtakes what is above it further on." in said
+
+
 CHANGED = "list.c:9, `while (n->next)` in last_node: "
 AT = "at n = 100,000, 10 times what was measured"
 
