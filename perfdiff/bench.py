@@ -14,6 +14,7 @@ from perfdiff.collect import caveats, counters, counting, folding, machine, reac
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
+from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.rates import Rate
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
@@ -89,6 +90,10 @@ class Bench:
     progress: Stopwatch
     sides: tuple[Side, ...] = tuple(Side)
     upkeep: Upkeep = field(default_factory=Upkeep)
+    inputs: InputFiles = field(init=False)  # as they are from now on
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", InputFiles.seen(self.request.repository, self.request.config.workloads))
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
@@ -237,6 +242,7 @@ class Bench:
             room=self.room,
             seed=self.request.config.compare.seed,
             upkeep=self.upkeep,
+            inputs=self.inputs,
             slow=self.progress.note,
         )
 

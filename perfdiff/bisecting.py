@@ -23,13 +23,14 @@ from perfdiff.analysis.search.ends import Wanted, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import kinship
+from perfdiff.collect import inputs, kinship
 from perfdiff.collect.subjects import NEVER_CALLED
 from perfdiff.collect.workshop import Workshop
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
     DiskFilledError,
+    InputChangedError,
     MeasurementError,
     PerfdiffError,
     RecordingError,
@@ -368,6 +369,7 @@ class Hunt:
             question.first_parent,
             question.paths,
             codec.encode((config.build, config.workloads, config.probes, config.counters, config.compare)),
+            inputs.digest(self._request.repository, config.workloads),
         ]
         return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -419,7 +421,11 @@ def measuring(config: Config, ends: Findings) -> Config:
 def reason_of(error: PerfdiffError) -> str:
     """Return why a commit cannot be measured; raise again what is not the commit's fault."""
     lost = isinstance(error, RevisionError) and error.slug not in ("submodule-missing", "overlay-outside")
-    if isinstance(error, DiskFilledError | StoreError | RecordingError) or lost or _NO_SPACE in f"{error} {error.detail}":
+    if (
+        isinstance(error, DiskFilledError | InputChangedError | StoreError | RecordingError)
+        or lost
+        or _NO_SPACE in f"{error} {error.detail}"
+    ):
         raise error
     return f"{error} [{error.slug}]"
 

@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PLACE = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a parameter in a command; `${name}` is the shell's own
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PLACE = re.compile(rf"(?<!\$)\{{({NAME.pattern})\}}")  # of a parameter in a command; `${name}` is the shell's own
+INPUT = "input"  # the parameter that `inputs` are the values of
+FEATURES_OF_INPUTS = (INPUT, "bytes", "lines")  # names that a workload with inputs has in use: what describes an input file
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
 _SHARED = "pyproject.toml"  # a configuration that others read, too
@@ -29,7 +32,11 @@ class BuildConfig:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadConfig:
-    """`[[workload]]`: a command with `{parameter}` places, run in the built tree once per combination of `parameters`."""
+    """`[[workload]]`: a command with `{parameter}` places, run in the built tree once per combination of `parameters` and `inputs`.
+
+    `inputs` are files of the checkout, relative to the project unless they were written as absolute paths; they are the values of the
+    parameter `INPUT`. `features` are numbers that runs print: regular expressions with one group, by name.
+    """
 
     name: str
     command: str
@@ -41,6 +48,13 @@ class WorkloadConfig:
     prepare: str | None = None  # before each run, outside its time
     warmup: int = 0  # runs of each side at each point that are made first and thrown away
     alone: bool = False  # never run beside the other side's run
+    inputs: tuple[str, ...] = ()
+    features: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def values(self) -> Mapping[str, tuple[float | str, ...]]:
+        """Return all that differs between points, by name: the parameters, and the inputs as one of them."""
+        return {**self.parameters, INPUT: self.inputs} if self.inputs else self.parameters
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -141,4 +155,4 @@ class Config:
 
 def program(command: str) -> str:
     """Return the word of a shell command that names its program, "" where none does; raise ValueError where a quotation is not closed."""
-    return next((word for word in shlex.split(command) if not _ASSIGNMENT.match(word)), "")
+    return next((word for word in shlex.split(command) if not ASSIGNMENT.match(word)), "")

@@ -64,6 +64,10 @@ class DiskFilledError(WorkloadError):
     """A workload wrote so much that the disk got full; what it wrote lies in the built tree."""
 
 
+class InputChangedError(WorkloadError):
+    """An input file of a workload is not what it was when measuring began."""
+
+
 class RecordingError(MeasurementError):
     """A recording or sample table is damaged, or of a format this version cannot read."""
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from perfdiff import __version__
 from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import machine, workloads
+from perfdiff.collect import inputs, machine, workloads
 from perfdiff.config import Config
 from perfdiff.records import codec
 from perfdiff.records.schema import Side
 from perfdiff.revisions.overlay import overlay_digest
-from perfdiff.revisions.pins import PinnedPair
+from perfdiff.revisions.pins import Pin, PinnedPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,36 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         codec.encode((config.build, config.workloads, config.probes, config.counters, config.measure, config.compare.seed)),
         compiler_identity(environment),
         keyed(environment),
+        inputs.digest(request.repository, config.workloads),
         workloads.keyed(config.workloads, request.environment),
         machine.cpu(),
         machine.cores(),
         *sides,
         *sorted(request.followed),
     ]
+    return _digest(parts)
+
+
+def places_key(request: Request, pin: Pin) -> str:
+    """Return what counts of places of one revision depend on, digested: neither how often workloads run, nor where."""
+    config = request.config
+    environment = build_environment(request.environment)
+    counted = [replace(workload, runs=0, warmup=0, alone=False) for workload in config.workloads]
+    return _digest(
+        [
+            "places",
+            __version__,
+            pin.tree,
+            pin.repository.folder.as_posix(),
+            overlay_digest(pin.repository, config.build.overlay),
+            codec.encode((config.build, tuple(counted))),
+            compiler_identity(environment),
+            keyed(environment),
+            inputs.digest(request.repository, config.workloads),
+            workloads.keyed(config.workloads, request.environment),
+        ]
+    )
+
+
+def _digest(parts: list[Any]) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -18,12 +18,13 @@ from perfdiff.build import builder
 from perfdiff.build.cache import BuildCache, claim, size_bytes
 from perfdiff.errors import RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress
-from perfdiff.records import bounds, codec, store
+from perfdiff.records import bounds, codec, placestore, store
 from perfdiff.records.schema import Note, Revision
 
 _SAYS: Mapping[str, str] = {
     "trees": "builds",
     "experiments": "recordings of comparisons",
+    "places": "counts of places",
     "units": "parsed sources",
     "snapshots": "copies of working trees",
     "runtime": "runtime libraries",
@@ -31,7 +32,7 @@ _SAYS: Mapping[str, str] = {
     "bisects": "states of bisects",
 }
 # What goes by its age, which is the time since it was used; builds have a time of their own.
-_AGEING: Mapping[str, str] = {"experiments": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*", "bisects": "*"}
+_AGEING: Mapping[str, str] = {"experiments": "*", "places": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*", "bisects": "*"}
 _LAST = "last-"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -93,7 +94,7 @@ def at_work(cache: Path, progress: Progress) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX)
         room = cache / "room"
         try:
-            for left in (room, *(cache / "experiments").glob(".writing-*")):  # by a process that was killed
+            for left in (room, *cache.glob("experiments/.writing-*"), *cache.glob("places/.writing-*")):  # by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             room.mkdir()
             yield room
@@ -114,7 +115,15 @@ def _lock_file(cache: Path, name: str) -> Iterator[int]:
 
 def experiment(cache: Path, asked: Asked) -> Path:
     """Return the folder of a comparison's experiment, and let it count as used now."""
-    folder = cache / "experiments" / asked.key
+    return _used(cache / "experiments" / asked.key)
+
+
+def places(cache: Path, key: str) -> Path:
+    """Return the folder of a revision's counts of places, and let it count as used now."""
+    return _used(cache / "places" / key)
+
+
+def _used(folder: Path) -> Path:
     with contextlib.suppress(OSError):  # only `prune` asks
         os.utime(folder)
     return folder
@@ -153,11 +162,12 @@ def verify(cache: Path) -> tuple[Damage, ...]:
 
 
 def _damaged_recordings(cache: Path) -> Iterator[Damage]:
-    for folder in sorted((cache / "experiments").glob("[!.]*")):
-        try:
-            store.verify(folder)
-        except RecordingError as error:
-            yield Damage(folder, str(error))
+    for kind, check in (("experiments", store.verify), ("places", placestore.verify)):
+        for folder in sorted((cache / kind).glob("[!.]*")):
+            try:
+                check(folder)
+            except RecordingError as error:
+                yield Damage(folder, str(error))
 
 
 def _damaged_builds(cache: Path) -> Iterator[Damage]:

@@ -11,7 +11,7 @@ import pytest
 
 import runtimes
 from c_programs import function, program
-from perfdiff.build.wrapper import guilty_probes
+from perfdiff.build.additions import guilty_probes
 from perfdiff.errors import StoreError
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import FunctionDefinition, Probe

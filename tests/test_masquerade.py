@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from perfdiff.build.additions import Additions, guilty_probes
+from perfdiff.build.calls import Build, Call, split
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.links import read_links
-from perfdiff.build.masquerade import Masquerade, ProbeFlags, set_up_masquerade
-from perfdiff.build.wrapper import Additions, Build, Call, guilty_probes, split
+from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
 
 pytestmark = pytest.mark.integration
 
@@ -91,7 +92,7 @@ def plain_environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
-def workplace(folder: Path, environment: Mapping[str, str], probes: ProbeFlags | None = None) -> Workplace:
+def workplace(folder: Path, environment: Mapping[str, str], probes: Flags | None = None) -> Workplace:
     tree = folder / "tree"
     tree.mkdir()
     return Workplace(tree, set_up_masquerade(folder / "build", tree, environment, probes))
@@ -103,18 +104,18 @@ def plain(tmp_path: Path) -> Workplace:
 
 
 @pytest.fixture(scope="module")
-def flags(tmp_path_factory: pytest.TempPathFactory) -> ProbeFlags:
+def flags(tmp_path_factory: pytest.TempPathFactory) -> Flags:
     folder = tmp_path_factory.mktemp("runtime")
     (folder / "perfdiff_probe.h").write_text('#ifdef __cplusplus\nextern "C"\n#endif\nint pd_here(int);\n')
     (folder / "runtime.c").write_text(RUNTIME)
     (folder / "probes.h").write_text(PROBES)
     for command in ("gcc -shared -fPIC -o libperfdiff.so runtime.c", "gcc -c runtime.c", "ar rc libperfdiff.a runtime.o"):
         subprocess.run(command.split(), cwd=folder, check=True)
-    return ProbeFlags(header=folder / "probes.h", runtime=folder)
+    return Flags(header=folder / "probes.h", runtime=folder)
 
 
 @pytest.fixture
-def probed(tmp_path: Path, flags: ProbeFlags) -> Workplace:
+def probed(tmp_path: Path, flags: Flags) -> Workplace:
     return workplace(tmp_path, plain_environment(), flags)
 
 
@@ -355,10 +356,10 @@ def test_probe_that_does_not_compile_is_dropped_and_named(probed: Workplace, com
     assert probed.run("./prog").stderr == "probe 1\n"
 
 
-def test_all_probes_of_a_unit_go_where_the_error_names_none(tmp_path: Path, flags: ProbeFlags) -> None:
+def test_all_probes_of_a_unit_go_where_the_error_names_none(tmp_path: Path, flags: Flags) -> None:
     header = tmp_path / "broken.h"
     header.write_text("#ifdef PD_NONE\n#define PD_1\n#else\n#define PD_1\n#error cannot be included here\n#endif\n")
-    place = workplace(tmp_path, plain_environment(), ProbeFlags(header, flags.runtime))
+    place = workplace(tmp_path, plain_environment(), Flags(header, flags.runtime))
     place.write({"twice.c": TWICE_PROBED})
     assert place.run("gcc -c twice.c").returncode == 0
     (drop,) = place.log.dropped
@@ -428,16 +429,16 @@ def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool)
 
 
 @pytest.mark.parametrize(
-    ("compiler", "counted", "aligned"),
+    ("compiler", "kind", "aligned"),
     [
-        ("gcc", "", ["-falign-functions=64", "-falign-loops=64", "-falign-jumps=32"]),
-        ("clang", "", ["-falign-functions=64", "-falign-loops=64"]),
+        ("gcc", "probed", ["-falign-functions=64", "-falign-loops=64", "-falign-jumps=32"]),
+        ("clang", "probed", ["-falign-functions=64", "-falign-loops=64"]),
         ("gcc", "counted", []),
     ],
 )
-def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_for(compiler: str, counted: str, aligned: list[str]) -> None:
+def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_for(compiler: str, kind: str, aligned: list[str]) -> None:
     """Counts do not depend on where code lies, times do."""
-    added = Additions(Call(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", counted))
+    added = Additions(Call(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
     assert [word for word in added.probing if word.startswith("-falign")] == aligned
 
 
@@ -445,11 +446,13 @@ def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_fo
 def test_compilers_take_what_aligns_code_without_a_word(compiler: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("int f(int n, const int *a) { int s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }\n")
     (tmp_path / "header.h").write_text("")
-    added = Additions(Call(compiler, ["-c", "a.c"]), compiler, "", Build("folder", "tree", str(tmp_path / "header.h"), str(tmp_path), ""))
+    added = Additions(
+        Call(compiler, ["-c", "a.c"]), compiler, "", Build("folder", "tree", str(tmp_path / "header.h"), str(tmp_path), "probed")
+    )
     command = [compiler, *added.probing, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "a.c", "-o", "a.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_nothing_is_aligned_in_a_plain_build() -> None:
-    assert not Additions(Call("gcc", ["-O2", "a.o"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", "")).probing
+    assert not Additions(Call("gcc", ["-O2", "a.o"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", "probed")).probing

@@ -41,6 +41,7 @@ ALLOWED = {
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "searched": _GROUND | {"records", "models", "analysis"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
+    "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
 }
@@ -61,7 +62,7 @@ ANALYSIS = {
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
 # Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
-STANDS_ALONE = {"build/wrapper.py", "collect/papi.py"}
+STANDS_ALONE = {"build/compiling.py", "build/wrapper.py", "collect/papi.py"}
 HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
 
 

@@ -16,8 +16,8 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.links import Link, read_links
-from perfdiff.build.masquerade import ProbeFlags, set_up_masquerade
-from perfdiff.build.variants import BuildRequest, build_environment, build_key
+from perfdiff.build.masquerade import Flags, set_up_masquerade
+from perfdiff.build.variants import BuildRequest, build_environment, build_key, elsewhere
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand
@@ -31,7 +31,7 @@ _SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
 class Built:
     """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run.
 
-    `uncounted` names what a counted build had to leave plain.
+    `uncounted` names what a counted or placed build had to leave plain.
     """
 
     variant: Phase
@@ -120,12 +120,12 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
 def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
     tree = folder / _SOURCE
     notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
-    probes = None
+    flags = None
     if request.instrumentation is not None:
         asked = request.instrumentation
-        probes = ProbeFlags(header=asked.insert(tree), runtime=asked.runtime, counted=asked.counted)
+        flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
         settle(tree)
-    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, probes)
+    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, flags)
     place = tree / request.pin.repository.folder
     if not place.is_dir():
         raise BuildError(
@@ -136,7 +136,8 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     started = time.monotonic()
     # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
-        status = _run(request.config, place, {**masquerade.environment, "TMPDIR": temporary}, log)
+        ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
+        status = _run(request.config, place, {**masquerade.environment, **ours}, log)
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
     duration_s = time.monotonic() - started

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff.build.wrapper import WITH_VALUE, Call
+from perfdiff.build.calls import WITH_VALUE, Call
 
 _ELF = b"\x7fELF"
 _LINKING_ONLY = frozenset(("-o", "--output", "-l", "-Xlinker"))  # followed by their values

@@ -9,21 +9,39 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from types import ModuleType
 
-from perfdiff.build import compilers, wrapper
+from perfdiff.build import additions, calls, compilers, compiling, placing, wrapper
+
+# Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
+_START = """\
+import sys
+sys.path.insert(0, sys.argv[2])
+from perfdiff.build.calls import Build
+from perfdiff.build.wrapper import main
+sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
+"""
+_MODULES = (wrapper, calls, compiling, additions, placing)
+
+
+class Kind(StrEnum):
+    """What a build adds to compile and link commands."""
+
+    PROBED = calls.PROBED
+    COUNTED = calls.COUNTED  # every memory access and basic block calls the runtime, too
+    PLACED = calls.PLACED  # the compilers' own counters of lines, and no probes
+    PLACED_IN_THREADS = calls.PLACED_IN_THREADS  # the same, where several threads may count at once
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeFlags:
-    """What compile and link commands of a probed build get: the header with the probes and the folder of the runtime.
+class Flags:
+    """What compile and link commands get in a build that is not plain: the header with the probes, if any, and the runtime's folder."""
 
-    In a `counted` build every memory access and basic block calls the runtime, too.
-    """
-
-    header: Path
+    header: Path | None
     runtime: Path
-    counted: bool = False
+    kind: Kind = Kind.PROBED
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +62,17 @@ class Masquerade:
         return self.folder / "links"
 
 
-def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], probes: ProbeFlags | None = None) -> Masquerade:
+def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], flags: Flags | None = None) -> Masquerade:
     """Write a stand-in for every compiler on PATH to `folder`/bin and return the environment to build `tree` with."""
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
     for records in ("calls", "links"):
         (folder / records).mkdir()
-    compiled = folder / "wrapper.pyc"
-    compiled.write_bytes(_compiled_wrapper())
+    for module in _MODULES:
+        _lay_out(module, folder)
+    added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
     for name in compilers.on_path(environment):
-        words = [sys.executable, "-I", "-S", compiled, name, folder, tree.resolve()]
-        words += [probes.header, probes.runtime, "counted" if probes.counted else ""] if probes else ["", "", ""]
+        words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name
         stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n')
         stand_in.chmod(0o755)
@@ -63,11 +81,14 @@ def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], 
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
 
 
-def _compiled_wrapper() -> bytes:
-    """Return the wrapper as a `.pyc` file (PEP 552) that is never checked against its source; `py_compile` writes a part to a full disk."""
-    code = compile(Path(wrapper.__file__).read_bytes(), wrapper.__file__, "exec", dont_inherit=True)
+def _lay_out(module: ModuleType, folder: Path) -> None:
+    """Write a module as a `.pyc` file (PEP 552) that is never checked against its source; `py_compile` writes a part to a full disk."""
+    assert module.__file__ is not None
+    compiled = (folder / module.__name__.replace(".", "/")).with_suffix(".pyc")
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    code = compile(Path(module.__file__).read_bytes(), module.__file__, "exec", dont_inherit=True)
     unchecked_digest = (0b01).to_bytes(4, "little") + bytes(8)
-    return importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code)
+    compiled.write_bytes(importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code))
 
 
 def _by_name(command: str, stand_ins: Path) -> str:

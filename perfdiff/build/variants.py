@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perfdiff
+from perfdiff.build.masquerade import Kind
 from perfdiff.config import BuildConfig
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.overlay import overlay_digest
@@ -35,17 +36,17 @@ _KEYED = (
 
 @dataclass(frozen=True, slots=True)
 class Instrumentation:
-    """What turns the plain build into a probed one.
+    """What turns the plain build into another one.
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
-    every translation unit; `digest` stands for the text it will insert. `runtime` is a folder with the libraries and
-    `perfdiff_probe.h`. `counted`: memory accesses and basic blocks call the runtime, too.
+    every translation unit; it is None where nothing is inserted. `digest` stands for the text it will insert. `runtime` is a folder with
+    the libraries and `perfdiff_probe.h`. `kind` is what compile and link commands get.
     """
 
     digest: str
-    insert: Callable[[Path], Path]
+    insert: Callable[[Path], Path] | None
     runtime: Path
-    counted: bool = False
+    kind: Kind = Kind.PROBED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
 
 
+def elsewhere(folder: Path) -> dict[str, str]:
+    """Return what makes programs of a placed build leave their counts in `folder`, not in the tree: some builds run what they build."""
+    return {"GCOV_PREFIX": str(folder), "LLVM_PROFILE_FILE": f"{folder}/%m.profraw"}
+
+
 def keyed(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of a build's environment that its result depends on, besides the compilers."""
     return {name: environment[name] for name in _KEYED if name in environment}
@@ -83,7 +89,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
-        *(("counted",) if instrumentation and instrumentation.counted else ()),
+        *((instrumentation.kind,) if instrumentation and instrumentation.kind is not Kind.PROBED else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

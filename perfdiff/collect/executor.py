@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
+from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 
@@ -41,7 +42,8 @@ class Purpose(StrEnum):
 class Command:
     """A command of the user's, ready to run: through the shell, in `directory`, with exactly this environment.
 
-    With `fixed_layout`, the programs' addresses are the same in every run.
+    With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
+    output: only where there are any is it looked at, as that takes time on which a program that prints may wait.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Command:
     where: str  # for messages: "head, sort n=1000"
     fixed_layout: bool = False
     purpose: Purpose = Purpose.RUN
+    features: Patterns = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ class Execution:
     `wall_ns` is its time by the clock, without what its process waited for a CPU as far as the kernel tells; what its children waited is in
     it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
-    one by intent.
+    one by intent. `printed` are the numbers that it printed, by the names of the command's features: those on standard output, and of
+    features that were not there those on standard error, as nobody knows which of the two was first.
     """
 
     wall_ns: float
@@ -71,6 +75,7 @@ class Execution:
     steal: float | None
     output: str
     waited: float | None = None
+    printed: Mapping[str, float] = field(default_factory=dict)
 
 
 class Executor(Protocol):
@@ -126,6 +131,7 @@ class _Running:
     started: int
     digest: hashlib.blake2b
     tail: bytearray
+    numbers: Sequence[PrintedNumbers]  # on standard output and standard error, nothing where no features are looked for
     readers: Sequence[threading.Thread]
     elapsed_ns: float = 0.0
     wall_ns: float = 0.0
@@ -146,6 +152,10 @@ class _Running:
         self.max_rss_bytes = usage.ru_maxrss * 1024.0
         self.process.returncode = os.waitstatus_to_exitcode(status)
 
+    def printed(self) -> Mapping[str, float]:
+        """Return the numbers that it printed, once all of its output was read."""
+        return {name: number for each in reversed(self.numbers) for name, number in each.close().items()}
+
 
 @contextmanager
 def _running(command: Command) -> Iterator[_Running]:
@@ -160,11 +170,15 @@ def _running(command: Command) -> Iterator[_Running]:
             slug="disk-full",
         )
     digest, tail = hashlib.blake2b(digest_size=16), bytearray()
+    numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
     with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
         started = time.perf_counter_ns()
-        readers = [_reader(process.stdout, digest.update), _reader(process.stderr, lambda chunk: _keep_tail(tail, chunk))]
+        readers = [
+            _reader(process.stdout, [digest.update, *(each.read for each in numbers[:1])]),
+            _reader(process.stderr, [lambda chunk: _keep_tail(tail, chunk), *(each.read for each in numbers[1:])]),
+        ]
         with _Watch(command, process.pid) as watch:
-            yield _Running(command, process, watch, started, digest, tail, readers)
+            yield _Running(command, process, watch, started, digest, tail, numbers, readers)
 
 
 def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
@@ -175,7 +189,9 @@ def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) 
     for run in runs:
         _require_success(run.command, run.process.returncode, run.watch, run.tail.decode(errors="replace"))
     load, steal = _foreign_load(machine, _machine_ticks(), max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs))
-    return [Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest()) for run in runs]
+    return [
+        Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest(), printed=run.printed()) for run in runs
+    ]
 
 
 def tree_removed(command: Command) -> WorkloadError:
@@ -228,17 +244,18 @@ def _missing_bytes(folder: Path) -> int:
     return max(0, int(min(RESERVE_BYTES, disk.total * RESERVE_SHARE)) - disk.free)
 
 
-def _reader(pipe: IO[bytes] | None, keep: Callable[[bytes], None]) -> threading.Thread:
+def _reader(pipe: IO[bytes] | None, keepers: Sequence[Callable[[bytes], None]]) -> threading.Thread:
     assert pipe is not None, "the command's output goes to pipes"
-    reader = threading.Thread(target=_drain, args=(pipe, keep), daemon=True)
+    reader = threading.Thread(target=_drain, args=(pipe, keepers), daemon=True)
     reader.start()
     return reader
 
 
-def _drain(pipe: IO[bytes], keep: Callable[[bytes], None]) -> None:
+def _drain(pipe: IO[bytes], keepers: Sequence[Callable[[bytes], None]]) -> None:
     with pipe:
         while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
-            keep(chunk)
+            for keep in keepers:
+                keep(chunk)
 
 
 def _keep_tail(tail: bytearray, chunk: bytes) -> None:

@@ -1,11 +1,11 @@
-"""Workload points: every combination of a workload's parameters, with its command made whole."""
+"""Workload points: every combination of a workload's parameters and inputs, with its command made whole."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from perfdiff.config import PLACE, WorkloadConfig
 from perfdiff.records.schema import Point, Workload
@@ -18,24 +18,24 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 
 def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
     """Return the workloads as reports name them."""
-    return tuple(Workload(config.name, config.command, tuple(config.parameters)) for config in configs)
+    return tuple(Workload(config.name, config.command, tuple(config.values)) for config in configs)
 
 
 def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
     found: list[Point] = []
     for config in configs:
-        for values in itertools.product(*config.parameters.values()):
-            parameters = dict(zip(config.parameters, values, strict=True))
+        for values in itertools.product(*config.values.values()):
+            parameters = dict(zip(config.values, values, strict=True))
             found.append(Point(len(found), config.name, parameters, filled(config.command, parameters)))
     return tuple(found)
 
 
-def filled(template: str, parameters: Mapping[str, float | str]) -> str:
-    """Put values in the places of a command, quoted for the shell; braces that name no parameter stay as they are."""
+def filled(template: str, parameters: Mapping[str, float | str], written: Callable[[str], str] = shlex.quote) -> str:
+    """Put values in the places of a command, `written` for the shell; braces that name no parameter stay as they are."""
 
     def value(match: re.Match[str]) -> str:
-        return shlex.quote(str(parameters[match[1]])) if match[1] in parameters else match[0]
+        return written(str(parameters[match[1]])) if match[1] in parameters else match[0]
 
     return PLACE.sub(value, template)
 

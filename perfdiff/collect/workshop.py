@@ -11,6 +11,7 @@ from pathlib import Path
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
+from perfdiff.build.masquerade import Kind
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
@@ -60,11 +61,25 @@ class Workshop:
                 digest=subjects.digest(probes[side]),
                 insert=partial(self.language.insert, probes=list(probes[side].values())),
                 runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
-                counted=phase is Phase.COUNTED,
+                kind=Kind.COUNTED if phase is Phase.COUNTED else Kind.PROBED,
             )
             for side in self.pins
         }
         return self._build(phase, instrumentation)
+
+    def placed(self, plain: Mapping[Side, Built]) -> dict[Side, Built]:
+        """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError."""
+        self.progress.stage(f"building ({Phase.PLACED})", len(self.pins))
+        instrumentation = {
+            side: Instrumentation(
+                digest="",
+                insert=None,
+                runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
+                kind=Kind.PLACED_IN_THREADS if self.language.has_threads(plain[side].tree) else Kind.PLACED,
+            )
+            for side in self.pins
+        }
+        return self._build(Phase.PLACED, instrumentation)
 
     def lost(self, built: Mapping[Side, Built], probes: Probes) -> frozenset[int]:
         """Return the functions whose probes are not in the built sources of a side: the build has made their files."""

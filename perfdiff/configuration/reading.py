@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perfdiff.config import PLACE, BuildConfig, CompareConfig, Config, CountersConfig, MeasureConfig, ProbeConfig, WorkloadConfig, program
-from perfdiff.configuration import buildsystem, settings, tomlfile
+from perfdiff.config import (
+    FEATURES_OF_INPUTS,
+    INPUT,
+    PLACE,
+    BuildConfig,
+    CompareConfig,
+    Config,
+    CountersConfig,
+    MeasureConfig,
+    ProbeConfig,
+    WorkloadConfig,
+    program,
+)
+from perfdiff.configuration import buildsystem, inputs, settings, tomlfile
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -43,7 +56,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     """Return the configuration that holds in `directory`, a folder of a checkout.
 
     The file is the nearest `perfdiff.toml`, or `pyproject.toml` with a table `[tool.perfdiff]`, from `directory` up to the top of the
-    checkout. Only for `measuring` must it say what to build and to run. Raises `ConfigError` with file, line and key.
+    checkout. Only for `measuring` must it say what to build and to run, and are input files looked for; else `inputs` stay patterns.
+    Raises `ConfigError` with file, line and key.
     """
     overrides = overrides or Overrides()
     path = overrides.file or _find(directory)
@@ -59,6 +73,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if overrides.thorough:
         values["measure"]["thorough"] = True
     workloads = _workloads(source, overrides, environment)
+    if measuring:
+        workloads = tuple(_with_inputs(workload, source, overrides, project(directory, overrides.file)) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
     guessed = _guess(project(directory, overrides.file), source) if measuring and "command" not in values["build"] else None
@@ -195,7 +211,7 @@ def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mappi
             workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
             workloads = tuple(replace(workload, **_chores(overrides)) for workload in workloads)
             for workload in workloads:
-                _check_places(workload.commands, workload.parameters, _COMMAND_LINE, "list its values in 'parameters'")
+                _check_places(workload.commands, workload.values, _COMMAND_LINE, "list its values in 'parameters'")
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
 
@@ -263,15 +279,58 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
             )
         names.add(values["name"])
         workload = WorkloadConfig(**values)
-        _check_places(workload.commands, workload.parameters, source.place((*keys, "command")), "list its values in 'parameters'")
+        _check_names(workload, source, keys)
+        _check_patterns(workload, source, keys)
+        _check_places(workload.commands, workload.values, source.place((*keys, "command")), "list its values in 'parameters'")
         yield workload
+
+
+def _check_names(workload: WorkloadConfig, source: TomlFile, keys: Keys) -> None:
+    """Raise ConfigError where a parameter or a feature has a name that something else has."""
+    taken = dict.fromkeys(FEATURES_OF_INPUTS, "inputs") if workload.inputs else {}
+    for key in ("parameters", "features"):
+        for name in getattr(workload, key):
+            if name in taken:
+                raise ConfigError(
+                    f"{source.place((*keys, key))}: '{name}' in '{key}' is a name that '{taken[name]}' has; give it another",
+                    slug="config-parameter",
+                )
+            taken[name] = key
+
+
+def _check_patterns(workload: WorkloadConfig, source: TomlFile, keys: Keys) -> None:
+    """Raise ConfigError where a feature is not given by a regular expression with one group."""
+    for name, text in workload.features.items():
+        place = f"{source.place((*keys, 'features', name))}: the pattern of feature '{name}', {json.dumps(text)},"
+        try:
+            groups = re.compile(text.encode()).groups
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ConfigError(f"{place} is no regular expression: {error}", slug="config-feature") from error
+        if groups != 1:
+            raise ConfigError(
+                f"{place} has {groups} groups; put the number that is meant, and nothing else, in parentheses: 'nodes: ([0-9]+)'",
+                slug="config-feature",
+            )
+
+
+def _with_inputs(workload: WorkloadConfig, source: TomlFile | None, overrides: Overrides, folder: Path) -> WorkloadConfig:
+    """Return a workload with the files that its patterns mean, or those of the command line, which take their place."""
+    if not workload.inputs or source is None:
+        return workload
+    if INPUT in overrides.parameters:
+        return replace(workload, inputs=inputs.matching(map(str, overrides.parameters[INPUT]), folder, f"--param {INPUT}"))
+    names = [table["name"] for table in source.table["workload"]]
+    place = source.place(("workload", names.index(workload.name), "inputs"))
+    return replace(workload, inputs=inputs.matching(workload.inputs, folder, f"{place}: 'inputs'"))
 
 
 def _check_places(commands: Sequence[str], parameters: Mapping[str, object], place: str, remedy: str) -> None:
     places = {name: command for command in commands for name in PLACE.findall(command)}
     for name in sorted(places.keys() - set(parameters)):
+        files = ", or its files in 'inputs'" if name == INPUT else ""
         raise ConfigError(
-            f"{place}: '{{{name}}}' in '{places[name]}' has no parameter; {remedy}{nearest(name, parameters)}", slug="config-parameter"
+            f"{place}: '{{{name}}}' in '{places[name]}' has no parameter; {remedy}{files}{nearest(name, parameters)}",
+            slug="config-parameter",
         )
     for name in sorted(set(parameters) - places.keys()):
         raise ConfigError(
@@ -289,7 +348,7 @@ def _selected(workloads: tuple[WorkloadConfig, ...], names: tuple[str, ...]) -> 
 
 
 def _with_parameters(workloads: tuple[WorkloadConfig, ...], given: Mapping[str, tuple[float | str, ...]]) -> tuple[WorkloadConfig, ...]:
-    known = {name for workload in workloads for name in workload.parameters}
+    known = {name for workload in workloads for name in workload.values}
     for name in given:
         if name not in known:
             there = f"there are {', '.join(sorted(known))}" if known else f"write {{{name}}} in a command where its value goes"

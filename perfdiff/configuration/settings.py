@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, JUDGES, RUNS_FOR_TIME, CacheSize
+from perfdiff.config import DETECTORS, JUDGES, NAME, RUNS_FOR_TIME, CacheSize
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -92,6 +92,12 @@ def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
     return {name: tuple(values) for name, values in value.items()}
 
 
+def _named_texts(value: object) -> dict[str, str] | None:
+    if not isinstance(value, dict) or not all(NAME.fullmatch(name) and _text(text) for name, text in value.items()):
+        return None
+    return dict(value)
+
+
 def _events(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
     if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names):
@@ -161,6 +167,8 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
 WORKLOAD: Mapping[str, Setting] = {
     "name": Setting('a name, such as "sort"', _text, text=True),
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
+    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', lambda value: _texts(value) or None),
+    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", _named_texts),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,
     "timeout_s": _SECONDS,

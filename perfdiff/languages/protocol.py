@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from perfdiff.records.hot_lines import HotLine
-from perfdiff.records.schema import Change, Origin, Skipped
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Change, Ints, Origin, Skipped
 
 FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 
@@ -191,6 +192,32 @@ class CodeComparison(Protocol):
         ...
 
 
+class PlaceReader(Protocol):
+    """Reads how often each line of a placed build ran: the same places for each of its runs."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Return what is counted, by file, line and function."""
+        ...
+
+    @property
+    def sources(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the lines of each file that has places; none of a file that is not there."""
+        ...
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
+        ...
+
+    def read(self, folder: Path) -> Ints:
+        """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes."""
+        ...
+
+    def lost(self, folder: Path) -> int:
+        """Return how many processes of the run ended without writing their counts."""
+        ...
+
+
 class Language(Protocol):
     """One language pack."""
 
@@ -226,4 +253,12 @@ class Language(Protocol):
 
     def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """Return the names of functions that a counted process calls outside of the project, as programmers write them."""
+        ...
+
+    def has_threads(self, tree: Path) -> bool:
+        """Return whether what was built in `tree` may run several threads; True where that is not known."""
+        ...
+
+    def places(self, built: PlainBuild) -> PlaceReader:
+        """Return what reads the counts of a placed build's lines."""
         ...

@@ -26,25 +26,31 @@ class PlaceCounts:
     """How often each place of one revision ran at each point: `counts` (places, points), whole numbers of at least 0.
 
     `features` are numbers that describe each point's run, by name, (points,) each, NaN where absent. `sources` are the lines of each file
-    that has places.
+    that has places. Places stand in the order of their files, functions and lines.
     """
 
+    points: tuple[Point, ...]
     places: tuple[Place, ...]
     counts: Floats
     features: Mapping[str, Floats]
     sources: Mapping[str, tuple[str, ...]]
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceExperiment:
-    """What counting places of one or two revisions recorded.
+    """What counting places of one or two revisions recorded, at the same points.
 
     `sides` has base alone where one revision was counted. `heads` (places of base,) are the indices of the same places in head, below 0
     where the place is gone, and empty without a head.
     """
 
     revisions: Mapping[Side, Revision]
-    points: tuple[Point, ...]
     sides: Mapping[Side, PlaceCounts]
     heads: Ints
     notes: tuple[Note, ...] = ()
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Return the points of all sides."""
+        return self.sides[Side.BASE].points

@@ -47,6 +47,7 @@ class Phase(StrEnum):
     SURVEY = "survey"  # every function counted and timed, roughly; also exact call counts
     TIMED = "timed"  # the chosen probes; the only source of reported times
     COUNTED = "counted"  # the same probes over the software PMU; the only source of its counts
+    PLACED = "placed"  # no probes: the compilers' own counters say how often each line ran
 
 
 class Origin(StrEnum):

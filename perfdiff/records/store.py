@@ -14,53 +14,38 @@ The layout and its version history stand in `docs/formats.md`:
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.errors import RecordingError, StoreError
-from perfdiff.records import bounds, codec
+from perfdiff.errors import RecordingError
+from perfdiff.records import bounds, codec, tables
 from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, SampleTable, Side, Totals
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
-_DIGESTS = "digests.json"
 _SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
 _COUNTED, _LIBRARY = "counts.parquet", "library.parquet"
 _BULK = ("totals", "edges", "counts", "library")  # of an experiment
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 _LIBRARY_CALLS = ("run", "function", "callee", "calls")
 _PER_ROW = ("run", "point", "thread", "call", "weight")
-_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee")  # columns of whole numbers
 
 
-def save(folder: Path, experiment: Experiment, tables: Iterable[SampleTable], counts: Iterable[SampleTable] = ()) -> None:
+def save(folder: Path, experiment: Experiment, samples: Iterable[SampleTable], counts: Iterable[SampleTable] = ()) -> None:
     """Write an experiment, its sample tables and those of counted runs to `folder`, which appears whole or not at all; raise StoreError."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
-            draft = Path(room) / "experiment"
-            for kind in (_SAMPLES, _COUNTS):
-                (draft / kind).mkdir(parents=True)
-            _write_experiment(draft, experiment)
-            for kind, found in ((_SAMPLES, tables), (_COUNTS, counts)):
-                for table in found:
-                    _write_samples(draft / _table_name(kind, table.function, table.side), table)
-            _write_digests(draft)
-            if folder.exists():
-                shutil.rmtree(folder)
-            draft.rename(folder)
-    except OSError as error:
-        raise StoreError.about(folder, error) from error
+    with tables.written(folder) as draft:
+        for kind in (_SAMPLES, _COUNTS):
+            (draft / kind).mkdir()
+        _write_experiment(draft, experiment)
+        for kind, found in ((_SAMPLES, samples), (_COUNTS, counts)):
+            for table in found:
+                _write_samples(draft / _table_name(kind, table.function, table.side), table)
 
 
 def exists(folder: Path) -> bool:
@@ -77,14 +62,14 @@ def load(folder: Path) -> Experiment:
     found = document.get("schema") if isinstance(document, dict) else None
     if found != EXPERIMENT_SCHEMA:
         raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA}", slug="format-version")
-    _content(folder, "experiment.json")
-    totals, edges = _read_columns(folder, "totals.parquet"), _read_columns(folder, "edges.parquet")
-    counts = _read_columns(folder, _COUNTED) if _COUNTED in _digests(folder) else None
+    tables.content(folder, "experiment.json")
+    totals, edges = tables.read_columns(folder, "totals.parquet"), tables.read_columns(folder, "edges.parquet")
+    counts = tables.read_columns(folder, _COUNTED) if _COUNTED in tables.digests(folder) else None
     try:
         bulk = {
             "totals": _totals(totals),
             "counts": None if counts is None else _totals(counts),
-            "library": _library(folder) if _LIBRARY in _digests(folder) else None,
+            "library": _library(folder) if _LIBRARY in tables.digests(folder) else None,
             "edges": Edges(**{name: edges[name] for name in Edges.__slots__}),
         }
     except KeyError as error:
@@ -127,15 +112,14 @@ def _totals(columns: dict[str, Any]) -> Totals:
 
 def _library(folder: Path) -> LibraryCalls:
     """Return calls into libraries, whose names stand beside the table as the features of samples do."""
-    table = _read_table(folder, _LIBRARY)
-    names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(b"perfdiff", b"[]")))
+    table = tables.read_table(folder, _LIBRARY)
+    names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(tables.HEADER, b"[]")))
     return LibraryCalls(**{name: table.column(name).to_numpy() for name in _LIBRARY_CALLS}, names=names)
 
 
 def verify(folder: Path) -> None:
     """Raise RecordingError where a file of an experiment is missing, or is not as it was written."""
-    for name in ("experiment.json", *_digests(folder)):
-        _content(folder, name)
+    tables.verify(folder, "experiment.json")
 
 
 def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
@@ -149,14 +133,14 @@ def counts(folder: Path, function: int, side: Side) -> SampleTable | None:
 
 
 def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | None:
-    if name not in _digests(folder):
+    if name not in tables.digests(folder):
         return None
     path = folder / name
     import pyarrow as pa
 
     try:
-        table = _read_table(folder, name)
-        header = bounds.parsed(table.schema.metadata[b"perfdiff"])
+        table = tables.read_table(folder, name)
+        header = bounds.parsed(table.schema.metadata[tables.HEADER])
         if header["schema"] != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
         features = tuple(codec.decode(Feature, item) for item in header["features"])
@@ -191,10 +175,10 @@ def _write_experiment(folder: Path, experiment: Experiment) -> None:
     edges = experiment.edges
     for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
         if totals is not None:
-            _write_columns(folder / name, {column: getattr(totals, column) for column in _TOTALS} | dict(totals.other))
+            tables.write_columns(folder / name, {column: getattr(totals, column) for column in _TOTALS} | dict(totals.other))
     if (library := experiment.library) is not None:
-        _write_columns(folder / _LIBRARY, {name: getattr(library, name) for name in _LIBRARY_CALLS}, library.names)
-    _write_columns(folder / "edges.parquet", {name: getattr(edges, name) for name in edges.__slots__})
+        tables.write_columns(folder / _LIBRARY, {name: getattr(library, name) for name in _LIBRARY_CALLS}, library.names)
+    tables.write_columns(folder / "edges.parquet", {name: getattr(edges, name) for name in edges.__slots__})
 
 
 def _write_samples(path: Path, table: SampleTable) -> None:
@@ -208,82 +192,8 @@ def _write_samples(path: Path, table: SampleTable) -> None:
         "branches": codec.encode(table.branches),
         "resolution_ns": table.resolution_ns,
     }
-    _write_columns(path, columns, header)
-
-
-def _write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, Any] | Sequence[str] | None = None) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
-    if header is not None:
-        table = table.replace_schema_metadata({"perfdiff": json.dumps(header)})
-    pq.write_table(table, path, compression="zstd")
-
-
-def _read_columns(folder: Path, name: str) -> dict[str, Any]:
-    import pyarrow as pa
-
-    try:
-        table = _read_table(folder, name)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
-    return {name: table.column(name).to_numpy() for name in table.column_names}
-
-
-def _read_table(folder: Path, name: str) -> Any:
-    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    content = _content(folder, name)
-    # Without Arrow's threads, which abort the process where a signal ends it while they run.
-    with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
-        bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(content))
-        fields = {field.name: field.type for field in file.schema_arrow}
-        if len(fields) < len(file.schema_arrow) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
-            raise bounds.BoundError("columns that are no numbers, or two of one name")
-        if any(fields.get(name, pa.int64()) != pa.int64() for name in _NUMBERS):
-            raise bounds.BoundError("fractions where numbers of rows are expected")
-        table = file.read(use_threads=False)
-    if any(table.column(name).null_count for name in fields):
-        raise bounds.BoundError("a column with gaps")
-    return table
-
-
-def _content(folder: Path, name: str) -> bytes:
-    """Return a file as it was written; raise RecordingError where it is not that any more."""
-    try:
-        content = bounds.content(folder / name)
-    except OSError as error:
-        raise RecordingError(f"{folder / name} is damaged: {error.strerror}", slug="damaged-recording") from error
-    except bounds.BoundError as error:
-        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
-    if _digest(content) != _digests(folder).get(name):
-        raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
-    return content
+    tables.write_columns(path, columns, header)
 
 
 def _table_name(kind: str, function: int, side: Side) -> str:
     return f"{kind}/{function}-{side}.parquet"
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _write_digests(folder: Path) -> None:
-    digests = {path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
-    (folder / _DIGESTS).write_text(json.dumps(digests, indent=1), encoding="utf-8")
-
-
-def _digests(folder: Path) -> Mapping[str, str]:
-    try:
-        return _decoded_digests(bounds.content(folder / _DIGESTS))
-    except (OSError, ValueError) as error:
-        raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error
-
-
-@functools.lru_cache(maxsize=4)  # asked for with every table, of one experiment or the two that are compared
-def _decoded_digests(content: bytes) -> Mapping[str, str]:
-    return codec.decode(dict[str, str], bounds.parsed(content.decode()))

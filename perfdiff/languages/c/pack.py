@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfdiff.languages.c import machine_code, naming, runtime_library
+from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
 from perfdiff.languages.c.probes import insert as insert_probes
-from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, NamedLine, PlainBuild, Probe, Program
+from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, NamedLine, PlaceReader, PlainBuild, Probe, Program
 from perfdiff.records.hot_lines import HotLine
 
 
@@ -53,3 +53,11 @@ class C:
     def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """Return the names of functions that a counted process calls outside of the project, as programmers write them."""
         return naming.readable(symbols)
+
+    def has_threads(self, tree: Path) -> bool:
+        """Return whether what was built in `tree` may run several threads; True where that is not known."""
+        return threads.has_threads(tree)
+
+    def places(self, built: PlainBuild) -> PlaceReader:
+        """Return what reads the counts of a placed build's lines."""
+        return places.places(built)

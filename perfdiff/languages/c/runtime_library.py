@@ -37,6 +37,8 @@ _FLAGS = (
 # Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
 _LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
 _COUNTED_SOURCES = SOURCES / "pmu"
+_PLACES_SOURCES = SOURCES / "places"
+_PLACES_COUNTERS = ("gcc", "clang")  # of these, each program and library has its own: objects, not parts of the library
 # The counted library stands before these functions of the C library. Its own calls of them, the compiler's too, are not to be counted:
 # the linker gives them to `__wrap_…` in `pmu/memory.c`.
 _OWN_CALLS = ("memcpy", "memmove", "memset", "memcmp", "strlen", "strcpy", "strncpy", "strcmp", "strncmp")
@@ -55,8 +57,9 @@ _TIMEOUT_S = 120.0
 def build(compiler: str, cache: Path) -> Path:
     """Return the folder with `perfdiff_probe.h`, the libraries and `counted.specs`, compiling them at the first call.
 
-    `libperfdiff` is the runtime of timed builds, `libperfdiff_counted` that of counted ones, each as `.so` and as `.a` for static links;
-    the specs are what gcc compiles a counted build with, and `perfdiff_inline.h` what it includes there, to call the library less.
+    `libperfdiff` is the runtime of timed builds, `libperfdiff_counted` that of counted ones, `libperfdiff_places` that of placed ones, each
+    as `.so` and as `.a` for static links; the specs are what gcc compiles a counted build with, and `perfdiff_inline.h` what it includes
+    there, to call the library less. `places-gcc.o` and `places-clang.o` go into each program and library of a placed build.
 
     The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too. One whose
     libraries are not as they were compiled is made again.
@@ -103,13 +106,13 @@ def _sources(folder: Path) -> Iterator[Path]:
 def _fingerprint(driver: str) -> str:
     digest = hashlib.sha256(_run([driver, "--version"]))
     digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
-    for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES)):
+    for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES), *_sources(_PLACES_SOURCES)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
 def _compile(driver: str, made: Path) -> None:
-    """Compile both libraries, shared, and as archives for static links, whose runtime interposes nothing."""
+    """Compile the libraries, shared, and as archives for static links, whose runtime interposes nothing."""
     shared, static = made / "shared", made / "static"
     ordinary = _objects(driver, shared, SOURCES)
     counted = _objects(driver, shared, _COUNTED_SOURCES)
@@ -119,8 +122,22 @@ def _compile(driver: str, made: Path) -> None:
     counted = _objects(driver, static, _COUNTED_SOURCES, "-DPD_STATIC")
     _archive(driver, made / "libperfdiff.a", ordinary)
     _archive(driver, made / "libperfdiff_counted.a", [*ordinary, *counted])
+    _compile_places(driver, made, shared, static)
     shutil.rmtree(shared)
     shutil.rmtree(static)
+
+
+def _compile_places(driver: str, made: Path, shared: Path, static: Path) -> None:
+    """Compile what has the compilers' own counters written."""
+    counters = [f"{_PLACES_SOURCES.name}-{compiler}.o" for compiler in _PLACES_COUNTERS]
+    for folder, flags in ((shared, ()), (static, ("-DPD_STATIC",))):
+        objects = [name for name in _objects(driver, folder, _PLACES_SOURCES, *flags) if Path(name).name not in counters]
+        if folder == shared:
+            _link(driver, made / "libperfdiff_places.so", _LINK_FLAGS, objects)
+        else:
+            _archive(driver, made / "libperfdiff_places.a", objects)
+    for name in counters:
+        shutil.move(shared / name, made / name)
 
 
 def _objects(driver: str, folder: Path, sources: Path, *flags: str) -> list[str]:

@@ -1,0 +1,78 @@
+"""The clusters of one revision's places, by their cost, and how each grows (trend-prof §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfdiff.analysis.trends.blocks import block_counts
+from perfdiff.analysis.trends.findings import Cluster, Trends
+from perfdiff.models.clusters import ALPHA, clustered, least_variation
+from perfdiff.models.trend import Fit
+from perfdiff.models.trendlines import fits
+from perfdiff.records.places import PlaceCounts
+from perfdiff.records.schema import Floats
+
+
+def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
+    """Return the clusters of a revision's places, the most costly first; features without any place of theirs are left out."""
+    features = varying(found.features)
+    costs = block_counts(found)
+    totals = costs.sum(axis=0)
+    clustering = clustered(features, found.counts, alpha=alpha, least_sd=least_variation(found.counts))
+    groups = [
+        (representative, members)
+        for representative, members in zip(clustering.representatives, clustering.members, strict=True)
+        if len(members)
+    ]
+    sums = np.array([costs[members].sum(axis=0) for _, members in groups]).reshape(len(groups), len(totals))
+    by_feature = [fits(name, x, sums, seed=seed) for name, x in features.items()] if groups else []
+    clusters = [
+        Cluster(
+            feature=representative if isinstance(representative, str) else None,
+            place=None if isinstance(representative, str) else found.places[representative],
+            members=tuple(members[np.argsort(-found.counts[members].max(axis=1), kind="stable")].tolist()),
+            costs=cost,
+            largest=float(cost.max()),
+            share=float(np.max(cost / np.where(totals > 0, totals, 1.0))),
+            fits=_best_first([each[row] for each in by_feature]),
+        )
+        for row, ((representative, members), cost) in enumerate(zip(groups, sums, strict=True))
+    ]
+    return Trends(
+        tuple(_overtaking(sorted(clusters, key=lambda each: -each.largest), features)), tuple(clustering.constant.tolist()), totals
+    )
+
+
+def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the features that have several values above 0, over which a cost can grow."""
+    return {name: x for name, x in features.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}
+
+
+def _best_first(found: Sequence[Fit | None]) -> tuple[Fit, ...]:
+    return tuple(sorted((each for each in found if each is not None), key=lambda each: -each.r2))
+
+
+def _overtaking(ranked: Sequence[Cluster], features: Mapping[str, Floats]) -> list[Cluster]:
+    """Return clusters by rank, with the value of a feature from which each costs more than all that stand above it."""
+    return [replace(cluster, overtakes=_overtakes(cluster, ranked[:rank], features)) for rank, cluster in enumerate(ranked)]
+
+
+def _overtakes(cluster: Cluster, above: Sequence[Cluster], features: Mapping[str, Floats]) -> float | None:
+    """Return from which value of its best feature on a cluster costs most, where its exponent is surely the largest; None where it is not.
+
+    Where it does so within what was measured already, there is nothing to foretell.
+    """
+    if not above or not cluster.fits:
+        return None
+    own = cluster.fits[0]
+    crossings = []
+    for other in above:
+        theirs = next((fit for fit in other.fits if fit.feature == own.feature), None)
+        if theirs is None or own.ci_b[0] <= theirs.ci_b[1]:
+            return None
+        crossings.append((theirs.a / own.a) ** (1 / (own.b - theirs.b)))
+    beyond = max(crossings)
+    return beyond if beyond > np.nanmax(features[own.feature]) else None

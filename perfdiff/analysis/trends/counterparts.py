@@ -1,0 +1,62 @@
+"""Which place of base is which place of head: through the diff first, then by counts, as work that moved runs as often as before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from perfdiff.records.places import PlaceCounts, PlaceExperiment
+from perfdiff.records.schema import Floats, Ints, Side
+
+_ALIKE = 0.05  # counts that differ by less at every point are the same work in other words, such as a loop that ends one round earlier
+_FEW = 10.0  # counts that differ by less are alike in any case: trend-prof's bound below which places say little
+
+
+def counterparts(experiment: PlaceExperiment) -> Ints:
+    """Return the index in head of each place of base, below 0 for those that have none.
+
+    Lines that the diff knows belong together. Of the others, one that is gone and a new one belong together where they run the same number
+    of times at every point, or nearly so; of several, the one with the same text, else the first.
+    """
+    base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
+    found = experiment.heads.copy()
+    _pair_equal(found, base, head)
+    _pair_alike(found, base.counts, head.counts)
+    return found
+
+
+def unmatched(found: Ints, places: int) -> Ints:
+    """Return the indices of head's places that are no counterpart of any place of base."""
+    return np.setdiff1d(np.arange(places), found)
+
+
+def _pair_equal(found: Ints, base: PlaceCounts, head: PlaceCounts) -> None:
+    """Pair places that ran, and ran equally often; those of one text before all others."""
+    for with_text in (True, False):
+        waiting: dict[tuple[bytes, str], list[int]] = defaultdict(list)
+        for place in unmatched(found, len(head.places)).tolist():
+            waiting[head.counts[place].tobytes(), head.places[place].text if with_text else ""].append(place)
+        for place in np.flatnonzero(found < 0).tolist():
+            candidates = waiting.get((base.counts[place].tobytes(), base.places[place].text if with_text else ""))
+            if candidates and base.counts[place].any():
+                found[place] = candidates.pop(0)
+
+
+def _pair_alike(found: Ints, base: Floats, head: Floats) -> None:
+    """Pair places that ran nearly equally often."""
+    left = unmatched(found, len(head))
+    left = left[head[left].any(axis=1)]
+    for place in np.flatnonzero((found < 0) & base.any(axis=1)).tolist():
+        near = _alike(head[left], base[place])
+        if near.any():
+            chosen = int(np.argmax(near))
+            found[place] = left[chosen]
+            left = np.delete(left, chosen)
+
+
+def _alike(counts: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+    """Return which rows of counts (places, points) are nearly those of another place (points,)."""
+    near: npt.NDArray[np.bool_] = np.abs(counts - other) <= np.maximum(_FEW, _ALIKE * np.maximum(counts, other))
+    return np.logical_and.reduce(near, axis=1)  # type: ignore[no-any-return]

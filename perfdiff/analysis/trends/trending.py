@@ -1,0 +1,36 @@
+"""All that counts of places tell: clusters and their growth on each side, and between two sides what differs."""
+
+from __future__ import annotations
+
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.clusters import trends
+from perfdiff.analysis.trends.differences import differences
+from perfdiff.analysis.trends.findings import Difference, TrendFindings
+from perfdiff.models.clusters import ALPHA
+from perfdiff.models.threads import one_thread
+from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.schema import Side
+
+_ORDER = (Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE)
+
+
+@one_thread()
+def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int, alpha: float = ALPHA) -> TrendFindings:
+    """Return the trends of an experiment, with what differs where it has two sides; `min_effect` is the smallest ratio of interest less 1.
+
+    One side alone has no verdict but *unchanged*. Between two it is that of the worst difference, and open where counts differ but no
+    feature tells of growth.
+    """
+    sides = {side: trends(found, seed=seed, alpha=alpha) for side, found in experiment.sides.items()}
+    if Side.HEAD not in experiment.sides:
+        return TrendFindings(experiment, sides, (), Verdict.UNCHANGED)
+    try:
+        found = differences(experiment, min_effect=min_effect, seed=seed)
+    except ValueError:
+        return TrendFindings(experiment, sides, (), Verdict.INCONCLUSIVE)
+    return TrendFindings(experiment, sides, found, _verdict(found))
+
+
+def _verdict(found: tuple[Difference, ...]) -> Verdict:
+    seen = {each.verdict for each in found}
+    return next((each for each in _ORDER if each in seen), Verdict.UNCHANGED)

@@ -1,0 +1,86 @@
+"""What placed builds add to compiler calls: the compilers' own coverage counters, one of each stretch of code."""
+
+# Part of the masquerade: importing pathlib would take longer than all the rest.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import os
+
+from perfdiff.build.calls import Build, Call
+from perfdiff.build.compiling import names_clang, reason, run_captured, show
+
+# Behind the project's own options, and prevailing. A function that is inlined before the counters are put in has none of its own, so
+# that is done afterwards. Warnings are the plain build's to tell; optimisers give others of code with counters, which -Werror would heed.
+_COUNTED_GCC = ("-fprofile-arcs", "-ftest-coverage", "-fprofile-abs-path", "-fno-early-inlining", "-w")
+_SINGLE_GCC, _ATOMIC_GCC = "-fprofile-update=single", "-fprofile-update=prefer-atomic"
+_LINKED_GCC = ("-fprofile-arcs",)
+_COUNTED_CLANG = ("-fprofile-instr-generate", "-fcoverage-mapping", "-w")
+_ATOMIC_CLANG = ("-mllvm", "-instrprof-atomic-counter-update-all")
+_LINKED_CLANG = ("-fprofile-instr-generate",)
+_FREE_STANDING = frozenset(("-ffreestanding", "-mkernel", "-fapple-kext"))
+_WRAPPED = ("-Wl,--wrap=_exit", "-Wl,--wrap=_Exit")  # where nothing can stand before the C library
+
+
+class Placing:
+    """What is added to one call: `compiling` and `linking` come behind its own words.
+
+    `uncounted` says why no line is counted in the objects of this call, None where all are.
+    """
+
+    def __init__(self, call: Call, compiler: str, path: str, build: Build) -> None:
+        self._call = call
+        is_clang = names_clang(compiler, path)
+        self.compiling: list[str] = []
+        self.linking: list[str] = []
+        self.uncounted = uncountable(call)
+        if call.stop in ("compile", "link") and (call.sources or call.headers) and self.uncounted is None:
+            self.compiling = _clang_words(build) if is_clang else _gcc_words(build)
+        if call.links:
+            self.linking = _linking(call, build, is_clang=is_clang)
+
+    def run(self, command: list[str], path: str) -> tuple[int, dict[str, str], dict[str, str]]:
+        """Run the call with what is added to it, without counters where they do not compile.
+
+        Returns its status, no dropped probes, and the files whose lines are not counted, with reasons. Only the last attempt's messages are
+        shown.
+        """
+        uncounted = self.uncounted
+        status, errors = run_captured([*command, *self.compiling, *self.linking], path)
+        if status and self.compiling:
+            uncounted = f"it does not compile with counters: {reason(errors)}"
+            status, errors = run_captured([*command, *self.linking], path)
+        show(errors)
+        return status, {}, _uncounted_files(self._call, uncounted)
+
+
+def uncountable(call: Call) -> str | None:
+    """Return why the lines of what a call compiles cannot be counted, as far as its words tell, or None."""
+    if not _FREE_STANDING.isdisjoint(call.arguments):
+        return "it is compiled to run without a C library"
+    return None
+
+
+def _gcc_words(build: Build) -> list[str]:
+    return [*_COUNTED_GCC, _ATOMIC_GCC if build.has_threads else _SINGLE_GCC]
+
+
+def _clang_words(build: Build) -> list[str]:
+    return [*_COUNTED_CLANG, *(_ATOMIC_CLANG if build.has_threads else ())]
+
+
+def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
+    counters = os.path.join(build.runtime, "places-clang.o" if is_clang else "places-gcc.o")
+    library = ["-l:libperfdiff_places.a", *_WRAPPED] if call.static else [f"-Wl,-rpath,{build.runtime}", "-lperfdiff_places"]
+    own = _LINKED_CLANG if is_clang else _LINKED_GCC
+    return [*own, "-x", "none", counters, f"-L{build.runtime}", *library, "-lpthread", "-ldl"]
+
+
+def _uncounted_files(call: Call, reason: str | None) -> dict[str, str]:
+    """Return the files of a call whose lines are not counted, with reasons; `reason` is that of its sources."""
+    files: dict[str, str] = {}
+    if call.stop in ("compile", "link"):
+        files.update((file, "it is written in assembler") for file in call.assembler)
+        if reason is not None:
+            files.update((file, reason) for file, _ in call.sources)
+    return files

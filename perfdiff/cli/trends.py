@@ -1,0 +1,137 @@
+"""`perfdiff trends [REV | BASE HEAD]`: how often each line runs, how that grows with the inputs, and where two revisions differ in it."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.errors import UsageError
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.trends.findings import TrendFindings
+
+app = options.application()
+
+_HELP = """
+Count how often each line of code runs at every point of the workloads, and tell how these counts grow with the inputs: lines that vary
+together form clusters, each with the power law that describes it.
+
+Of two revisions, tell at which line growth differs. Nothing is timed: one run a point is enough, and the machine may be busy. Inputs of
+many sizes tell most; `inputs = ["corpus/**"]` in perfdiff.toml makes a point of each file.
+
+\b
+  perfdiff trends
+  perfdiff trends v1.2 -o trends.html
+  perfdiff trends v1.2 HEAD
+"""
+
+
+class Form(StrEnum):
+    """What trends are written in."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+    CSV = "csv"
+
+
+_SUFFIXES = {
+    ".txt": Form.TEXT,
+    ".md": Form.MARKDOWN,
+    ".markdown": Form.MARKDOWN,
+    ".html": Form.HTML,
+    ".htm": Form.HTML,
+    ".json": Form.JSON,
+    ".csv": Form.CSV,
+}
+
+
+@app.command(help=_HELP)
+def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    revisions: Annotated[
+        list[str] | None, typer.Argument(metavar="[REV | BASE HEAD]", help="The revision, or two; the working tree without any.")
+    ] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .html, .md, .json and .csv choose the format.")
+    ] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="Format; csv is the matrix of counts.")] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", min=0.0001, max=0.5, help="Lines fit their cluster's representative with R² above 1 less this.")
+    ] = 0.02,
+    strict: options.Strict = False,
+    workload: options.Workloads = None,
+    param: options.Parameters = None,
+    setup: options.Setup = None,
+    prepare: options.Prepare = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    seed: options.Seed = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Count places of one revision or two and tell their trends."""
+    with exits.exceptions_become_codes():
+        chosen = _chosen(form, output_file)
+        overrides = comparison.overridden(
+            context,
+            file=config,
+            build=build,
+            workload=workload,
+            param=param,
+            setup=setup,
+            prepare=prepare,
+            warmup=None,
+            runs=None,
+            seed=seed,
+        )
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            from perfdiff import trending
+
+            asked = comparison.request(tuple(revisions or ()), repository, options.cache_folder(cache), overrides, progress)
+            found = trending.trends(asked, progress, alpha=alpha)
+        output.write(_rendered(found, chosen, output_file), output_file)
+        output.tell(_answer(found), output_file, quiet=quiet)
+        raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
+
+
+def _chosen(form: Form | None, output_file: Path | None) -> Form:
+    """Return the form asked for, or that of the output's suffix; raise UsageError where it cannot be written, or neither says."""
+    if output_file:
+        output.check(output_file)
+    if form or output_file is None:
+        return form or Form.TEXT
+    if output_file.suffix.lower() not in _SUFFIXES:
+        raise UsageError(
+            f"'{output_file}' does not say which format it wants: give --format or one of {', '.join(_SUFFIXES)}", slug="format-unknown"
+        )
+    return _SUFFIXES[output_file.suffix.lower()]
+
+
+def _answer(found: TrendFindings) -> str:
+    from perfdiff.report.trends import text
+
+    return text.answer(found)
+
+
+def _rendered(found: TrendFindings, form: Form, output_file: Path | None) -> str:
+    from perfdiff.report.trends import json_document, matrix, page, text
+
+    match form:
+        case Form.JSON:
+            return json.dumps(json_document.json_document(found), indent=2, ensure_ascii=False)
+        case Form.CSV:
+            return matrix.csv(found)
+        case Form.HTML:
+            return page.page(found)
+        case Form.MARKDOWN:
+            return text.markdown(found)
+    return text.text(found, width=output.width(output_file), colour=output.colour(output_file))

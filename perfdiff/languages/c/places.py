@@ -1,0 +1,55 @@
+"""Exact counts of lines: what a placed build counts, and what one run of it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.languages.c import gcov
+from perfdiff.languages.c.coverage import Sources
+from perfdiff.languages.c.gcov import Gcov
+from perfdiff.languages.protocol import PlainBuild
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Ints
+
+_FOLDER = "PERFDIFF_PLACES"  # tells the runtime where to say that a process has counts to be written
+_RUNNING = "*.running"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The counted lines of a placed build, in order, and what reads their counts."""
+
+    places: tuple[Place, ...]
+    sources: Mapping[str, tuple[str, ...]]
+    _order: Ints  # of the places among the lines as they were found
+    _gcc: Gcov
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
+        return {_FOLDER: str(folder), **self._gcc.environment(folder)}
+
+    def read(self, folder: Path) -> Ints:
+        """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
+        counts = np.zeros(len(self.places), dtype=np.int64)
+        self._gcc.read(folder, counts)
+        return counts[self._order]
+
+    def lost(self, folder: Path) -> int:
+        """Return how many processes of the run ended without writing their counts: killed by SIGKILL, or still running."""
+        return sum(1 for _ in folder.glob(_RUNNING))
+
+
+def places(built: PlainBuild) -> Places:
+    """Return the places of a placed build, all in each run; raise RecordingError where the compiler's tools are missing."""
+    tree = built.tree.resolve()
+    sources = Sources(tree)
+    compilers = tuple(dict.fromkeys(command.compiler for command in built.commands))
+    lines, gcc = gcov.find(tree, compilers, sources)
+    ordered = sorted(lines, key=lambda line: (line.file, line.number, line.function))
+    found = tuple(Place(line.function, line.file, line.number, sources.line(line.file, line.number)) for line in ordered)
+    texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
+    return Places(found, texts, np.array([lines[line] for line in ordered], dtype=np.int64), gcc)

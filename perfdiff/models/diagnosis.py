@@ -1,0 +1,95 @@
+"""What the residuals of power laws show, in words (trend-prof §4.2: the residuals plot is random if the law explains the data)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfdiff.models.relative import Costs, even, products_of_powers
+from perfdiff.records.schema import Floats
+
+CURVED = "curved: a lower-order term or a logarithm"
+WAVES = "in waves around the law"
+
+# A parabola of logarithms must beat the line by this much of BIC: "strong" evidence (Kass and Raftery 1995).
+MARGIN = 6.0
+# A test of scatter or order must be as sure as this: some hundred residuals' plots are made for one program.
+LEAST_P = 0.001
+# Ranks of fewer points never reach that, or hardly.
+FEWEST_POINTS = 10
+# A point is far off at so many times the scale of the errors, and by a fifth of the cost or more; and single if there are few of them.
+FAR_OFF = 6.0
+LEAST_OFF = np.log(1.2)
+MOST_SINGLE = 0.1
+# Scatter and waves of less are of no use to anybody: a hundredth of the cost.
+LEAST_SCATTER = 0.01
+
+_TO_DEVIATION = 1.4826  # of a median of absolute values, under the normal law
+
+
+def diagnoses(feature: str, x: Floats, costs: Floats) -> tuple[str, ...]:
+    """Return what the residuals of each row of `costs` (costs, points) over `x` (points,) show, "" where nothing or where few are known."""
+    usable = np.isfinite(x) & (x > 0)
+    prepared = even(costs, usable & np.isfinite(costs) & (costs > 0))
+    enough = prepared.n >= FEWEST_POINTS
+    found = [""] * len(costs)
+    if enough.any():
+        told = _told(feature, np.log(np.where(usable, x, 1.0)), prepared.rows(enough))
+        for place, said in zip(np.flatnonzero(enough), told, strict=True):
+            found[place] = said
+    return tuple(found)
+
+
+def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
+    centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
+    columns = np.stack([np.ones_like(centred), centred, centred**2], axis=1)
+    line, parabola = products_of_powers(columns[:, :2], costs), products_of_powers(columns, costs)
+    bent = line.deviance - parabola.deviance > MARGIN + np.log(costs.n)
+    fitted = np.where(bent[:, None], parabola.values, line.values)
+    return [
+        "; ".join(_words(feature, logs[known], np.log(values[known] / expected[known]), is_bent=bool(is_bent)))
+        for known, values, expected, is_bent in zip(costs.known, costs.values, fitted, bent, strict=True)
+    ]
+
+
+def _words(feature: str, logs: Floats, residuals: Floats, *, is_bent: bool) -> list[str]:
+    """Return what residuals show by the logarithms of the feature's values: of the line, or where that is bent of the parabola."""
+    said = [CURVED] if is_bent else []
+    scale = _TO_DEVIATION * float(np.median(np.abs(residuals - np.median(residuals))))
+    off = np.abs(residuals) > max(FAR_OFF * scale, LEAST_OFF)
+    near = residuals[~off]
+    if near.std() >= LEAST_SCATTER:
+        order = np.argsort(logs[~off], kind="stable")
+        if _runs_p(near[order]) < LEAST_P:
+            said += [] if is_bent else [WAVES]
+        else:
+            said += _scatter(feature, logs[~off], np.abs(near))
+    if 0 < off.sum() <= MOST_SINGLE * len(off):
+        said.append(f"single points far off: {off.sum()} of {len(off)}")
+    return said
+
+
+def _scatter(feature: str, logs: Floats, sizes: Floats) -> list[str]:
+    """Return whether residuals are larger towards one end, by Spearman's rank correlation with the feature."""
+    from scipy import stats
+
+    if np.ptp(logs) == 0 or np.ptp(sizes) == 0:
+        return []
+    found = stats.spearmanr(logs, sizes)
+    if found.pvalue >= LEAST_P:
+        return []
+    return [f"scattered more at {'large' if found.statistic > 0 else 'small'} {feature}"]
+
+
+def _runs_p(residuals: Floats) -> float:
+    """Return how likely chance makes so few runs of residuals above and below 0 (Wald and Wolfowitz 1940, normal approximation)."""
+    from scipy import stats
+
+    above = residuals > 0
+    many, few = int(above.sum()), int((~above).sum())
+    if not many or not few:
+        return 1.0
+    points = many + few
+    mean = 2 * many * few / points + 1
+    variance = (mean - 1) * (mean - 2) / (points - 1)
+    runs = 1 + int((above[1:] != above[:-1]).sum())
+    return float(stats.norm.cdf((runs + 0.5 - mean) / np.sqrt(variance))) if variance > 0 else 1.0

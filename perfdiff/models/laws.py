@@ -1,0 +1,328 @@
+"""Which law of growth tells a cost best over one feature: a class with few terms, a free power, or two phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.models.loglines import FEWEST_POINTS
+from perfdiff.models.powerlaw import far_values
+from perfdiff.models.relative import Costs, Fitted, even, like_counts, products_of_powers, sums_of_terms
+from perfdiff.models.trend import Growth
+from perfdiff.records.schema import Floats, Ints
+
+Terms = tuple[str, ...]
+
+FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "1": np.ones_like,
+    "log": lambda x: np.log2(np.maximum(x, 2.0)),  # 1 at 2 and below: no cost is 0 or less for that
+    "sqrt": np.sqrt,
+    "n": lambda x: x,
+    "n log": lambda x: x * np.log2(np.maximum(x, 2.0)),
+    "n^1.5": lambda x: x**1.5,
+    "n²": lambda x: x**2,
+    "n³": lambda x: x**3,
+}
+_GROWTH = {
+    "1": Growth.CONSTANT,
+    "log": Growth.LOGARITHMIC,
+    "sqrt": Growth.POWER,
+    "n": Growth.LINEAR,
+    "n log": Growth.N_LOG_N,
+    "n^1.5": Growth.POWER,
+    "n²": Growth.QUADRATIC,
+    "n³": Growth.CUBIC,
+}
+_SPELT = {"1": "", "log": "·log {}", "sqrt": "·√{}", "n": "·{}", "n log": "·{0}·log {0}", "n^1.5": "·{}^1.5", "n²": "·{}²", "n³": "·{}³"}
+# The paper fits the leading term alone; what real loops add to it are lower orders, the fastest growing term last.
+CANDIDATES: tuple[Terms, ...] = (
+    ("1",),
+    ("log",),
+    ("1", "log"),
+    ("sqrt",),
+    ("1", "sqrt"),
+    ("n",),
+    ("1", "n"),
+    ("n log",),
+    ("n", "n log"),
+    ("1", "n log"),
+    ("n^1.5",),
+    ("n", "n^1.5"),
+    ("1", "n^1.5"),
+    ("n²",),
+    ("n", "n²"),
+    ("1", "n²"),
+    ("n log", "n²"),
+    ("1", "n", "n²"),
+    ("n³",),
+    ("n²", "n³"),
+    ("n", "n³"),
+    ("1", "n³"),
+    ("n", "n²", "n³"),
+)
+_PURE_POWERS = frozenset({"1", "sqrt", "n", "n^1.5", "n²", "n³"})
+
+# One law is preferred to another that is no plainer by this much of BIC: "strong" evidence (Kass and Raftery 1995). With less the data
+# cannot tell, and the power law stands.
+MARGIN = 6.0
+# Two phases have a place to break at, besides four numbers: they must be as sure as the terms of annotations ("very strong").
+PHASES_MARGIN = 10.0
+PHASES_NUMBERS = 5
+# A lower order may be negative (n²/2 - n/2), as long as it takes no more than half of the leading term (all of n²/2 - n/2 at n = 2).
+MOST_TAKEN = 0.5
+# A term names the class if it makes up at least half of the cost at ten times f95, the farthest that is predicted.
+DOMINANT_SHARE = 0.5
+# A cost that no feature tells scatters by more than a factor of two: half the logarithm of 2 in standard deviations.
+UNTOLD_SCALE = 0.35
+# Values of the feature that each phase needs: a line through two has no residual.
+_FEWEST_VALUES = 3
+# A phase's exponent is called by the nearest of these if that lies within so much of it: two digits of a short range's exponent.
+_NEAR = 0.1
+_PLAIN_EXPONENTS = (0.0, 1.0, 2.0, 3.0)
+_ROUNDING = 1e-12  # of sums of squares of logarithms
+# Costs at once: at 1,000 points what is held of one step stays in a core's cache.
+BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The class of a cost's growth with its coefficients in words, and the `fitted` costs (points,), 1 at points that are not known."""
+
+    growth: Growth
+    says: str
+    fitted: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """What all candidates leave of each cost: `scores` (candidates, costs) by BIC, and the fits; the free power and two phases beside them.
+
+    `last` (costs,) is the last value of the first phase.
+    """
+
+    costs: Costs
+    scores: Floats
+    fits: tuple[Fitted, ...]
+    power_scores: Floats
+    power: Fitted
+    phase_scores: Floats
+    phases: Fitted
+    last: Floats
+
+    def of(self, row: int) -> _Contest:
+        """Return the contest over one cost alone."""
+        only = slice(row, row + 1)
+        fits = tuple(each.rows(only) for each in self.fits)
+        return _Contest(
+            self.costs.rows(only),
+            self.scores[:, only],
+            fits,
+            self.power_scores[only],
+            self.power.rows(only),
+            self.phase_scores[only],
+            self.phases.rows(only),
+            self.last[only],
+        )
+
+
+def laws(feature: str, x: Floats, costs: Floats) -> tuple[Law | None, ...]:
+    """Return the law of each row of `costs` (costs, points) over the feature's values `x` (points,); None where too few points are known.
+
+    Candidates are compared by BIC, corrected for few points (McQuarrie and Tsai 1998), with errors of logarithms after Student's t, either
+    of one relative size or like those of counts of chances. Of nested candidates the plainest stands that no other beats by `MARGIN`. Where
+    a candidate of another class is as good, the free power a·x^b is the law.
+    """
+    usable = np.isfinite(x) & (x > 0)
+    known = usable & np.isfinite(costs) & (costs > 0)
+    safe = np.where(usable, x, 1.0)
+    distinct = np.array([len(np.unique(x[row])) for row in known], dtype=np.int64)
+    told = np.flatnonzero((distinct >= 2) & (known.sum(axis=1) >= FEWEST_POINTS))
+    found: list[Law | None] = [None] * len(costs)
+    for start in range(0, len(told), BLOCK):
+        places = told[start : start + BLOCK]
+        contest = _contest(safe, _with_noise(safe, even(costs[places], known[places])), distinct[places])
+        for row, place in enumerate(places):
+            found[place] = _chosen(feature, safe, far_values(x)[-1], contest.of(row))
+    return tuple(found)
+
+
+def _with_noise(x: Floats, costs: Costs) -> Costs:
+    """Return the costs with the form of errors that a bent power law finds likelier, each for itself."""
+    logs = np.log(x)
+    centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
+    columns = np.stack([np.ones_like(centred), centred, centred**2], axis=1)
+    first = products_of_powers(columns, costs)
+    counted = like_counts(costs, first.values)
+    second = products_of_powers(columns, counted)
+    is_counted = (second.deviance < first.deviance)[:, None]
+    return Costs(costs.values, costs.known, np.where(is_counted, counted.noise, costs.noise))
+
+
+def penalty(points: Ints, numbers: int) -> Floats:
+    """Return what so many estimated numbers cost: BIC's log n each, corrected for few points; infinite where too few are left."""
+    left = points - numbers - 2
+    return np.where(left > 0, numbers * np.log(points) * points / np.maximum(left, 1), np.inf)
+
+
+def _contest(x: Floats, costs: Costs, distinct: Ints) -> _Contest:
+    points = costs.n
+    fits = []
+    scores = np.full((len(CANDIDATES), len(costs.values)), np.inf)
+    for place, terms in enumerate(CANDIDATES):
+        columns = np.stack([FUNCTIONS[term](x) for term in terms], axis=1)
+        fitted = sums_of_terms(columns, costs)
+        leading = fitted.coefficients[:, -1:] * columns[:, -1]
+        whole = ((fitted.values >= MOST_TAKEN * leading) | ~costs.known).all(axis=1)
+        allowed = whole & (fitted.coefficients[:, -1] > 0) & (distinct > len(terms))
+        scores[place] = np.where(allowed, fitted.deviance + penalty(points, len(terms)), np.inf)
+        fits.append(fitted)
+    power = products_of_powers(np.stack([np.ones_like(x), np.log(x)], axis=1), costs)
+    last, phases = _phases(x, costs, power)
+    return _Contest(
+        costs,
+        scores,
+        tuple(fits),
+        power.deviance + penalty(points, 2),
+        power,
+        phases.deviance + penalty(points, PHASES_NUMBERS),
+        phases,
+        last,
+    )
+
+
+def _chosen(feature: str, x: Floats, at: float, contest: _Contest) -> Law:
+    """Return the law of a contest's only cost; a term names the class by what it makes up at x = `at`."""
+    scores, power = contest.scores[:, 0], float(contest.power_scores[0])
+    best = _plainest(scores)
+    own = float(scores[best])
+    if contest.phase_scores[0] < min(own, power) - PHASES_MARGIN:
+        said = _phases_in_words(feature, x[contest.costs.known[0]], float(contest.last[0]), contest.phases.coefficients[0])
+        return Law(Growth.PIECEWISE, said, contest.phases.values[0])
+    if not np.isfinite(own) or power < own - MARGIN or _is_rivalled(scores, best, power):
+        level, exponent = contest.power.coefficients[0]
+        return Law(Growth.POWER, _power_in_words(feature, float(np.exp(level)), float(exponent)), contest.power.values[0])
+    terms, fitted = CANDIDATES[best], contest.fits[best]
+    if terms == ("1",) and fitted.scale[0] > UNTOLD_SCALE:
+        return Law(Growth.NONE, f"not told by {feature}", fitted.values[0])
+    parts = fitted.coefficients[0] * np.array([float(FUNCTIONS[term](np.array([at]))[0]) for term in terms])
+    dominant = np.flatnonzero(parts >= DOMINANT_SHARE * parts.sum())
+    leading = terms[int(dominant[-1])] if len(dominant) else terms[-1]
+    return Law(_GROWTH[leading], in_words([_SPELT[term].format(feature) for term in terms], fitted.coefficients[0]), fitted.values[0])
+
+
+def _plainest(scores: Floats) -> int:
+    """Return the best candidate, or the plainest of those it extends that it does not beat by the margin."""
+    best = int(np.argmin(scores))
+    plainer = [
+        place for place, terms in enumerate(CANDIDATES) if set(terms) < set(CANDIDATES[best]) and scores[place] <= scores[best] + MARGIN
+    ]
+    return min(plainer, key=lambda place: (len(CANDIDATES[place]), scores[place]), default=best)
+
+
+def _is_rivalled(scores: Floats, best: int, power: float) -> bool:
+    """Return whether a law of another class that is no extension of the best tells the cost as well."""
+    terms = CANDIDATES[best]
+    is_extended = len(terms) == 1 and terms[0] in _PURE_POWERS  # by the free power
+    if not is_extended and (power <= scores[best] + MARGIN or not np.isfinite(power)):
+        return True
+    return any(
+        scores[place] <= scores[best] + MARGIN and _GROWTH[others[-1]] is not _GROWTH[terms[-1]] and not set(terms) <= set(others)
+        for place, others in enumerate(CANDIDATES)
+    )
+
+
+def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
+    """Return the last value of each cost's first phase (costs,), NaN where there cannot be two, and a power law below and one above it.
+
+    The break is where lines through the logarithms of both phases leave least, points far off drawn in; then both laws are fitted.
+    """
+    order = np.argsort(x, kind="stable")
+    values = x[order]
+    logs = np.log(values)
+    bounds = 3 * power.scale[:, None] * costs.noise
+    expected = np.log(power.values)
+    drawn_in = expected + np.clip(costs.logs - expected, -bounds, bounds)
+    left = _left_by_lines(logs, drawn_in[:, order], costs.known[:, order].astype(np.float64))
+    # A break lies between two values, with enough of them on either side.
+    steps = np.append(np.diff(values) > 0, False)
+    rank = np.cumsum(np.append(True, np.diff(values) > 0))
+    possible = steps & (rank >= _FEWEST_VALUES) & (rank[-1] - rank >= _FEWEST_VALUES)
+    best = np.where(possible, left, np.inf).argmin(axis=1)
+    last = np.where(possible[best], values[best], np.nan)
+    return last, _both_phases(x, last, costs)
+
+
+def _left_by_lines(logs: Floats, y: Floats, weights: Floats) -> Floats:
+    """Return the squares (costs, points) that a line up to each point and one from the next on leave."""
+
+    def left(xs: Floats, ys: Floats, ws: Floats) -> Floats:
+        n = np.maximum(np.cumsum(ws, axis=1), 1)
+        sx, sy = np.cumsum(ws * xs, axis=1), np.cumsum(ws * ys, axis=1)
+        sxx = np.cumsum(ws * xs**2, axis=1) - sx**2 / n
+        sxy = np.cumsum(ws * xs * ys, axis=1) - sx * sy / n
+        syy = np.cumsum(ws * ys**2, axis=1) - sy**2 / n
+        return np.asarray(syy - np.where(sxx > _ROUNDING, sxy**2 / np.maximum(sxx, _ROUNDING), 0.0))
+
+    x = logs - logs.mean()
+    centred = y - (y * weights).sum(axis=1, keepdims=True) / np.maximum(weights.sum(axis=1, keepdims=True), 1)
+    below = left(x[None, :], centred, weights)
+    above = left(x[None, ::-1], centred[:, ::-1], weights[:, ::-1])[:, ::-1]
+    return np.asarray(below + np.append(above[:, 1:], np.zeros((len(y), 1)), axis=1))
+
+
+def _both_phases(x: Floats, last: Floats, costs: Costs) -> Fitted:
+    """Return a power law up to each cost's `last` value and one beyond it, costs with the same break together; infinite without a break."""
+    count, points = costs.values.shape
+    found = Fitted(np.zeros((count, 4)), np.ones((count, points)), np.zeros(count), np.full(count, np.inf))
+    for value in np.unique(last[np.isfinite(last)]):
+        below, rows = x <= value, last == value
+        columns = np.stack([below, below * np.log(x), ~below, ~below * np.log(x)], axis=1)
+        fitted = products_of_powers(columns, costs.rows(rows))
+        for whole, part in ((found.coefficients, fitted.coefficients), (found.values, fitted.values)):
+            whole[rows] = part
+        found.scale[rows], found.deviance[rows] = fitted.scale, fitted.deviance
+    return found
+
+
+def _phases_in_words(feature: str, x: Floats, last: float, coefficients: Floats) -> str:
+    low = _phase_in_words(feature, float(coefficients[0]), float(coefficients[1]), x[x <= last])
+    high = _phase_in_words(feature, float(coefficients[2]), float(coefficients[3]), x[x > last])
+    return f"two phases: up to {feature} = {last:.4g} {low}, beyond {high}"
+
+
+def _phase_in_words(feature: str, level: float, exponent: float, x: Floats) -> str:
+    """Return a phase's law, with a plain exponent where that is near, through the middle of the phase's values."""
+    nearest = min(_PLAIN_EXPONENTS, key=lambda plain: abs(plain - exponent))
+    if abs(nearest - exponent) <= _NEAR:
+        middle = float(np.log(x).mean())
+        return _power_in_words(feature, float(np.exp(level + (exponent - nearest) * middle)), nearest)
+    return _power_in_words(feature, float(np.exp(level)), exponent)
+
+
+def _power_in_words(feature: str, factor: float, exponent: float) -> str:
+    plain = dict(zip(_PLAIN_EXPONENTS, ("1", "n", "n²", "n³"), strict=True)).get(exponent)
+    return _times(factor, _SPELT[plain].format(feature) if plain else f"·{feature}^{exponent:.2f}")
+
+
+def in_words(spelt: Sequence[str], coefficients: Floats) -> str:
+    """Return a sum of terms, `spelt` without their coefficients ("·n²", "" for a constant), the last and fastest growing first."""
+    said = ""
+    for term, coefficient in zip(reversed(spelt), reversed(coefficients), strict=True):
+        sign = ("" if coefficient > 0 else "-") if not said else (" + " if coefficient > 0 else " - ")
+        said += sign + _times(abs(float(coefficient)), term)
+    return said
+
+
+def _times(coefficient: float, function: str) -> str:
+    """Return a term in words, without a coefficient that reads as 1."""
+    said = number(coefficient) + function
+    return said.removeprefix("1·")
+
+
+def number(value: float) -> str:
+    """Return a coefficient by two digits, from ten to a million by all of its whole ones."""
+    if value >= 10:
+        return f"{value:,.0f}" if value < 1e6 else f"{value:.2g}"
+    return f"{value:.2g}"

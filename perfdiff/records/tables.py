@@ -1,0 +1,125 @@
+"""A folder of Parquet tables and JSON with digests of all its files: it appears whole or not at all, and damage is told.
+
+Tables have columns of 8-byte numbers alone. What is read may come from strangers: sizes are bounded before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfdiff.errors import RecordingError, StoreError
+from perfdiff.records import bounds, codec
+
+HEADER = b"perfdiff"  # under which a table keeps what stands beside its columns
+_DIGESTS = "digests.json"
+_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line")  # columns of whole numbers
+
+
+@contextmanager
+def written(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder to write to, which becomes `folder` when the block ends well; raise StoreError."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
+            draft = Path(room) / "draft"
+            draft.mkdir()
+            yield draft
+            _write_digests(draft)
+            if folder.exists():
+                shutil.rmtree(folder)
+            draft.rename(folder)
+    except OSError as error:
+        raise StoreError.about(folder, error) from error
+
+
+def verify(folder: Path, *names: str) -> None:
+    """Raise RecordingError where a file of a folder, `names` among them, is missing, or is not as it was written."""
+    for name in (*names, *digests(folder)):
+        content(folder, name)
+
+
+def write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, Any] | Sequence[str] | None = None) -> None:
+    """Write columns (n,) of numbers as a table, with a header beside them; raise OSError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
+    if header is not None:
+        table = table.replace_schema_metadata({HEADER: json.dumps(header)})
+    pq.write_table(table, path, compression="zstd")
+
+
+def read_columns(folder: Path, name: str) -> dict[str, Any]:
+    """Return the columns of a table by name; raise RecordingError where it is damaged or claims to be what it is not."""
+    import pyarrow as pa
+
+    try:
+        table = read_table(folder, name)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+    return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def read_table(folder: Path, name: str) -> Any:
+    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = content(folder, name)
+    # Without Arrow's threads, which abort the process where a signal ends it while they run.
+    with pq.ParquetFile(pa.BufferReader(found), pre_buffer=False) as file:
+        bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(found))
+        fields = {field.name: field.type for field in file.schema_arrow}
+        if len(fields) < len(file.schema_arrow) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
+            raise bounds.BoundError("columns that are no numbers, or two of one name")
+        if any(fields.get(name, pa.int64()) != pa.int64() for name in _NUMBERS):
+            raise bounds.BoundError("fractions where numbers of rows are expected")
+        table = file.read(use_threads=False)
+    if any(table.column(name).null_count for name in fields):
+        raise bounds.BoundError("a column with gaps")
+    return table
+
+
+def content(folder: Path, name: str) -> bytes:
+    """Return a file as it was written; raise RecordingError where it is not that any more."""
+    try:
+        found = bounds.content(folder / name)
+    except OSError as error:
+        raise RecordingError(f"{folder / name} is damaged: {error.strerror}", slug="damaged-recording") from error
+    except bounds.BoundError as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+    if _digest(found) != digests(folder).get(name):
+        raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
+    return found
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _write_digests(folder: Path) -> None:
+    found = {path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+    (folder / _DIGESTS).write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def digests(folder: Path) -> Mapping[str, str]:
+    """Return the digests of a folder's files by path; raise RecordingError where they are damaged."""
+    try:
+        return _decoded_digests(bounds.content(folder / _DIGESTS))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error
+
+
+@functools.lru_cache(maxsize=4)  # asked for with every table, of one experiment or the two that are compared
+def _decoded_digests(content: bytes) -> Mapping[str, str]:
+    return codec.decode(dict[str, str], bounds.parsed(content.decode()))
