@@ -368,6 +368,15 @@ def test_a_place_on_one_side_is_drawn_and_listed_there(kind: Kind, drawn: str) -
     assert f"<td>9{count}<td>        while (n-&gt;next)" in section
 
 
+def test_the_law_of_code_that_stood_there_before_is_drawn_without_points() -> None:
+    found = made.two()
+    heads = found.experiment.heads.copy()
+    heads[0] = -1
+    section = article(page(replace(found, experiment=replace(found.experiment, heads=heads))), "difference-1")
+    drawn = re.findall(r'<g class="(base|head)"><path class="(points|line)', section[: section.index('<svg class="below"')])
+    assert sorted(drawn) == [("base", "line"), ("head", "line"), ("head", "points")]
+
+
 def test_shades_are_half_powers_of_ten() -> None:
     assert [shade(count, 1e6) for count in (0, 1, 1e4, 1e5, 3e5, 4e5, 1e6)] == [0, 1, SHADES - 4, SHADES - 2, SHADES - 1, SHADES, SHADES]
 
