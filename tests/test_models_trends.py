@@ -189,7 +189,7 @@ def test_a_trend_does_not_depend_on_the_costs_beside_it() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("points", [8, 30, 300])
+@pytest.mark.parametrize("points", [6, 8, 30, 300])
 def test_intervals_of_exponents_hold_the_truth_as_often_as_they_say(points: int) -> None:
     rng = np.random.default_rng(points)
     x = np.geomspace(60, 60000, points).round()
