@@ -232,6 +232,8 @@ def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Fun
         place=experiment.sides[side].places[grown[0][0]],
         members=tuple(dict.fromkeys(place for places in grown for place in places)),
         feature=growth.feature,
+        base_counts=lead.base,
+        head_counts=lead.head,
         base=growth.base,
         head=growth.head,
         ci=growth.ci,
