@@ -70,6 +70,7 @@ def places_key(request: Request, pin: Pin) -> str:
             codec.encode((config.build, tuple(counted))),
             compiler_identity(environment),
             keyed(environment),
+            inputs.digest(request.repository, config.workloads),
             workloads.keyed(config.workloads, request.environment),
         ]
     )

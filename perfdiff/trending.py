@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +13,59 @@ from perfdiff import storage
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import counterparts
+from perfdiff.collect import counterparts, placing, workloads
+from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor, ProcessExecutor
+from perfdiff.collect.inputs import InputFiles
+from perfdiff.collect.upkeep import Upkeep
+from perfdiff.collect.workshop import Workshop
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, places_key
 from perfdiff.revisions.pins import Pin, PinnedPair, resolve, resolve_one, split_range
 from perfdiff.revisions.repository import Repository, find_repository
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What places are counted with."""
+
+    request: Request
+    cache: BuildCache
+    room: Path
+    language: Language
+    executor: Executor
+    progress: Progress
+
+    def counted(self, side: Side, pin: Pin) -> PlaceCounts:
+        """Build a revision, count its places at every point, and keep that."""
+        request, config = self.request, self.request.config
+        room = self.room / side
+        room.mkdir()
+        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.language, self.progress)
+        built = workshop.placed(workshop.plain())[side]
+        points = workloads.points(config.workloads)
+        self.progress.stage("counting", len(points))
+        with closing(Upkeep()) as upkeep:
+            collector = Collector(
+                targets={(Phase.PLACED, side): Target(built.folder, None, tree=built.tree, places=self.language.places(built))},
+                workloads={workload.name: workload for workload in config.workloads},
+                environment={name: value for name, value in request.environment.items() if not name.startswith("PERFDIFF_")},
+                executor=self.executor,
+                room=room,
+                seed=config.compare.seed,
+                upkeep=upkeep,
+                inputs=InputFiles.seen(request.repository, config.workloads),
+                slow=self.progress.note,
+            )
+            found = placing.counted(collector, side, built, points, self.progress.advance)
+        placestore.save(_folder(request, pin), found)
+        return found
 
 
 def trends(
@@ -47,9 +90,9 @@ def count(request: Request, progress: Progress, *, language: Language | None = N
         found = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(each is None for each in found.values()):
             with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
-                bench = TrendBench(request, builds, room, language or C(cache / "units"), executor or ProcessExecutor(), progress)
+                bench = _Bench(request, builds, room, language or C(cache / "units"), executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
-                    found[side] = _kept(_folder(request, pin), Silent()) or _counted(bench, side, pin)
+                    found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
         counts = {side: each for side, each in found.items() if each is not None}
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}

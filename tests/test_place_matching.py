@@ -107,7 +107,7 @@ def test_damaged_counts_are_named_and_not_loaded(tmp_path: Path, counts: PlaceCo
 
 
 def test_rows_that_name_no_line_are_refused(tmp_path: Path, counts: PlaceCounts) -> None:
-    beyond = dataclasses.replace(counts, places=(Place("sort", "sort.c", 6, ""), *counts.places[1:]))
+    beyond = dataclasses.replace(counts, places=(Place("sort", "sort.c", 0, ""), *counts.places[1:]))
     placestore.save(tmp_path / "counts", beyond)
     with pytest.raises(RecordingError, match="does not fit"):
         placestore.load(tmp_path / "counts")

@@ -364,7 +364,9 @@ def test_time_without_a_cpu_is_taken_off_and_time_asleep_is_not(build: Build) ->
     )
     [record] = build("#define _GNU_SOURCE\n" + source, probe(1), probe(2)).run({1: TIME, 2: TIME})
     f, g = row(record, 1), row(record, 2)
-    assert f["wall_ns"] == pytest.approx(150e6, rel=0.3)  # it shared its CPU, and took twice as long by the clock, or longer on a busy machine
+    assert f["wall_ns"] == pytest.approx(
+        150e6, rel=0.3
+    )  # it shared its CPU, and took twice as long by the clock, or longer on a busy machine
     assert g["wall_ns"] >= 50e6
 
 

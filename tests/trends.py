@@ -124,7 +124,7 @@ def walking_trends(overtakes: float | None = 3.1e6) -> Trends:
         quadratic(0.0069, bytes_read, feature="bytes"),
     )
     steep = replace(cluster(matrix, (0, 1), fits, place=LOOP), overtakes=overtakes, joint=Joint(("n", "bytes"), "2.1·n·bytes", 0.9991))
-    flat = replace(cluster(matrix, (2, 3), (linear(1.0),), feature="n"), share=0.0123)
+    flat = replace(cluster(matrix, (2, 3), (linear(2.0),), feature="n"), share=0.0123)
     return Trends((steep, flat), (4,), matrix.sum(axis=0))
 
 

@@ -31,6 +31,7 @@ COMMANDS = (
     "compare",
     "log",
     "profile",
+    "trends",
     "bisect",
     "bisect-step",
     "cache",

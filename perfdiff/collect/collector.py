@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
-from perfdiff.collect import workloads
+from perfdiff.collect import printed, runfeatures, workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
@@ -18,11 +19,20 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
+from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records import recording
 from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Phase, Run, Side
+from perfdiff.records.schema import Ints, Phase, Run, Side
 
-_BUILDS = {Phase.PLAIN: "", Phase.SURVEY: " with probes", Phase.TIMED: " with probes", Phase.COUNTED: " with counters"}
+T = TypeVar("T")
+
+_BUILDS = {
+    Phase.PLAIN: "",
+    Phase.SURVEY: " with probes",
+    Phase.TIMED: " with probes",
+    Phase.COUNTED: " with counters",
+    Phase.PLACED: " with counted lines",
+}
 _WARMED = (Phase.PLAIN, Phase.TIMED)
 
 
@@ -31,7 +41,7 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is.
+    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave.
     """
 
     directory: Path
@@ -39,6 +49,16 @@ class Target:
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
     tree: Path | None = None
+    places: PlaceReader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesOfRun:
+    """How often each place ran in a run, (places,), what features the run had, and how many of its processes left no counts."""
+
+    counts: Ints
+    features: Mapping[str, float]
+    lost: int
 
 
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
@@ -81,8 +101,8 @@ class Collector:
         self._made += len(slots)
         for slot, number in zip(slots, numbers, strict=True):
             for _ in range(self._warm_ups(slot)):
-                self._execute([slot], [number], None)
-        found = self._execute(slots, numbers, cpu)
+                self._execute([slot], [number], None, _recordings)
+        found = self._execute(slots, numbers, cpu, _recordings)
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
@@ -90,12 +110,26 @@ class Collector:
             for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
         ]
 
+    def count_places(self, slot: Slot) -> PlacesOfRun:
+        """Return how often each place ran in a run of a target with `places`; raise WorkloadError, RecordingError or StoreError."""
+        target = self.targets[slot.phase, slot.side]
+        reader = target.places
+        assert reader is not None, "only placed builds count places"
+        self._made += 1
+        [(execution, (counts, lost))] = self._execute(
+            [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder))
+        )
+        known = runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs)
+        return PlacesOfRun(counts, {**known, **execution.printed}, lost)
+
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""
         return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
 
-    def _execute(self, slots: Sequence[Slot], numbers: Sequence[int], cpu: int | None) -> list[tuple[Execution, list[Recording]]]:
-        """Run slots, at the same time on a CPU where one is given, and read what their processes recorded."""
+    def _execute(
+        self, slots: Sequence[Slot], numbers: Sequence[int], cpu: int | None, read: Callable[[Path], T]
+    ) -> list[tuple[Execution, T]]:
+        """Run slots, at the same time on a CPU where one is given, and `read` what each left in its folder."""
         folders = [self.room / f"{number:06d}" for number in numbers]
         commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
         try:
@@ -107,13 +141,17 @@ class Collector:
                 self._require_same_inputs(slots)
                 made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
                 self._require_same_inputs(slots)
-            recorded = [[recording.read(path) for path in sorted(folder.glob("*.pdrec"))] for folder in folders]
-            return list(zip(made, recorded, strict=True))
+            return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
             raise StoreError.about(self.room, error) from error
         finally:
-            for folder in folders:
+            for folder in (*folders, self._aside):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _aside(self) -> Path:
+        """Return where programs of a placed build leave counts that nobody reads, as those of setups."""
+        return self.room / "aside"
 
     def _require_same_inputs(self, slots: Sequence[Slot]) -> None:
         for slot in slots:
@@ -137,7 +175,7 @@ class Collector:
             replace(
                 command,
                 text=workloads.filled(text, self.inputs.located(slot.point)),
-                environment=self.environment,
+                environment={**self.environment, **(target.places.environment(self._aside) if target.places else {})},
                 exit_codes=(0,),
                 where=f"{purpose} of {command.where}",
                 purpose=purpose,
@@ -180,11 +218,17 @@ class Collector:
         return Command(
             text=workloads.filled(workload.command, self.inputs.located(slot.point)),
             directory=target.directory,
-            environment=dict(self.environment) | (steering | dict(target.steering) if target.plan else {}) | self._padding(slot, number),
+            environment={
+                **self.environment,
+                **(steering | dict(target.steering) if target.plan else {}),
+                **(target.places.environment(folder) if target.places else {}),
+                **self._padding(slot, number),
+            },
             timeout_s=beside * self._timeout_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
+            features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
         )
 
     def _padding(self, slot: Slot, number: int) -> dict[str, str]:
@@ -192,6 +236,10 @@ class Collector:
         if slot.phase not in _PADDED:
             return {}
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
+
+
+def _recordings(folder: Path) -> list[Recording]:
+    return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
 
 
 def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Run:

@@ -85,12 +85,12 @@ def load(folder: Path) -> PlaceCounts:
 
 
 def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:
-    """Return the places of a table's rows; raise IndexError where one is in no file, function or line that there is."""
+    """Return the places of a table's rows; raise IndexError where one is in no file or function that there is."""
     names = tuple(document.sources)
     found = []
     for file, function, line in zip(files, functions, lines, strict=True):
         if min(file, function, line - 1) < 0:
             raise IndexError
-        name = names[file]
-        found.append(Place(document.functions[function], name, line, document.sources[name][line - 1].strip()))
+        text = document.sources[names[file]]  # which may have been gone, or shorter, when it was read
+        found.append(Place(document.functions[function], names[file], line, text[line - 1].strip() if line <= len(text) else ""))
     return tuple(found)

@@ -23,6 +23,9 @@ MOST_DIFFERENCES = 50
 # Of all plots together: keeps a page of 100 clusters under 4 MB (about 60 bytes a point, drawn and told).
 _ALL_POINTS = 24_000
 _MOST_POINTS = 400
+# Fits of a cluster, the best first, and features of the runs, of which a program that counts calls may have hundreds.
+_MOST_FITS = 12
+_MOST_FEATURES = 40
 # So few points are drawn as larger dots, which do not hide each other.
 _SPARSE = 60
 # Places of all sections together whose source is shown, each with lines around it (about 400 bytes).
@@ -255,8 +258,10 @@ def _fit(fit: Fit) -> tuple[Cell, ...]:
 def _tables(cluster: Cluster) -> Iterator[Table]:
     """Yield the fits over every feature, and what the best one predicts."""
     if cluster.fits:
-        over = tuple((Cell(fit.feature, code=True), *_fit(fit), Cell(fit.diagnosis or ABSENT)) for fit in cluster.fits)
-        yield Table("Fits over every feature, a·x^b", (Column("over"), *_FIT_COLUMNS, Column("residuals")), over)
+        best = cluster.fits[:_MOST_FITS]
+        over = tuple((Cell(fit.feature, code=True), *_fit(fit), Cell(fit.diagnosis or ABSENT)) for fit in best)
+        of = "every feature" if len(best) == len(cluster.fits) else f"the {len(best)} best of {len(cluster.fits):,} features"
+        yield Table(f"Fits over {of}, a·x^b", (Column("over"), *_FIT_COLUMNS, Column("residuals")), over)
     fit = wording.best(cluster)
     if fit is not None and fit.predictions:
         columns = (Column("at"), Column("times a run", right=True), Column("95 % interval"))
@@ -277,7 +282,10 @@ def _counted(found: TrendFindings) -> Facts:
     side = wording.shown_side(found)
     facts.append(Fact("places", f"{len(experiment.sides[side].places):,}, of which {len(found.sides[side].constant):,} never vary"))
     facts.append(Fact("points", f"{len(experiment.points):,}"))
-    facts += [Fact("feature", wording.spans(name, values)) for name, values in experiment.sides[side].features.items()]
+    features = list(experiment.sides[side].features.items())
+    facts += [Fact("feature", wording.spans(name, values)) for name, values in features[:_MOST_FEATURES]]
+    if len(features) > _MOST_FEATURES:
+        facts.append(Fact("features", f"{len(features) - _MOST_FEATURES:,} more, in the JSON"))
     return Facts(tuple(facts))
 
 

@@ -182,7 +182,11 @@ def both(difference: Difference) -> str:
 
 
 def change(difference: Difference) -> str:
-    """Return the growth on both sides: `2.1·n → 0.5·n²`."""
+    """Return the growth on both sides: `2.1·n → 0.5·n²`; that of a place that a side lacks is `none`."""
+    if difference.kind is Kind.NEW:
+        return f"none → {_says(difference.head)}"
+    if difference.kind is Kind.GONE:
+        return f"{_says(difference.base)} → none"
     return f"{_says(difference.base)} → {_says(difference.head)}"
 
 

@@ -1,0 +1,75 @@
+"""Counting places: every point of all workloads once, in a build whose compiler counts lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from perfdiff.build.builder import Built
+from perfdiff.collect import runfeatures
+from perfdiff.collect.collector import Collector
+from perfdiff.collect.schedule import Slot
+from perfdiff.errors import MeasurementError
+from perfdiff.records.places import PlaceCounts
+from perfdiff.records.schema import Note, Phase, Point, Side
+
+_MOST_NAMED = 3  # of files that are not counted
+
+
+def counted(collector: Collector, side: Side, built: Built, points: Sequence[Point], advance: Callable[[str], None]) -> PlaceCounts:
+    """Return how often each place of a side's placed build ran, and what describes its runs; the side's target has the places.
+
+    Raises MeasurementError where no line is counted or none ran; WorkloadError, RecordingError, StoreError.
+    """
+    reader = collector.targets[Phase.PLACED, side].places
+    if reader is None or not reader.places:
+        raise MeasurementError("no line of the project is counted" + _because(built), slug="no-places")
+    counts = np.zeros((len(reader.places), len(points)))
+    features: list[Mapping[str, float]] = []
+    lost: list[str] = []
+    for number, point in enumerate(points):
+        run = collector.count_places(Slot(Phase.PLACED, point, side, 0))
+        counts[:, number] = run.counts
+        features.append(run.features)
+        lost += [point.label] if run.lost else []
+        advance(f"{point.label} on {side}")
+    if not counts.any():
+        raise MeasurementError(
+            "no counted line of the project ran at any point: let the workloads run the programs that the build makes" + _because(built),
+            slug="no-places",
+        )
+    return PlaceCounts(
+        points=tuple(points),
+        places=reader.places,
+        counts=counts,
+        features=runfeatures.columns(features),
+        sources=reader.sources,
+        notes=(*built.notes, *_uncounted(built), *_lost(lost)),
+    )
+
+
+def _because(built: Built) -> str:
+    return f": {built.uncounted[0].file}: {built.uncounted[0].reason}" if built.uncounted else ""
+
+
+def _uncounted(built: Built) -> tuple[Note, ...]:
+    """Return which files have no counters."""
+    if not built.uncounted:
+        return ()
+    named = "; ".join(f"{each.file}: {each.reason}" for each in built.uncounted[:_MOST_NAMED])
+    more = f", and {len(built.uncounted) - _MOST_NAMED} more" if len(built.uncounted) > _MOST_NAMED else ""
+    return (Note("places-uncounted", f"the lines of these files are not counted: {named}{more}"),)
+
+
+def _lost(points: Sequence[str]) -> tuple[Note, ...]:
+    """Return at which points processes were killed, or still running, before they could write their counts."""
+    if not points:
+        return ()
+    return (
+        Note(
+            "places-lost",
+            f"some processes ended without writing their counts at {len(points)} points, first at {points[0]}: what they ran is not "
+            "counted; let them end by themselves, or by SIGTERM",
+        ),
+    )
