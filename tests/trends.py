@@ -100,7 +100,7 @@ def counts(rows: Sequence[Floats], places: tuple[Place, ...] = PLACES, source: s
     """Return counts of places of `list.c` at each size, with n and the bytes of a made-up file as features."""
     n = np.array(SIZES, dtype=np.float64)
     sources = {"list.c": tuple(source.split("\n"))}
-    return PlaceCounts(places, np.array(rows, dtype=np.float64), {"n": n, "bytes": 12 * n + 7}, sources)
+    return PlaceCounts(points(), places, np.array(rows, dtype=np.float64), {"n": n, "bytes": 12 * n + 7}, sources)
 
 
 def walking() -> PlaceCounts:
@@ -141,7 +141,7 @@ NOTE = Note("uncounted", "plugin.so was not counted.")
 
 def one() -> TrendFindings:
     """Return what is known of one revision: a quadratic cluster, a linear one below 2 % of any run, and a place that never varies."""
-    experiment = PlaceExperiment({BASE: BEFORE}, points(), {BASE: walking()}, np.array([], dtype=np.int64), (NOTE,))
+    experiment = PlaceExperiment({BASE: BEFORE}, {BASE: walking()}, np.array([], dtype=np.int64), (NOTE,))
     return TrendFindings(experiment, {BASE: walking_trends()}, (), Verdict.UNCHANGED)
 
 
@@ -165,7 +165,7 @@ def two(verdict: Verdict = Verdict.REGRESSION, differences: Sequence[Difference]
     trends = {BASE: pointing_trends(), HEAD: walking_trends()}
     if verdict is Verdict.IMPROVEMENT:
         sides, trends = {BASE: sides[HEAD], HEAD: sides[BASE]}, {BASE: trends[HEAD], HEAD: trends[BASE]}
-    experiment = PlaceExperiment({BASE: BEFORE, HEAD: AFTER}, points(), sides, np.arange(len(PLACES)))
+    experiment = PlaceExperiment({BASE: BEFORE, HEAD: AFTER}, sides, np.arange(len(PLACES)))
     told = (difference(verdict),) if differences is None else tuple(differences)
     return TrendFindings(experiment, trends, told, verdict)
 
@@ -177,7 +177,8 @@ def hostile() -> TrendFindings:
     def places(side: PlaceCounts) -> PlaceCounts:
         named = tuple(Place(text, text, place.line, text) for place in side.places)
         features: Mapping[str, Floats] = {text: side.features["n"], "=1+1": side.features["bytes"]}
-        return replace(side, places=named, features=features, sources={text: (text,) * 30})
+        ran = tuple(Point(point.id, text, {text: text}, text) for point in side.points)
+        return replace(side, points=ran, places=named, features=features, sources={text: (text,) * 30})
 
     def of(trend: Fit) -> Fit:
         return replace(trend, feature=text, says=text, diagnosis=text)
@@ -194,7 +195,6 @@ def hostile() -> TrendFindings:
     experiment = replace(
         whole.experiment,
         revisions={BASE: Revision(text, None, text), HEAD: Revision(text, None, text)},
-        points=tuple(Point(point.id, text, {text: text}, text) for point in whole.experiment.points),
         sides={side: places(found) for side, found in whole.experiment.sides.items()},
         notes=(Note("uncounted", text),),
     )
@@ -220,11 +220,7 @@ def many(clusters: int, places: int, points_: int, *, files: int = 40) -> TrendF
         own = fit("bytes", 1.5, b, n.tolist(), growth=Growth.POWER, says=f"1.5·bytes^{b:.2f}")
         found.append(cluster(matrix, range(index, places, clusters), (own,), place=listed[index]))
     found.sort(key=lambda each: -each.largest)
-    counted = PlaceCounts(tuple(listed), matrix, {"bytes": n}, sources)
-    experiment = PlaceExperiment(
-        {BASE: BEFORE},
-        tuple(Point(number, "corpus", {"input": f"corpus/input-{number}.c"}, "./p") for number in range(points_)),
-        {BASE: counted},
-        np.array([], dtype=np.int64),
-    )
+    ran = tuple(Point(number, "corpus", {"input": f"corpus/input-{number}.c"}, "./p") for number in range(points_))
+    counted = PlaceCounts(ran, tuple(listed), matrix, {"bytes": n}, sources)
+    experiment = PlaceExperiment({BASE: BEFORE}, {BASE: counted}, np.array([], dtype=np.int64))
     return TrendFindings(experiment, {BASE: Trends(tuple(found), (), matrix.sum(axis=0))}, (), Verdict.UNCHANGED)
