@@ -11,8 +11,8 @@ from perfdiff.collect import runfeatures
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import MeasurementError
-from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Note, Phase, Point, Side
+from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.schema import Ints, Note, Phase, Point, Side
 
 _MOST_NAMED = 3  # of files that are not counted
 
@@ -20,7 +20,8 @@ _MOST_NAMED = 3  # of files that are not counted
 def counted(collector: Collector, side: Side, built: Built, points: Sequence[Point], advance: Callable[[str], None]) -> PlaceCounts:
     """Return how often each place of a side's placed build ran, and what describes its runs; the side's target has the places.
 
-    Raises MeasurementError where no line is counted or none ran; WorkloadError, RecordingError, StoreError.
+    One point is run twice, which tells counts that repeat from those that do not. Raises MeasurementError where no line is counted or none
+    ran; WorkloadError, RecordingError, StoreError.
     """
     reader = collector.targets[Phase.PLACED, side].places
     if reader is None or not reader.places:
@@ -34,6 +35,8 @@ def counted(collector: Collector, side: Side, built: Built, points: Sequence[Poi
         features.append(run.features)
         lost += [point.label] if run.lost else []
         advance(f"{point.label} on {side}")
+    again = len(points) // 2
+    unsteady = np.flatnonzero(collector.count_places(Slot(Phase.PLACED, points[again], side, 1)).counts != counts[:, again])
     if not counts.any():
         raise MeasurementError(
             "no counted line of the project ran at any point: let the workloads run the programs that the build makes" + _because(built),
@@ -45,7 +48,8 @@ def counted(collector: Collector, side: Side, built: Built, points: Sequence[Poi
         counts=counts,
         features=runfeatures.columns(features),
         sources=reader.sources,
-        notes=(*built.notes, *_uncounted(built), *_lost(lost)),
+        notes=(*built.notes, *_uncounted(built), *_lost(lost), *_unsteady(reader.places, unsteady)),
+        unsteady=tuple(unsteady.tolist()),
     )
 
 
@@ -71,5 +75,19 @@ def _lost(points: Sequence[str]) -> tuple[Note, ...]:
             "places-lost",
             f"some processes ended without writing their counts at {len(points)} points, first at {points[0]}: what they ran is not "
             "counted; let them end by themselves, or by SIGTERM",
+        ),
+    )
+
+
+def _unsteady(places: Sequence[Place], found: Ints) -> tuple[Note, ...]:
+    """Return how many places ran another number of times when a point was repeated."""
+    if not len(found):
+        return ()
+    first = places[int(found[0])]
+    return (
+        Note(
+            "places-unsteady",
+            f"{len(found)} lines ran another number of times when a point was run again, first {first.file}:{first.line}: their counts hang "
+            "on threads, time or chance",
         ),
     )

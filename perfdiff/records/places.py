@@ -26,7 +26,8 @@ class PlaceCounts:
     """How often each place of one revision ran at each point: `counts` (places, points), whole numbers of at least 0.
 
     `features` are numbers that describe each point's run, by name, (points,) each, NaN where absent. `sources` are the lines of each file
-    that has places. Places stand in the order of their files, functions and lines.
+    that has places. Places stand in the order of their files and lines. `unsteady` are indices of places whose count was another when a
+    point was repeated.
     """
 
     points: tuple[Point, ...]
@@ -35,6 +36,7 @@ class PlaceCounts:
     features: Mapping[str, Floats]
     sources: Mapping[str, tuple[str, ...]]
     notes: tuple[Note, ...] = ()
+    unsteady: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class _Document:
     features: Mapping[str, tuple[float | None, ...]]
     functions: tuple[str, ...]
     sources: Mapping[str, tuple[str, ...]]
+    unsteady: tuple[int, ...]
 
 
 def save(folder: Path, found: PlaceCounts) -> None:
@@ -46,7 +47,10 @@ def save(folder: Path, found: PlaceCounts) -> None:
         **{f"point:{i}": found.counts[:, i] for i in range(len(found.points))},
     }
     features = {name: tuple(None if math.isnan(value) else value for value in values.tolist()) for name, values in found.features.items()}
-    document = {"schema": SCHEMA, "places": codec.encode(_Document(found.points, found.notes, features, tuple(functions), found.sources))}
+    document = {
+        "schema": SCHEMA,
+        "places": codec.encode(_Document(found.points, found.notes, features, tuple(functions), found.sources, found.unsteady)),
+    }
     with tables.written(folder) as draft:
         (draft / _DOCUMENT).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
         tables.write_columns(draft / _TABLE, columns)
@@ -81,7 +85,7 @@ def load(folder: Path) -> PlaceCounts:
     features = {name: np.array([math.nan if v is None else v for v in values]) for name, values in document.features.items()}
     if any(len(values) != len(document.points) for values in features.values()):
         raise RecordingError(f"{folder} is damaged: a feature has not one value a point", slug="damaged-recording")
-    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes)
+    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes, document.unsteady)
 
 
 def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:

@@ -14,8 +14,8 @@ import numpy as np
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Difference, Kind
 from perfdiff.analysis.trends.functions import Function, functions
-from perfdiff.models.clusters import ALPHA
-from perfdiff.models.powerlaw import FAR, far_values
+from perfdiff.models.clusters import ALPHA, LEAST_SD
+from perfdiff.models.powerlaw import PERCENTILE, far_values
 from perfdiff.models.shift import LEAST_SHIFT, cost_ratio, exponent_shift
 from perfdiff.models.trend import Fit, Interval
 from perfdiff.models.trendlines import fit
@@ -31,8 +31,7 @@ _RANKS = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2
 class _Growth:
     """How what a function executes grew over a feature: its fits, the difference of exponents, and its costs far beyond what was measured.
 
-    `steeper` is 1 where head grows by a higher power, -1 where base does, 0 where neither is sure. `ratio` is the interval of head's cost
-    over base's at the 95th percentile of the feature, None where one side has none.
+    `steeper` is 1 where head grows by a higher power, -1 where base does, 0 where neither is sure.
     """
 
     feature: str
@@ -40,7 +39,6 @@ class _Growth:
     head: Fit | None
     ci: Interval | None
     steeper: int
-    ratio: Interval | None
     at: float
     base_cost: float
     head_cost: float
@@ -68,7 +66,6 @@ class _Judge:
             return None
         at = far_values(x)[-1]
         shift = exponent_shift(x, base, head, seed=self.seed)
-        ratio = cost_ratio(x, base, head, at / FAR[-1], seed=self.seed)
         steeper = int(np.sign(shift.exponent)) if shift and shift.is_new else 0
         return _Growth(
             feature=name,
@@ -76,7 +73,6 @@ class _Judge:
             head=after,
             ci=shift.ci if shift else None,
             steeper=steeper or self._steeper_part(name, base, head),
-            ratio=ratio[1] if ratio else None,
             at=at,
             base_cost=_far_cost(before),
             head_cost=_far_cost(after),
@@ -99,8 +95,8 @@ class _Judge:
         """Return whether a difference makes the program's growth worse, or better.
 
         It must add, or save, `COSTLY_SHARE` of base's whole run at the far value, where whole runs must not go the other way. A higher
-        power is a regression. By the same power, only code that is as it was can be one, as it runs more often; where code has changed,
-        more lines may be the same work, and the answer is open.
+        power is a regression. By the same power, only lines that are as they were can make one, as they run more often; of new lines,
+        more may be the same work, and the answer is open.
         """
         whole = self._over(found.feature, self.base, self.head)
         if whole is None:
@@ -111,13 +107,25 @@ class _Judge:
         worse = extra > 0
         if (whole.head_cost > whole.base_cost) != worse:
             return Verdict.INCONCLUSIVE
-        if found.steeper == (1 if worse else -1) or (not function.has_changed and self._is_beyond(found.ratio, worse=worse)):
+        x, steady = self.features[found.feature], function.is_steady
+        kept = self._is_beyond(x, function.kept_base, function.kept_head, is_exact=steady, worse=worse)
+        if found.steeper == (1 if worse else -1) or kept:
             return Verdict.REGRESSION if worse else Verdict.IMPROVEMENT
-        return Verdict.INCONCLUSIVE if self._is_beyond(found.ratio, worse=worse) or found.ratio is None else Verdict.UNCHANGED
+        is_open = self._is_beyond(x, function.base, function.head, is_exact=steady, worse=worse) or not function.base.any()
+        return Verdict.INCONCLUSIVE if is_open else Verdict.UNCHANGED
 
-    def _is_beyond(self, ratio: Interval | None, *, worse: bool) -> bool:
-        """Return whether a ratio of costs lies beyond the smallest effect of interest."""
-        return ratio is not None and (ratio[0] > 1 + self.min_effect if worse else ratio[1] < 1 - self.min_effect)
+    def _is_beyond(self, x: Floats, base: Floats, head: Floats, *, is_exact: bool, worse: bool) -> bool:
+        """Return whether head's costs over base's lie beyond the smallest effect of interest.
+
+        Counts that repeat exactly do so where they lie beyond it at every point that counts more than a few; others by their interval.
+        """
+        lowest, highest = 1 + self.min_effect, 1 - self.min_effect
+        many = np.maximum(base, head) >= LEAST_SD
+        if is_exact and many.any():
+            return bool((head[many] > lowest * base[many]).all() if worse else (head[many] < highest * base[many]).all())
+        at = float(np.percentile(x[np.isfinite(x)], PERCENTILE))
+        ratio = cost_ratio(x, base, head, at, seed=self.seed)
+        return ratio is not None and (ratio[1][0] > lowest if worse else ratio[1][1] < highest)
 
 
 def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) -> tuple[Difference, ...]:

@@ -19,14 +19,19 @@ _Name = tuple[str, str]  # file and function, as head has them where it has them
 class Function:
     """A function of either side or of both: the places of each side that are its own, and how many blocks they execute, (points,) each.
 
-    `places` are indices into head's places, `base_places` into base's. `before` are counts of base for each of `places` (places, points), 0
-    for those at `new`, which are no counterpart of anything; `gone` are indices into `base_places` of those that are none in head.
+    `places` are indices into head's places, `base_places` into base's. `kept_base` and `kept_head` (points,) are how often the lines that
+    both sides have ran, all together. `is_steady` tells that a repeated run counted the same. `before` are counts of base for each of
+    `places` (places, points), 0 for those at `new`, which are no counterpart of anything; `gone` are indices into `base_places` of those
+    that are none in head.
     """
 
     places: Ints
     base_places: Ints
     base: Floats
     head: Floats
+    kept_base: Floats
+    kept_head: Floats
+    is_steady: bool
     before: Floats
     new: Ints
     gone: Ints
@@ -61,12 +66,16 @@ def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
         own.setdefault((place.file, place.function), ([], []))[1].append(number)
     for number, owner in enumerate(owners):
         own.setdefault(owner, ([], []))[0].append(number)
+    unsteady = {Side.BASE: set(base.unsteady), Side.HEAD: set(head.unsteady)}
     return tuple(
         Function(
             places=(now := np.array(ours, dtype=np.int64)),
             base_places=(then := np.array(theirs, dtype=np.int64)),
             base=costs[Side.BASE][then].sum(axis=0),
             head=costs[Side.HEAD][now].sum(axis=0),
+            kept_base=before[now].sum(axis=0),
+            kept_head=head.counts[now[~is_new[now]]].sum(axis=0),
+            is_steady=unsteady[Side.BASE].isdisjoint(theirs) and unsteady[Side.HEAD].isdisjoint(ours),
             before=before[now],
             new=np.flatnonzero(is_new[now]),
             gone=np.flatnonzero(found[then] < 0),

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, Kind, TrendFindings, Trends
 from perfdiff.models.trend import Fit, Growth, Interval, Prediction
 from perfdiff.records.places import Place, PlaceCounts
@@ -100,7 +101,7 @@ def spans(feature: str, values: Floats) -> str:
 
 def coverage(trends: Trends, counted: PlaceCounts) -> tuple[int, float]:
     """Return how many clusters, the largest first, make up 99 % of all counts, and their share; all of them where they make up less."""
-    of_place = counted.counts.sum(axis=1)
+    of_place = block_counts(counted).sum(axis=1)
     total = float(trends.totals.sum())
     seen: set[int] = set()
     share = 0.0
