@@ -16,6 +16,7 @@ FILE = "perfdiff-ticket.toml"
 PATCH = "changes.patch"
 _WORKTREE = "checkout"
 _END = "END_OF_CONFIGURATION"
+_NAMED = 5  # input files that a comment names
 # Known costs lie in a file of their own, which is not part of what is measured.
 _LEFT_OUT = {("compare", "accepted")}
 
@@ -84,6 +85,12 @@ def _missing(asked: Asked) -> Iterator[str]:
             yield _comment(f"{name} was the working tree, {revision.summary}{'' if asked.attached else ': check that out first'}.")
     if asked.config.build.overlay and asked.attached is None:
         yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
+    inputs = sorted({name for workload in asked.config.workloads for name in workload.inputs})
+    if inputs:
+        rest = f" and {len(inputs) - _NAMED} more" if len(inputs) > _NAMED else ""
+        yield _comment(
+            f"Input files are those of the checkout, whatever its commit; they must lie there: {', '.join(inputs[:_NAMED])}{rest}"
+        )
     for text in asked.missing:
         yield _comment(f"Not attached: {text}")
 

@@ -29,6 +29,7 @@ UNTIMED = frozenset(
         "test_masquerade",
         "test_measuring",
         "test_papi",
+        "test_places",
         "test_ticket",
         "test_toolchain",
         "test_upkeep",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfdiff.build.commands import CompileLog, Uncounted, read_compile_log
 from perfdiff.build.masquerade import Flags, Kind, set_up_masquerade
+from perfdiff.build.variants import elsewhere
 from perfdiff.languages.c import places
 from perfdiff.languages.protocol import CompileCommand, PlaceReader
 from perfdiff.records.places import Place
@@ -82,7 +83,12 @@ def placed(room: Path, runtime: Path, sources: Mapping[str, str], commands: Sequ
     masquerade = set_up_masquerade(room / "build", tree, os.environ, flags(runtime, threads=threads))
     for command in commands:
         built = subprocess.run(
-            ["/bin/sh", "-c", command], cwd=tree, env=dict(masquerade.environment), capture_output=True, text=True, check=False
+            ["/bin/sh", "-c", command],
+            cwd=tree,
+            env={**masquerade.environment, **elsewhere(room / "build")},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert built.returncode == 0, built.stderr
     log = read_compile_log(masquerade.calls, tree)

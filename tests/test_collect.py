@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff.collect import assembly, calling, caveats, census, counting, folding, rates, schedule, survey, tally, workloads
+from perfdiff.collect import assembly, calling, caveats, census, counting, folding, printed, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -120,6 +121,49 @@ def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command])
 def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:
     execution = ProcessExecutor().execute(command("head -c 1000000000 /dev/zero"))
     assert execution.wall_ns < 60e9
+
+
+def test_numbers_that_a_run_prints_are_told_where_they_are_asked_for(command: Callable[..., Command]) -> None:
+    text = "echo nodes: 1; echo edges: 7 >&2; echo nodes: 5 >&2; printf 'nodes: 20 nodes: 3.5e2'; echo depth: 9 >&2"
+    features = printed.patterns({"nodes": r"nodes: (\S+)", "edges": "edges: ([0-9]+)", "depth": "^depth: (.*)$", "none": "(none)"})
+    found = ProcessExecutor().execute(replace(command(text), features=features))
+    assert found.printed == {"nodes": 350.0, "edges": 7.0, "depth": 9.0}  # of both streams standard output counts
+    plain = ProcessExecutor().execute(command(text))
+    assert (plain.printed, plain.output) == ({}, found.output)
+
+
+def test_a_run_without_features_has_its_output_looked_at_by_nobody(
+    command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(self: printed.PrintedNumbers, chunk: bytes) -> None:
+        raise AssertionError("times would not be those of the program alone")
+
+    monkeypatch.setattr(printed.PrintedNumbers, "read", read)
+    assert ProcessExecutor().execute(command("echo nodes: 1")).printed == {}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_numbers_are_found_wherever_output_is_cut_into_chunks(size: int) -> None:
+    output = b"n = 1\nn = 22 of n\n\xff n = 1e3\nn = inf\nn = x\n\nn = 4" + b"0" * 3
+    numbers = printed.PrintedNumbers(printed.patterns({"n": r"n = (\w+)", "all": r"^n = (\d+)$", "first": r"\An = (\d) *"}))
+    for start in range(0, len(output), size):
+        numbers.read(output[start : start + size])
+    assert numbers.close() == {"n": 4000.0, "all": 4000.0, "first": 4.0}
+
+
+def test_of_an_endless_line_the_beginning_alone_is_kept() -> None:
+    numbers = printed.PrintedNumbers(printed.patterns({"n": "n=([0-9]+)"}))
+    numbers.read(b"n=1 ")
+    tracemalloc.start()
+    try:
+        for _ in range(200):
+            numbers.read(b"n=2 " * 16384)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * printed.LINE_BYTES
+    numbers.read(b"\n" + b"x" * printed.LINE_BYTES + b"n=3\nlast")
+    assert numbers.close() == {"n": 2.0}
 
 
 @pytest.mark.parametrize(

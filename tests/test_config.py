@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,117 @@ def test_what_cannot_be_done_before_runs_is_an_error(checkout: Path, overrides: 
     with pytest.raises(ConfigError) as raised:
         load(checkout, GOOD, overrides=overrides)
     assert says in str(raised.value)
+
+
+INPUTS = """\
+build.command = "make"
+[[workload]]
+name = "parse"
+command = "./parse {input} {mode}"
+parameters = { mode = ["fast", "safe"] }
+inputs = ["corpus/**/*.c", "corpus/main.c", "[x].c"]
+features = { nodes = 'nodes: ([0-9]+)' }
+[[workload]]
+name = "other"
+command = "./other {input}"
+inputs = ["absent/*"]
+"""
+PARSE = Overrides(workloads=("parse",))
+
+
+@pytest.fixture
+def corpus(checkout: Path) -> Path:
+    """Fill the checkout with files that patterns match, and with some that they do not."""
+    for name in ("corpus/main.c", "corpus/deep/er/b.c", "corpus/a.c", "corpus/note.txt", "corpus/.hidden.c", "x.c", "[x].c", "other.c"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).touch()
+    (checkout / "corpus" / "folder.c").mkdir()
+    (checkout / "corpus" / "loop").symlink_to(".")
+    (checkout / "corpus" / "again.c").symlink_to("a.c")
+    return checkout
+
+
+def test_inputs_are_the_files_that_patterns_mean_each_once_and_sorted(corpus: Path) -> None:
+    (parse,) = load(corpus, INPUTS, overrides=PARSE).workloads
+    assert parse.inputs == ("[x].c", "corpus/a.c", "corpus/deep/er/b.c", "corpus/main.c")
+    assert parse.values == {"mode": ("fast", "safe"), "input": parse.inputs}
+    assert parse.features == {"nodes": "nodes: ([0-9]+)"}
+
+
+def test_inputs_outside_of_the_project_are_absolute_or_lead_out_of_it(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    far = tmp_path_factory.mktemp("far") / "big.c"
+    far.touch()
+    (corpus / "sub").mkdir()
+    text = INPUTS.replace('"corpus/**/*.c", "corpus/main.c", "[x].c"', f'"../x.c", "{far.parent}/*", "{corpus}/sub/*.c"')
+    (corpus / "sub" / "own.c").touch()
+    (corpus / "sub" / ".own.c").touch()
+    assert load(corpus / "sub", text, overrides=PARSE).workloads[0].inputs == ("../x.c", str(far), "own.c")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("corpus/**", ("corpus/a.c", "corpus/deep/er/b.c", "corpus/main.c", "corpus/note.txt")),
+        ("./corpus/?.c", ("corpus/a.c",)),
+        ("corpus/.*", ("corpus/.hidden.c",)),
+        ("corpus/.hidden.c", ("corpus/.hidden.c",)),
+        ("[[]x].c", ("[x].c",)),
+        ("[xo]*.c", ("other.c", "x.c")),
+    ],
+)
+def test_wildcards_are_those_of_a_shell(corpus: Path, pattern: str, found: tuple[str, ...]) -> None:
+    (parse,) = load(corpus, INPUTS.replace('"corpus/**/*.c", "corpus/main.c", "[x].c"', f'"{pattern}"'), overrides=PARSE).workloads
+    assert parse.inputs == found
+
+
+def test_the_command_line_chooses_among_inputs(corpus: Path) -> None:
+    given = replace(PARSE, parameters={"input": ("corpus/m*.c", "corpus/a.c"), "mode": ("fast",)})
+    (parse,) = load(corpus, INPUTS, overrides=given).workloads
+    assert parse.values == {"mode": ("fast",), "input": ("corpus/a.c", "corpus/main.c")}
+    with pytest.raises(ConfigError, match="--param input: no file is meant by 'corpus/none' in") as raised:
+        load(corpus, INPUTS, overrides=replace(given, parameters={"input": ("corpus/none",)}))
+    assert raised.value.slug == "config-inputs"
+
+
+def test_inputs_are_looked_for_only_where_something_is_measured(corpus: Path) -> None:
+    (corpus / "perfdiff.toml").write_text(INPUTS)
+    config = configuration.load(corpus, environment={}, measuring=False)
+    assert [workload.inputs for workload in config.workloads][1] == ("absent/*",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says", "slug"),
+    [
+        ('"[x].c"', '"corpus/*.py"', "line 6: 'inputs': no file is meant by 'corpus/*.py' in {top}; correct it", "config-inputs"),
+        ('"[x].c"', '"a\\u0000/*"', "no file is meant by", "config-inputs"),
+        ('"[x].c"', f'"{"x" * 5000}"', "no file is meant by", "config-inputs"),
+        ('"[x].c"', f'"{"x" * 5000}*"', "no file is meant by", "config-inputs"),
+        ('"[x].c"', '"*/.*.h"', "no file is meant by", "config-inputs"),
+        ("{input} {mode}", "{mode}", "line 4: parameter 'input' has no place in './parse {{mode}}'; write {{input}}", "config-parameter"),
+        ('inputs = ["absent/*"]', "", "has no parameter; list its values in 'parameters', or its files in 'inputs'", "config-parameter"),
+        ('"corpus/**/*.c", "corpus/main.c", "[x].c"', "", "line 6: 'inputs' is []; it must be a list of patterns of files", "config-value"),
+        ("mode = [", "bytes = [", "line 5: 'bytes' in 'parameters' is a name that 'inputs' has; give it another", "config-parameter"),
+        ("nodes = '", "input = '", "line 7: 'input' in 'features' is a name that 'inputs' has", "config-parameter"),
+        ("nodes = '", "mode = '", "line 7: 'mode' in 'features' is a name that 'parameters' has", "config-parameter"),
+        ("([0-9]+)", "[0-9]+", "line 7: the pattern of feature 'nodes', \"nodes: [0-9]+\", has 0 groups; put the number", "config-feature"),
+        ("([0-9]+)", "([0-9]+)(s)", "has 2 groups", "config-feature"),
+        ("([0-9]+)", "([0-9]+", "is no regular expression: missing ), unterminated subpattern at position 7", "config-feature"),
+        ("([0-9]+)", "(?u)", "is no regular expression", "config-feature"),
+        ("nodes = '", "'no des' = '", "line 7: 'features' is {{\"no des\": \"nodes: ([0-9]+)\"}}; it must be a table of", "config-value"),
+    ],
+)  # fmt: skip
+def test_inputs_and_features_that_cannot_be_meant_are_errors(corpus: Path, before: str, after: str, says: str, slug: str) -> None:
+    assert before in INPUTS
+    message, found = error_of(corpus, INPUTS.replace(before, after, 1), overrides=PARSE)
+    assert says.format(top=corpus) in message
+    assert found == slug
+
+
+def test_an_input_whose_name_reports_cannot_write_is_an_error(corpus: Path) -> None:
+    (corpus / "corpus" / os.fsdecode(b"\xff.c")).touch()
+    message, slug = error_of(corpus, INPUTS, overrides=PARSE)
+    assert "line 6: 'inputs': the name of the file 'corpus/\\udcff.c' is not UTF-8; rename it" in message
+    assert slug == "config-inputs"
 
 
 def test_named_workloads_and_given_parameters_replace_the_files(checkout: Path) -> None:

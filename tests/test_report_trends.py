@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -60,6 +61,38 @@ def test_a_program_in_which_no_count_varies_does_not_grow() -> None:
     nothing = replace(found, sides={made.BASE: replace(found.sides[made.BASE], clusters=())})
     assert answer(nothing) == "Nothing grows: no count varies over 5 places at 9 points"
     assert text(nothing).startswith("v1.4 (a1b2c3d4e5): counts of 5 places at 9 points\n\nNothing grows")
+
+
+def in_clusters(*members: tuple[int, ...], costs: tuple[float, ...]) -> TrendFindings:
+    """Return one revision of clusters of these places, whose exponents are those of `costs`."""
+    found = made.one()
+    matrix = made.walking().counts
+    clusters = tuple(
+        replace(
+            made.cluster(matrix, own, (made.fit("n", 1.0, b, made.SIZES, growth=Growth.POWER, says=f"n^{b}"),), place=made.PLACES[own[0]]),
+            share=0.5,
+        )
+        for own, b in zip(members, costs, strict=True)
+    )
+    return replace(found, sides={made.BASE: replace(found.sides[made.BASE], clusters=clusters)})
+
+
+def test_places_of_several_clusters_count_once_in_what_clusters_make_up() -> None:
+    said = answer(in_clusters((0,), (0,), (0, 1), costs=(2.0, 2.0, 2.0)))  # the loop's two lines are half of all counts each
+    assert said.startswith("3 clusters make up 100 % of all counts;")
+
+
+def test_the_steepest_cluster_is_told_of_although_another_costs_more() -> None:
+    assert "the steepest costly one, main (list.c:19), grows as n^2.5" in answer(in_clusters((0, 1), (2,), costs=(2.0, 2.5)))
+
+
+def test_clusters_that_overtake_soonest_are_told_of_first() -> None:
+    found = in_clusters((0,), (1,), (2,), (3,), (0, 1), (2, 3), costs=(1.0,) * 6)
+    trends = found.sides[made.BASE]
+    clusters = tuple(replace(each, overtakes=1e9 / (rank + 1)) for rank, each in enumerate(trends.clusters))
+    said = text(replace(found, sides={made.BASE: replace(trends, clusters=clusters)}), width=200)
+    assert re.findall(r"from n = (\S+) on", said) == ["1.7e8", "2.0e8", "2.5e8", "3.3e8", "5.0e8"]
+    assert "1 more overtakes what is above it further on." in said
 
 
 CHANGED = "list.c:9, `while (n->next)` in last_node: "
@@ -217,9 +250,9 @@ def test_lines_that_a_spreadsheet_would_compute_are_marked_as_text(line: str) ->
 def test_absent_features_are_empty_cells() -> None:
     found = made.one()
     counted = found.experiment.sides[made.BASE]
-    features = {"n": counted.features["n"] * math.nan, "half": counted.features["n"] / 16}
+    features = {"n": np.where(counted.features["n"] < 150, math.nan, counted.features["n"]), "half": counted.features["n"] / 16}
     rows = read(replace(found, experiment=replace(found.experiment, sides={made.BASE: replace(counted, features=features)})))
-    assert rows[0]["lists n=100"] == ""
+    assert (rows[0]["lists n=100"], rows[0]["lists n=200"]) == ("", "200")
     assert rows[1]["lists n=100"] == "6.25"
 
 
@@ -333,6 +366,15 @@ def test_a_place_on_one_side_is_drawn_and_listed_there(kind: Kind, drawn: str) -
     assert set(re.findall(r'<g class="(base|head)"><path class="points', section)) == {drawn}
     count = {"head": '<td>–<td class="h9">5.0e7', "base": '<td class="h9">21,000<td>–'}[drawn]
     assert f"<td>9{count}<td>        while (n-&gt;next)" in section
+
+
+def test_the_law_of_code_that_stood_there_before_is_drawn_without_points() -> None:
+    found = made.two()
+    heads = found.experiment.heads.copy()
+    heads[0] = -1
+    section = article(page(replace(found, experiment=replace(found.experiment, heads=heads))), "difference-1")
+    drawn = re.findall(r'<g class="(base|head)"><path class="(points|line)', section[: section.index('<svg class="below"')])
+    assert sorted(drawn) == [("base", "line"), ("head", "line"), ("head", "points")]
 
 
 def test_shades_are_half_powers_of_ten() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from dataclasses import replace
@@ -23,6 +24,7 @@ PLAIN = Config(BuildConfig("make"), (WorkloadConfig("sort", "./sort {n}", {"n": 
 
 words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="{}\0"), min_size=1, max_size=20).filter(str.strip)
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
+patterns = words.map(lambda text: f"{re.escape(text)}(.*)")
 numbers = st.one_of(st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False, width=32))
 shares = st.floats(0.001, 0.999)
 caches = st.none() | st.builds(lambda kib, ways: CacheSize(kib * 1024, ways), st.integers(1, 10**6), st.integers(1, 64))
@@ -42,6 +44,7 @@ def workloads(draw: st.DrawFn) -> tuple[WorkloadConfig, ...]:
                 draw(st.integers(2, 99)),
                 draw(st.floats(0.5, 1e4)),
                 (0, draw(st.integers(1, 255))),
+                features={name: draw(patterns) for name in draw(st.sets(names, max_size=2)) - parameters.keys()},
             )
         )
     return tuple(found)

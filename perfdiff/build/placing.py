@@ -15,9 +15,12 @@ from perfdiff.build.compiling import names_clang, reason, run_captured, show
 _COUNTED_GCC = ("-fprofile-arcs", "-ftest-coverage", "-fprofile-abs-path", "-fno-early-inlining", "-w")
 _SINGLE_GCC, _ATOMIC_GCC = "-fprofile-update=single", "-fprofile-update=prefer-atomic"
 _LINKED_GCC = ("-fprofile-arcs",)
-_COUNTED_CLANG = ("-fprofile-instr-generate", "-fcoverage-mapping", "-w")
+_COUNTED_CLANG = ("-fno-profile-instr-use", "-fprofile-instr-generate", "-fcoverage-mapping", "-w")
 _ATOMIC_CLANG = ("-mllvm", "-instrprof-atomic-counter-update-all")
-_LINKED_CLANG = ("-fprofile-instr-generate",)
+_LINKED_CLANG = ("-fno-profile-instr-use", "-fprofile-instr-generate", "-Wl,--build-id=sha1")  # counts name their program by its build id
+# Where the C library stands among the project's own words or not at all, clang's runtime comes behind it, and lacks what is in its archive.
+_WITHOUT_LIBRARIES = frozenset(("-nostdlib", "-nodefaultlibs"))
+_LIBRARY_CLANG = ("-Wl,-u,atexit", "-lc")
 _FREE_STANDING = frozenset(("-ffreestanding", "-mkernel", "-fapple-kext"))
 _WRAPPED = ("-Wl,--wrap=_exit", "-Wl,--wrap=_Exit")  # where nothing can stand before the C library
 
@@ -72,7 +75,9 @@ def _clang_words(build: Build) -> list[str]:
 def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
     counters = os.path.join(build.runtime, "places-clang.o" if is_clang else "places-gcc.o")
     library = ["-l:libperfdiff_places.a", *_WRAPPED] if call.static else [f"-Wl,-rpath,{build.runtime}", "-lperfdiff_places"]
-    own = _LINKED_CLANG if is_clang else _LINKED_GCC
+    own: tuple[str, ...] = _LINKED_CLANG if is_clang else _LINKED_GCC
+    if is_clang and not _WITHOUT_LIBRARIES.isdisjoint(call.arguments):
+        own = (*own, *_LIBRARY_CLANG)
     return [*own, "-x", "none", counters, f"-L{build.runtime}", *library, "-lpthread", "-ldl"]
 
 

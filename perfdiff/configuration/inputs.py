@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from perfdiff.errors import ConfigError
@@ -15,7 +15,8 @@ def matching(patterns: Iterable[str], project: Path, place: str) -> tuple[str, .
 
     A pattern is relative to the folder `project`, or absolute: corpora are often too large for a repository. It is the name of a file, or
     has the wildcards `*`, `?`, `[…]` and, for any folders, `**`; as in a shell these match no hidden names. Files in `project` are named
-    relative to it. Raises ConfigError, which names the `place` of the patterns, where one of them means no file.
+    relative to it, others as the pattern leads to them. Raises ConfigError, which names the `place` of the patterns, where one of them
+    means no file.
     """
     known: dict[str, str] = {}
     for pattern in patterns:
@@ -26,16 +27,31 @@ def matching(patterns: Iterable[str], project: Path, place: str) -> tuple[str, .
                 "checkout, whatever a revision holds",
                 slug="config-inputs",
             )
-        for name in sorted(found, key=lambda name: (len(name), name)):  # a link to a folder above makes ever longer names
+        for name in sorted(found):
             known.setdefault(os.path.realpath(project / name), _written(name, place))
     return tuple(sorted(set(known.values())))
 
 
 def _files(pattern: str, project: Path) -> set[str]:
-    if "\0" in pattern:
+    """Return the files that a pattern means; links to folders are not followed, as they may lead back."""
+    if _is_file(project / pattern):
+        return {_relative(project / pattern, project)}
+    whole = Path(pattern) / "*" if pattern.endswith("**") else Path(pattern)
+    start = Path(whole.anchor) if whole.is_absolute() else project
+    try:
+        found = list(start.glob(whole.relative_to(whole.anchor).as_posix()))
+    except (ValueError, OSError):  # no pattern at all, such as "", or longer than the system's names
         return set()
-    found = [pattern] if _is_file(project / pattern) else glob.glob(pattern, root_dir=project, recursive=True)  # noqa: PTH207 - hidden names
-    return {_relative(Path(name), project) for name in found if _is_file(project / name)}
+    shown = [part for part in whole.parts if part.startswith(".")]
+    return {
+        _relative(path, project)
+        for path in found
+        if _is_file(path) and all(_is_shown(part, shown) for part in path.relative_to(start).parts)
+    }
+
+
+def _is_shown(part: str, patterns: Sequence[str]) -> bool:
+    return not part.startswith(".") or any(fnmatchcase(part, pattern) for pattern in patterns)
 
 
 def _is_file(path: Path) -> bool:
@@ -43,7 +59,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _relative(path: Path, project: Path) -> str:
-    return (path.relative_to(project) if path.is_absolute() and path.is_relative_to(project) else path).as_posix()
+    return (path.relative_to(project) if path.is_relative_to(project) else path).as_posix()
 
 
 def _written(name: str, place: str) -> str:

@@ -304,7 +304,7 @@ def _check_patterns(workload: WorkloadConfig, source: TomlFile, keys: Keys) -> N
         place = f"{source.place((*keys, 'features', name))}: the pattern of feature '{name}', {json.dumps(text)},"
         try:
             groups = re.compile(text.encode()).groups
-        except (re.error, OverflowError, RecursionError) as error:
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"{place} is no regular expression: {error}", slug="config-feature") from error
         if groups != 1:
             raise ConfigError(

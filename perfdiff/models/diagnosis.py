@@ -53,31 +53,31 @@ def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
 
 def _words(feature: str, logs: Floats, residuals: Floats, *, is_bent: bool) -> list[str]:
     """Return what residuals show by the logarithms of the feature's values: of the line, or where that is bent of the parabola."""
-    said = [CURVED] if is_bent else []
+    shape = [CURVED] if is_bent else []
     scale = _TO_DEVIATION * float(np.median(np.abs(residuals - np.median(residuals))))
     off = np.abs(residuals) > max(FAR_OFF * scale, LEAST_OFF)
     near = residuals[~off]
     if near.std() >= LEAST_SCATTER:
         order = np.argsort(logs[~off], kind="stable")
         if _runs_p(near[order]) < LEAST_P:
-            said += [] if is_bent else [WAVES]
-        else:
-            said += _scatter(feature, logs[~off], np.abs(near))
+            shape = shape or [WAVES]
+        elif scatter := _scatter(feature, logs[~off], np.abs(near)):
+            return [*shape, scatter]  # where scatter grows, its largest are no single points
     if 0 < off.sum() <= MOST_SINGLE * len(off):
-        said.append(f"single points far off: {off.sum()} of {len(off)}")
-    return said
+        return [*shape, f"single points far off: {off.sum()} of {len(off)}"]
+    return shape
 
 
-def _scatter(feature: str, logs: Floats, sizes: Floats) -> list[str]:
-    """Return whether residuals are larger towards one end, by Spearman's rank correlation with the feature."""
+def _scatter(feature: str, logs: Floats, sizes: Floats) -> str:
+    """Return towards which end residuals are larger, by Spearman's rank correlation with the feature; "" for none."""
     from scipy import stats
 
     if np.ptp(logs) == 0 or np.ptp(sizes) == 0:
-        return []
+        return ""
     found = stats.spearmanr(logs, sizes)
     if found.pvalue >= LEAST_P:
-        return []
-    return [f"scattered more at {'large' if found.statistic > 0 else 'small'} {feature}"]
+        return ""
+    return f"scattered more at {'large' if found.statistic > 0 else 'small'} {feature}"
 
 
 def _runs_p(residuals: Floats) -> float:

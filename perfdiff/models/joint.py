@@ -19,6 +19,8 @@ MARGIN = 10.0
 MOST_FEATURES = 6
 # Half of the points must be left where all features are known, and as many as tell three terms' misfit.
 FEWEST_POINTS = 8
+# A term that makes up less of every run is of no use to a reader, whatever its evidence.
+LEAST_SHARE = 0.1
 
 _Term = tuple[tuple[str, str], ...]  # pairs of a feature and its function
 
@@ -42,11 +44,18 @@ def joint(features: Mapping[str, Floats], cost: Floats) -> Joint | None:
     likeliest = sorted(alone, key=lambda name: alone[name])[:MOST_FEATURES]
     tried = [terms for pair in combinations(likeliest, 2) for terms in _of_two(*pair)]
     scored = [_score(_columns(terms, columns), costs) for terms in tried]
-    best = min(range(len(tried)), key=lambda place: scored[place][0])
+    best = _plainest(tried, [score for score, _ in scored])
     score, fitted = scored[best]
     if not score < min(alone.values()) - MARGIN:
         return None
     return _told(tried[best], fitted, costs)
+
+
+def _plainest(tried: list[tuple[_Term, ...]], scores: list[float]) -> int:
+    """Return the best model, or the plainest of those it extends that it does not beat by the margin."""
+    best = int(np.argmin(scores))
+    near = [place for place, terms in enumerate(tried) if set(terms) <= set(tried[best]) and scores[place] <= scores[best] + MARGIN]
+    return min(near, key=lambda place: (len(tried[place]), scores[place]), default=best)
 
 
 def _varies(column: Floats) -> bool:
@@ -85,9 +94,10 @@ def _columns(terms: tuple[_Term, ...], features: Mapping[str, Floats]) -> Floats
 
 
 def _score(columns: Floats, costs: Costs) -> tuple[float, Fitted]:
-    """Return a model's BIC, infinite where its last term, or a sum's other feature, takes away from the cost."""
+    """Return a model's BIC, infinite where its leading term takes away from the cost, or a term is nowhere of account."""
     fitted = sums_of_terms(columns, costs)
-    if fitted.coefficients[0, -1] <= 0:
+    shares = np.abs(fitted.coefficients[0] * columns / fitted.values.T).max(axis=0)
+    if fitted.coefficients[0, -1] <= 0 or shares.min() < LEAST_SHARE:
         return np.inf, fitted
     return float(fitted.deviance[0] + penalty(costs.n, columns.shape[1])[0]), fitted
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.models.loglines import FEWEST_POINTS
 from perfdiff.models.powerlaw import far_values
@@ -142,14 +143,15 @@ def laws(feature: str, x: Floats, costs: Floats) -> tuple[Law | None, ...]:
     found: list[Law | None] = [None] * len(costs)
     for start in range(0, len(told), BLOCK):
         places = told[start : start + BLOCK]
-        contest = _contest(safe, _with_noise(safe, even(costs[places], known[places])), distinct[places])
+        prepared, bent = _with_noise(safe, even(costs[places], known[places]))
+        contest = _contest(safe, prepared, distinct[places])
         for row, place in enumerate(places):
-            found[place] = _chosen(feature, safe, far_values(x)[-1], contest.of(row))
+            found[place] = _chosen(feature, safe, float(bent[row]), contest.of(row))
     return tuple(found)
 
 
-def _with_noise(x: Floats, costs: Costs) -> Costs:
-    """Return the costs with the form of errors that a bent power law finds likelier, each for itself."""
+def _with_noise(x: Floats, costs: Costs) -> tuple[Costs, Floats]:
+    """Return the costs with the form of errors that a bent power law finds likelier, each for itself, and the score of that law."""
     logs = np.log(x)
     centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
     columns = np.stack([np.ones_like(centred), centred, centred**2], axis=1)
@@ -157,7 +159,8 @@ def _with_noise(x: Floats, costs: Costs) -> Costs:
     counted = like_counts(costs, first.values)
     second = products_of_powers(columns, counted)
     is_counted = (second.deviance < first.deviance)[:, None]
-    return Costs(costs.values, costs.known, np.where(is_counted, counted.noise, costs.noise))
+    chosen = Costs(costs.values, costs.known, np.where(is_counted, counted.noise, costs.noise))
+    return chosen, np.minimum(first.deviance, second.deviance) + penalty(costs.n, 3)
 
 
 def penalty(points: Ints, numbers: int) -> Floats:
@@ -192,12 +195,12 @@ def _contest(x: Floats, costs: Costs, distinct: Ints) -> _Contest:
     )
 
 
-def _chosen(feature: str, x: Floats, at: float, contest: _Contest) -> Law:
-    """Return the law of a contest's only cost; a term names the class by what it makes up at x = `at`."""
+def _chosen(feature: str, x: Floats, bent: float, contest: _Contest) -> Law:
+    """Return the law of a contest's only cost. What a `bent` power law, by its score, tells as well has no place where it breaks."""
     scores, power = contest.scores[:, 0], float(contest.power_scores[0])
     best = _plainest(scores)
     own = float(scores[best])
-    if contest.phase_scores[0] < min(own, power) - PHASES_MARGIN:
+    if contest.phase_scores[0] < min(own, power, bent) - PHASES_MARGIN:
         said = _phases_in_words(feature, x[contest.costs.known[0]], float(contest.last[0]), contest.phases.coefficients[0])
         return Law(Growth.PIECEWISE, said, contest.phases.values[0])
     if not np.isfinite(own) or power < own - MARGIN or _is_rivalled(scores, best, power):
@@ -206,6 +209,7 @@ def _chosen(feature: str, x: Floats, at: float, contest: _Contest) -> Law:
     terms, fitted = CANDIDATES[best], contest.fits[best]
     if terms == ("1",) and fitted.scale[0] > UNTOLD_SCALE:
         return Law(Growth.NONE, f"not told by {feature}", fitted.values[0])
+    at = far_values(x[contest.costs.known[0]])[-1]
     parts = fitted.coefficients[0] * np.array([float(FUNCTIONS[term](np.array([at]))[0]) for term in terms])
     dominant = np.flatnonzero(parts >= DOMINANT_SHARE * parts.sum())
     leading = terms[int(dominant[-1])] if len(dominant) else terms[-1]
@@ -213,17 +217,21 @@ def _chosen(feature: str, x: Floats, at: float, contest: _Contest) -> Law:
 
 
 def _plainest(scores: Floats) -> int:
-    """Return the best candidate, or the plainest of those it extends that it does not beat by the margin."""
+    """Return the best candidate, or the plainest of those it extends that it does not beat by the margin; the constant is one of any."""
     best = int(np.argmin(scores))
-    plainer = [
-        place for place, terms in enumerate(CANDIDATES) if set(terms) < set(CANDIDATES[best]) and scores[place] <= scores[best] + MARGIN
+    near = [
+        place
+        for place, terms in enumerate(CANDIDATES)
+        if (terms == ("1",) or set(terms) < set(CANDIDATES[best])) and scores[place] <= scores[best] + MARGIN
     ]
-    return min(plainer, key=lambda place: (len(CANDIDATES[place]), scores[place]), default=best)
+    return min(near, key=lambda place: (CANDIDATES[place] != ("1",), len(CANDIDATES[place]), scores[place]), default=best)
 
 
 def _is_rivalled(scores: Floats, best: int, power: float) -> bool:
-    """Return whether a law of another class that is no extension of the best tells the cost as well."""
+    """Return whether a law of another class that is no extension of the best tells the cost as well. Any extends the constant."""
     terms = CANDIDATES[best]
+    if terms == ("1",):
+        return False
     is_extended = len(terms) == 1 and terms[0] in _PURE_POWERS  # by the free power
     if not is_extended and (power <= scores[best] + MARGIN or not np.isfinite(power)):
         return True
@@ -236,22 +244,29 @@ def _is_rivalled(scores: Floats, best: int, power: float) -> bool:
 def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
     """Return the last value of each cost's first phase (costs,), NaN where there cannot be two, and a power law below and one above it.
 
-    The break is where lines through the logarithms of both phases leave least, points far off drawn in; then both laws are fitted.
+    The break is where lines through the logarithms of both phases leave least, of all points or with points far off drawn in, whichever
+    is the likelier once both laws are fitted.
     """
-    order = np.argsort(x, kind="stable")
-    values = x[order]
-    logs = np.log(values)
     bounds = 3 * power.scale[:, None] * costs.noise
     expected = np.log(power.values)
     drawn_in = expected + np.clip(costs.logs - expected, -bounds, bounds)
-    left = _left_by_lines(logs, drawn_in[:, order], costs.known[:, order].astype(np.float64))
-    # A break lies between two values, with enough of them on either side.
-    steps = np.append(np.diff(values) > 0, False)
-    rank = np.cumsum(np.append(True, np.diff(values) > 0))
-    possible = steps & (rank >= _FEWEST_VALUES) & (rank[-1] - rank >= _FEWEST_VALUES)
-    best = np.where(possible, left, np.inf).argmin(axis=1)
-    last = np.where(possible[best], values[best], np.nan)
+    last, drawn_last = (_likeliest_break(x, logs, costs.known) for logs in (costs.logs, drawn_in))
+    phases, drawn_phases = _both_phases(x, last, costs), _both_phases(x, drawn_last, costs)
+    worse = phases.deviance > drawn_phases.deviance
+    last[worse] = drawn_last[worse]
     return last, _both_phases(x, last, costs)
+
+
+def _likeliest_break(x: Floats, y: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+    """Return the value after which two lines through `y` (costs, points) part best; NaN where too few values of x lie on a side."""
+    order = np.argsort(x, kind="stable")
+    values = x[order]
+    left = _left_by_lines(np.log(values), y[:, order], known[:, order].astype(np.float64))
+    is_last = np.append(np.diff(values) > 0, False)
+    rank = np.cumsum(np.append(True, is_last[:-1]))
+    possible = is_last & (rank >= _FEWEST_VALUES) & (rank[-1] - rank >= _FEWEST_VALUES)
+    best = np.where(possible, left, np.inf).argmin(axis=1)
+    return np.where(possible[best], values[best], np.nan)
 
 
 def _left_by_lines(logs: Floats, y: Floats, weights: Floats) -> Floats:

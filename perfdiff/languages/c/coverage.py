@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _MOST_LINES_UP = 200  # a function's head stands above its body
+_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]")
 _HEAD = re.compile(r"^[A-Za-z_][^;#]*?(~?\w+)\s*\([^;]*$")
 
@@ -19,9 +20,6 @@ class Line:
     function: str
     file: str
     number: int
-
-
-Lines = dict[Line, int]  # with their index among all
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,11 @@ class Sources:
                 self._texts[file] = ()
         return self._texts[file]
 
+    def code(self, file: str) -> tuple[str, ...]:
+        """Return the lines of a file with nothing in place of comments and of directives."""
+        text = _COMMENT.sub(lambda match: match[0] if match[0][0] in "\"'" else "\n" * match[0].count("\n"), "\n".join(self.text(file)))
+        return tuple("" if line.lstrip().startswith("#") else line for line in text.split("\n"))
+
     def line(self, file: str, number: int) -> str:
         """Return a line without white space around it."""
         lines = self.text(file)
@@ -60,3 +63,15 @@ class Sources:
         lines = self.text(file)[:number][-_MOST_LINES_UP:]
         heads = (_HEAD.match(_ATTRIBUTE.sub("", line).lstrip() if line[:1].strip() else line) for line in reversed(lines))
         return next((head[1] for head in heads if head), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All lines that are counted in a tree, with their index, and the sources that they stand in."""
+
+    sources: Sources
+    lines: dict[Line, int] = field(default_factory=dict)
+
+    def index(self, line: Line) -> int:
+        """Return the index of a line, which is a new one where it was not met before."""
+        return self.lines.setdefault(line, len(self.lines))

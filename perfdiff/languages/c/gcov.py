@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
-from perfdiff.languages.c.coverage import Line, Lines, Sources
+from perfdiff.languages.c.coverage import Inventory, Line, Sources
 from perfdiff.records.schema import Ints
 
 _MAGIC = (b"oncg", b"gcno")
 _VERSION_BYTES = 8
+_OLDEST = 9  # the first gcc whose gcov speaks JSON
+_IN_BYTES = 12  # the version since which lengths in these files are in bytes, not in words, and their heads have a fourth word
 _MOST_FILES = 500  # of one call of gcov: a command line has a most length
 _TIMEOUT_S = 120.0
 _COMPILER = re.compile(r"(?P<before>.*?)(?:gcc|g\+\+|cc|c\+\+)(?P<behind>-[\d.]+)?")
@@ -54,6 +57,8 @@ class Gcov:
             unit = self.units.get(str(path.relative_to(folder).with_suffix("")))
             if unit is None:
                 continue  # a configuration check's, or that of notes which the build removed
+            if not _is_whole(path):
+                raise _damaged(path, "it ends too early")
             notes = path.with_suffix(".gcno")
             if not notes.is_symlink():
                 notes.symlink_to(unit.notes)
@@ -68,24 +73,23 @@ class Gcov:
                 np.add.at(counts, unit.places[inside], numbers[inside])
 
 
-def find(tree: Path, compilers: Sequence[str], sources: Sources) -> tuple[Lines, Gcov]:
-    """Return the lines that are counted in a built tree, and what reads their counts; raise RecordingError.
+def find(tree: Path, compilers: Sequence[str], inventory: Inventory) -> Gcov:
+    """Add the lines that are counted in a built tree to `inventory`, and return what reads their counts; raise RecordingError.
 
     `compilers` are paths of those that built it.
     """
     notes = [path for path in sorted(tree.rglob("*.gcno")) if path.is_file() and not path.is_symlink()]
-    lines: Lines = {}
     units: dict[str, _Unit] = {}
     for tool, files in _by_tool(notes, compilers).items():
         documents = _documents(tool, tree, files, is_counted=False)
-        named = [_places(document, sources) for document in documents]
+        named = [_places(document, inventory.sources) for document in documents]
         symbols = sorted({line.function for places in named for line in places if line})
         readable = dict(zip(symbols, naming.readable(symbols), strict=True)) if symbols else {}
         for file, places in zip(files, named, strict=True):
             known = [line and Line(readable[line.function], line.file, line.number) for line in places]
-            indices = [-1 if line is None else lines.setdefault(line, len(lines)) for line in known]
+            indices = [-1 if line is None else inventory.index(line) for line in known]
             units[str(file.with_suffix("")).removeprefix("/")] = _Unit(file, tool, np.array(indices, dtype=np.int64))
-    return lines, Gcov(tree, units)
+    return Gcov(tree, units)
 
 
 def _places(document: Mapping[str, Any], sources: Sources) -> list[Line | None]:
@@ -149,8 +153,8 @@ def _by_tool(notes: Sequence[Path], compilers: Sequence[str]) -> dict[str, list[
     by_version: dict[int, str] = {}
     for path in notes:
         version = _version(path)
-        if version is None:
-            raise _damaged(path, "it is no notes file of gcc")
+        if version is None or version < _OLDEST:
+            continue  # clang's, which the project itself asks for; they say they are of gcc 4
         if version not in by_version:
             by_version[version] = _tool(version, compilers)
         found.setdefault(by_version[version], []).append(path)
@@ -163,8 +167,28 @@ def _version(notes: Path) -> int | None:
         head = file.read(_VERSION_BYTES)
     if len(head) < _VERSION_BYTES or head[:4] not in _MAGIC:
         return None
-    text = head[4:8][::-1] if head[:4] == _MAGIC[0] else head[4:8]
-    return (text[0] - ord("A")) * 10 + text[1] - ord("0")
+    return _major(head[4:8][::-1] if head[:4] == _MAGIC[0] else head[4:8])
+
+
+def _major(version: bytes) -> int:
+    return (version[0] - ord("A")) * 10 + version[1] - ord("0")
+
+
+def _is_whole(counts: Path) -> bool:
+    """Return whether a file of counts has its end: gcov takes what is missing for 0 (gcov-io.h: records of a tag, a length and words)."""
+    content = counts.read_bytes()
+    order = "<" if content[:4] == b"adcg" else ">"
+    version = content[4:8][::-1] if order == "<" else content[4:8]
+    if len(version) < len("B22*"):
+        return False
+    in_bytes = _major(version) >= _IN_BYTES
+    at = 16 if in_bytes else 12
+    while at + 8 <= len(content):
+        tag, length = struct.unpack_from(f"{order}Ii", content, at)
+        if tag == 0:
+            return False
+        at += 8 + max(0, length if in_bytes else 4 * length)  # of counters that are all 0 the length is negative, and nothing follows
+    return content[at:] == bytes(4)
 
 
 def _tool(version: int, compilers: Sequence[str]) -> str:

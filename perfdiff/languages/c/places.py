@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from perfdiff.languages.c import gcov
-from perfdiff.languages.c.coverage import Sources
+from perfdiff.languages.c import gcov, llvm_cov
+from perfdiff.languages.c.coverage import Inventory, Sources
 from perfdiff.languages.c.gcov import Gcov
+from perfdiff.languages.c.llvm_cov import LlvmCov
 from perfdiff.languages.protocol import PlainBuild
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
@@ -27,15 +29,17 @@ class Places:
     sources: Mapping[str, tuple[str, ...]]
     _order: Ints  # of the places among the lines as they were found
     _gcc: Gcov
+    _clang: LlvmCov
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
-        return {_FOLDER: str(folder), **self._gcc.environment(folder)}
+        return {_FOLDER: str(folder), **self._gcc.environment(folder), **self._clang.environment(folder)}
 
     def read(self, folder: Path) -> Ints:
         """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
         counts = np.zeros(len(self.places), dtype=np.int64)
         self._gcc.read(folder, counts)
+        self._clang.read(folder, counts)
         return counts[self._order]
 
     def lost(self, folder: Path) -> int:
@@ -48,8 +52,12 @@ def places(built: PlainBuild) -> Places:
     tree = built.tree.resolve()
     sources = Sources(tree)
     compilers = tuple(dict.fromkeys(command.compiler for command in built.commands))
-    lines, gcc = gcov.find(tree, compilers, sources)
+    inventory = Inventory(sources)
+    gcc = gcov.find(tree, compilers, inventory)
+    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
+        clang = llvm_cov.find(tree, compilers, inventory, Path(room))
+    lines = inventory.lines
     ordered = sorted(lines, key=lambda line: (line.file, line.number, line.function))
     found = tuple(Place(line.function, line.file, line.number, sources.line(line.file, line.number)) for line in ordered)
     texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
-    return Places(found, texts, np.array([lines[line] for line in ordered], dtype=np.int64), gcc)
+    return Places(found, texts, np.array([lines[line] for line in ordered], dtype=np.int64), gcc, clang)

@@ -7,12 +7,17 @@ import io
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.records.places import PlaceCounts
+from perfdiff.records.schema import Floats
 from perfdiff.report.printable import printable
 
 # What makes a spreadsheet take a cell for a formula. An apostrophe ahead makes it text: https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = ("=", "+", "-", "@")
+# Beyond it whole numbers do not fit into 64 bits; nothing counts so far.
+_LARGEST = 2.0**63
 
 
 def csv(found: TrendFindings) -> str:
@@ -36,12 +41,12 @@ def csv(found: TrendFindings) -> str:
 
 def _features(counted: PlaceCounts) -> Iterator[list[str | int]]:
     for name, values in counted.features.items():
-        yield ["feature", "", "", "", _text(name), *map(_number, values.tolist())]
+        yield ["feature", "", "", "", _text(name), *_numbers(values)]
 
 
 def _places(counted: PlaceCounts) -> Iterator[list[str | int]]:
     for place, counts in zip(counted.places, counted.counts, strict=True):
-        yield ["place", _text(place.function), _text(place.file), place.line, _text(place.text), *map(_number, counts.tolist())]
+        yield ["place", _text(place.function), _text(place.file), place.line, _text(place.text), *_numbers(counts)]
 
 
 def _text(text: str) -> str:
@@ -49,7 +54,9 @@ def _text(text: str) -> str:
     return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
 
 
-def _number(value: float) -> str | int:
-    if not math.isfinite(value):
-        return ""
-    return int(value) if value == int(value) else repr(value)
+def _numbers(values: Floats) -> list[str | int]:
+    """Return numbers as they are written; counts, which are whole, without looking at each."""
+    if (np.abs(values) < _LARGEST).all() and (values == np.floor(values)).all():
+        whole: list[str | int] = values.astype(np.int64).tolist()
+        return whole
+    return [repr(value).removesuffix(".0") if math.isfinite(value) else "" for value in values.tolist()]

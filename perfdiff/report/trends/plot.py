@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from perfdiff.report.trends import wording
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Counts (points,) of one side, with the law fitted to them over the drawn feature, if there is one."""
+    """Counts (points,) of one side, if they are those of one place, with the law fitted over the drawn feature, if there is one."""
 
     side: Side
-    counts: Floats
+    counts: Floats | None
     fit: Fit | None
 
 
@@ -41,13 +42,15 @@ def cluster_plot(found: TrendFindings, cluster: Cluster, most: int) -> Plot | No
 
 
 def difference_plot(found: TrendFindings, difference: Difference, most: int) -> Plot | None:
-    """Return a place's counts over the feature of its difference, on each side that has it."""
+    """Return a place's counts over the feature of its difference, on each side that has it, and the laws of both.
+
+    A side may have a law without the place: that of the code which stood there before.
+    """
     sides = []
     for side, fit in ((Side.BASE, difference.base), (Side.HEAD, difference.head)):
         place = index_of(found, difference.place, side, of=wording.side_of(difference))
-        if place is not None:
-            sides.append(_Counted(side, found.experiment.sides[side].counts[place], fit))
-    return _plot(found, f"{wording.where(difference.place)}: how often it ran", difference.feature, sides, most) if sides else None
+        sides.append(_Counted(side, None if place is None else found.experiment.sides[side].counts[place], fit))
+    return _plot(found, f"{wording.where(difference.place)}: how often it ran", difference.feature, sides, most)
 
 
 def base_members(found: TrendFindings, members: Sequence[int]) -> list[int]:
@@ -71,7 +74,7 @@ def index_of(found: TrendFindings, place: Place, side: Side, *, of: Side) -> int
 
 def _plot(found: TrendFindings, title: str, feature: str, sides: Sequence[_Counted], most: int) -> Plot | None:
     drawn = [each for each in sides if feature in found.experiment.sides[each.side].features]
-    series = [*(_dots(found, each, feature, most) for each in drawn), *(line for each in drawn for line in _line(found, each, feature))]
+    series = [one for of in (partial(_dots, most=most), _line) for each in drawn for one in of(found, each, feature)]
     dots = [each for each in series if not each.line and each.x]
     if not dots:
         return None
@@ -90,12 +93,15 @@ def _plot(found: TrendFindings, title: str, feature: str, sides: Sequence[_Count
     )
 
 
-def _dots(found: TrendFindings, counted: _Counted, feature: str, most: int) -> Series:
+def _dots(found: TrendFindings, counted: _Counted, feature: str, *, most: int) -> Iterator[Series]:
+    """Yield the counts as points, at most `most` of them."""
+    if counted.counts is None:
+        return
     features = found.experiment.sides[counted.side].features
     x = features[feature]
     known = np.flatnonzero(np.isfinite(x))
     rows = known[thinned(x[known], counted.counts[known], most)]
-    return Series(
+    yield Series(
         side=counted.side,
         label="",
         x=tuple(map(float, x[rows])),

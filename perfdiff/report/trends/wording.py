@@ -227,8 +227,9 @@ def overtaking(trends: Trends) -> Iterator[str]:
     found.sort(key=lambda each: each[0])
     for _, cluster, feature in found[:_TOLD]:
         yield f"{called(cluster)} overtakes everything above it from {feature} = {amount(cluster.overtakes or 0.0)} on."
-    if len(found) > _TOLD:
-        yield f"{len(found) - _TOLD:,} more overtake what is above them further on."
+    more = len(found) - _TOLD
+    if more > 0:
+        yield f"{more:,} more overtake{'s' if more == 1 else ''} what is above {'it' if more == 1 else 'them'} further on."
 
 
 def remarks(cluster: Cluster) -> Iterator[str]:

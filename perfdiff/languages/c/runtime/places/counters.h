@@ -1,6 +1,6 @@
 /*
- * Tells the writer of the counters of the program or library that this is linked into: included with PD_WRITE and PD_CLEAR defined. Their
- * functions differ in each, so this is an object and not a library's.
+ * Tells the writer of the counters of the program or library that this is linked into: included with PD_WRITE and PD_CLEAR defined, and
+ * PD_SETTLE, which says where counts go. Each program and library has functions of its own for that, so this is an object in each of them.
  */
 #include "places.h"
 
@@ -18,6 +18,7 @@ static struct pd_places places = {write_counts, clear_counts, 0};
 
 __attribute__((constructor(101))) static void begin(void)
 {
+	PD_SETTLE(getenv("PERFDIFF_PLACES"));
 	pd_places_add(&places);
 }
 
