@@ -155,7 +155,7 @@ def difference(verdict: Verdict = Verdict.REGRESSION, kind: Kind = Kind.EXPONENT
     if kind is Kind.NEW:
         return replace(found, base=None, ci=None, base_cost=0.0)
     if kind is Kind.GONE:
-        return replace(found, head=None, ci=None, head_cost=0.0)
+        return replace(found, head=None, ci=None, head_cost=0.0, side=BASE)
     return found
 
 

@@ -87,7 +87,7 @@ def _unsteady(places: Sequence[Place], found: Ints) -> tuple[Note, ...]:
     return (
         Note(
             "places-unsteady",
-            f"{len(found)} lines ran another number of times when a point was run again, first {first.file}:{first.line}: their counts hang "
-            "on threads, time or chance",
+            f"{len(found)} lines ran another number of times when a point was run again, first {first.file}:{first.line}: their counts "
+            "hang on threads, time or chance",
         ),
     )

@@ -205,7 +205,7 @@ def _chosen(feature: str, x: Floats, bent: float, contest: _Contest) -> Law:
         return Law(Growth.PIECEWISE, said, contest.phases.values[0])
     if not np.isfinite(own) or power < own - MARGIN or _is_rivalled(scores, best, power):
         level, exponent = contest.power.coefficients[0]
-        return Law(Growth.POWER, _power_in_words(feature, float(np.exp(level)), float(exponent)), contest.power.values[0])
+        return Law(Growth.POWER, power_in_words(feature, float(np.exp(level)), float(exponent)), contest.power.values[0])
     terms, fitted = CANDIDATES[best], contest.fits[best]
     if terms == ("1",) and fitted.scale[0] > UNTOLD_SCALE:
         return Law(Growth.NONE, f"not told by {feature}", fitted.values[0])
@@ -312,11 +312,12 @@ def _phase_in_words(feature: str, level: float, exponent: float, x: Floats) -> s
     nearest = min(_PLAIN_EXPONENTS, key=lambda plain: abs(plain - exponent))
     if abs(nearest - exponent) <= _NEAR:
         middle = float(np.log(x).mean())
-        return _power_in_words(feature, float(np.exp(level + (exponent - nearest) * middle)), nearest)
-    return _power_in_words(feature, float(np.exp(level)), exponent)
+        return power_in_words(feature, float(np.exp(level + (exponent - nearest) * middle)), nearest)
+    return power_in_words(feature, float(np.exp(level)), exponent)
 
 
-def _power_in_words(feature: str, factor: float, exponent: float) -> str:
+def power_in_words(feature: str, factor: float, exponent: float) -> str:
+    """Return a power law in words: `2.1·n^1.29`, `0.5·n²`."""
     plain = dict(zip(_PLAIN_EXPONENTS, ("1", "n", "n²", "n³"), strict=True)).get(exponent)
     return _times(factor, _SPELT[plain].format(feature) if plain else f"·{feature}^{exponent:.2f}")
 

@@ -48,7 +48,8 @@ class LineMap:
 def line_map(base: Pin, head: Pin, texts: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> LineMap:
     """Return how the lines of two pinned trees belong together; raise RevisionError.
 
-    `texts` are the lines of files in base and head where these differ: those that git does not know, as builds make them, are compared here.
+    `texts` are the lines of files in base and head where these differ: those that git does not know, as builds make them, are compared
+    here.
     """
     stores = [str(pin.snapshots) for pin in (base, head) if pin.snapshots]
     environment = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(dict.fromkeys(stores))} if stores else {}

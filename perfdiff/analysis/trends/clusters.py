@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.findings import Cluster, Trends
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Trends
 from perfdiff.models.clusters import ALPHA, clustered, least_variation
+from perfdiff.models.joint import joint
 from perfdiff.models.trend import Fit
-from perfdiff.models.trendlines import fits
+from perfdiff.models.trendlines import fits, power_fits
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats
 
@@ -28,7 +30,8 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
         if len(members)
     ]
     sums = np.array([costs[members].sum(axis=0) for _, members in groups]).reshape(len(groups), len(totals))
-    by_feature = [fits(name, x, sums, seed=seed) for name, x in features.items()] if groups else []
+    shares = np.max(sums / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
+    told = _fits(features, sums, shares >= COSTLY_SHARE, seed)
     clusters = [
         Cluster(
             feature=representative if isinstance(representative, str) else None,
@@ -36,10 +39,11 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
             members=tuple(members[np.argsort(-found.counts[members].max(axis=1), kind="stable")].tolist()),
             costs=cost,
             largest=float(cost.max()),
-            share=float(np.max(cost / np.where(totals > 0, totals, 1.0))),
-            fits=_best_first([each[row] for each in by_feature]),
+            share=float(share),
+            fits=fits_,
+            joint=joint(features, cost) if share >= COSTLY_SHARE else None,
         )
-        for row, ((representative, members), cost) in enumerate(zip(groups, sums, strict=True))
+        for (representative, members), cost, share, fits_ in zip(groups, sums, shares, told, strict=True)
     ]
     return Trends(
         tuple(_overtaking(sorted(clusters, key=lambda each: -each.largest), features)), tuple(clustering.constant.tolist()), totals
@@ -51,8 +55,14 @@ def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:
     return {name: x for name, x in features.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}
 
 
-def _best_first(found: Sequence[Fit | None]) -> tuple[Fit, ...]:
-    return tuple(sorted((each for each in found if each is not None), key=lambda each: -each.r2))
+def _fits(features: Mapping[str, Floats], sums: Floats, costly: npt.NDArray[np.bool_], seed: int) -> list[tuple[Fit, ...]]:
+    """Return the trends of costs (clusters, points) over all features, the best first; only of `costly` ones with their classes."""
+    found: list[list[Fit]] = [[] for _ in sums]
+    for name, x in features.items():
+        for rows, fitted in ((np.flatnonzero(costly), fits), (np.flatnonzero(~costly), power_fits)):
+            for row, each in zip(rows, fitted(name, x, sums[rows], seed=seed), strict=True):
+                found[row] += [each] if each else []
+    return [tuple(sorted(each, key=lambda fit: -fit.r2)) for each in found]
 
 
 def _overtaking(ranked: Sequence[Cluster], features: Mapping[str, Floats]) -> list[Cluster]:

@@ -6,21 +6,21 @@ whose count grew most, a new one before one that only runs more often.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Difference, Kind
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, Kind
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
 from perfdiff.models.powerlaw import PERCENTILE, far_values
 from perfdiff.models.shift import LEAST_SHIFT, cost_ratio, exponent_shift
 from perfdiff.models.trend import Fit, Interval
 from perfdiff.models.trendlines import fit
-from perfdiff.records.places import Place, PlaceExperiment
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.schema import Floats, Side
 
 # A new line is the cause, not what it makes run more often, where it makes up this share of the extra count of the line that grew most.
 _CAUSE_SHARE = 0.5
@@ -144,21 +144,54 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
         raise ValueError("no feature varies")
     judge = _Judge(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect, seed)
     found = [
-        (function, growth, verdict)
+        _Found(function, growth, verdict)
         for function in differing
         if (growth := judge.growth(function.base, function.head)) and (verdict := judge.verdict(function, growth)) is not Verdict.UNCHANGED
     ]
-    leading = [(function, growth, verdict, [function]) for function, growth, verdict in found if function.has_changed]
-    for function, growth, verdict in found:
-        if function.has_changed:
-            continue
-        causes = [each for each in leading if each[2] is verdict and _vary_together(each[0], function)]
-        if causes:
-            max(causes, key=lambda each: abs(each[1].head_cost - each[1].base_cost))[3].append(function)
-        else:
-            leading.append((function, growth, verdict, [function]))
-    told = [_difference(experiment, growth, verdict, members) for _, growth, verdict, members in leading]
+    told = [_difference(experiment, *each) for each in _with_causes(_grouped(found), differing)]
     return tuple(sorted(told, key=lambda each: (_RANKS[each.verdict], -abs(each.head_cost - each.base_cost))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A function whose growth differs, and what that means."""
+
+    function: Function
+    growth: _Growth
+    verdict: Verdict
+
+    @property
+    def extra(self) -> float:
+        """Return by how much its cost at the far value differs."""
+        return abs(self.growth.head_cost - self.growth.base_cost)
+
+
+def _grouped(found: Sequence[_Found]) -> list[list[_Found]]:
+    """Return what belongs together, what leads it first: functions that changed, then those of the largest difference."""
+    groups: list[list[_Found]] = []
+    for each in sorted(found, key=lambda each: (not each.function.has_changed, -each.extra)):
+        own = () if each.function.has_changed else groups
+        group = next(
+            (group for group in own if group[0].verdict is each.verdict and _vary_together(group[0].function, each.function)), None
+        )
+        if group:
+            group.append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _with_causes(groups: Sequence[Sequence[_Found]], differing: Sequence[Function]) -> Iterator[tuple[Sequence[_Found], Function | None]]:
+    """Yield groups, those whose code is as it was with a changed function whose cost differs along with theirs; that is no group itself."""
+    causes = {}
+    for number, (lead, *_) in enumerate(groups):
+        if not lead.function.has_changed:
+            changed = (each for each in differing if each.has_changed and _vary_together(each, lead.function))
+            causes[number] = max(changed, key=lambda each: float(np.abs(each.head - each.base).max()), default=None)
+    explained = {id(cause) for cause in causes.values() if cause is not None}
+    for number, group in enumerate(groups):
+        if not (group[0].verdict is Verdict.INCONCLUSIVE and id(group[0].function) in explained):
+            yield group, causes.get(number)
 
 
 def _shared(base: Mapping[str, Floats], head: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -184,46 +217,63 @@ def _far_cost(found: Fit | None) -> float:
     return found.predictions[-1].cost if found and found.predictions else 0.0
 
 
-def _difference(experiment: PlaceExperiment, growth: _Growth, verdict: Verdict, members: Sequence[Function]) -> Difference:
-    worse = growth.head_cost >= growth.base_cost
-    side = Side.HEAD if worse or not any(len(each.gone) for each in members) else Side.BASE
-    place, members_ = _grown(experiment, members) if side is Side.HEAD else _gone(experiment, members)
-    if growth.base is None:
+def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Function | None) -> Difference:
+    lead, growth = group[0].function, group[0].growth
+    side = Side.BASE if growth.head_cost < growth.base_cost and len(lead.gone) else Side.HEAD
+    grown = [_grown(experiment, each.function) if side is Side.HEAD else _gone(experiment, each.function) for each in group]
+    if growth.base is None and not lead.base.any():
         kind = Kind.NEW
-    elif growth.head is None:
+    elif growth.head is None and not lead.head.any():
         kind = Kind.GONE
     else:
         kind = Kind.EXPONENT if growth.steeper else Kind.COEFFICIENT
     return Difference(
-        kind, place, members_, growth.feature, growth.base, growth.head, growth.ci, growth.at, growth.base_cost, growth.head_cost, verdict
+        kind=kind,
+        place=experiment.sides[side].places[grown[0][0]],
+        members=tuple(dict.fromkeys(place for places in grown for place in places)),
+        feature=growth.feature,
+        base=growth.base,
+        head=growth.head,
+        ci=growth.ci,
+        at=growth.at,
+        base_cost=growth.base_cost,
+        head_cost=growth.head_cost,
+        verdict=group[0].verdict,
+        side=side,
+        ratios=_ratios(lead),
+        cause=None if cause is None else _cause(experiment, cause),
     )
 
 
-def _grown(experiment: PlaceExperiment, members: Sequence[Function]) -> tuple[Place, tuple[int, ...]]:
-    """Return the place of head whose count grew most at the point that grew most, and all that grew or shrank, by how much."""
-    head = experiment.sides[Side.HEAD]
-    numbers = np.concatenate([each.places for each in members])
-    extra = head.counts[numbers] - np.concatenate([each.before for each in members])
-    is_new = np.isin(np.arange(len(numbers)), _joined([each.new for each in members], [len(each.places) for each in members]))
+def _ratios(function: Function) -> Interval | None:
+    if not function.base.all():
+        return None
+    ratios = function.head / function.base
+    return float(ratios.min()), float(ratios.max())
+
+
+def _cause(experiment: PlaceExperiment, function: Function) -> Cause:
+    """Return the line of a changed function that ran most often: a new one, else one that is gone."""
+    side = Side.HEAD if len(function.new) else Side.BASE
+    numbers = function.places[function.new] if len(function.new) else function.base_places[function.gone]
+    counted = experiment.sides[side]
+    return Cause(side, counted.places[numbers[int(np.argmax(counted.counts[numbers].max(axis=1)))]])
+
+
+def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
+    """Return the places of head whose counts differ at the point that differs most, the one to be named first."""
+    extra = experiment.sides[Side.HEAD].counts[function.places] - function.before
     change = np.abs(extra[:, int(np.argmax(np.abs(extra).sum(axis=0)))])
     lead = int(np.argmax(change))
-    fresh = np.where(is_new, change, 0.0)
+    fresh = np.where(np.isin(np.arange(len(change)), function.new), change, 0.0)
     if fresh.max() >= _CAUSE_SHARE * change[lead]:
         lead = int(np.argmax(fresh))
-    moved = numbers[np.argsort(-change, kind="stable")][: int((change > 0).sum())]
-    return head.places[numbers[lead]], tuple(moved.tolist())
+    rest = [number for number in np.argsort(-change, kind="stable").tolist() if change[number] > 0 and number != lead]
+    return function.places[[lead, *rest]].tolist()  # type: ignore[no-any-return]
 
 
-def _gone(experiment: PlaceExperiment, members: Sequence[Function]) -> tuple[Place, tuple[int, ...]]:
-    """Return the place of base that ran most often of those that are gone, and all of these."""
-    base = experiment.sides[Side.BASE]
-    numbers = np.concatenate([each.base_places[each.gone] for each in members])
-    largest = base.counts[numbers].max(axis=1)
-    ordered = numbers[np.argsort(-largest, kind="stable")]
-    return base.places[ordered[0]], tuple(ordered.tolist())
-
-
-def _joined(parts: Sequence[Ints], lengths: Sequence[int]) -> Ints:
-    """Return indices into parts as indices into all parts one after the other."""
-    starts = np.cumsum([0, *lengths[:-1]])
-    return np.concatenate([start + part for start, part in zip(starts, parts, strict=True)])
+def _gone(experiment: PlaceExperiment, function: Function) -> list[int]:
+    """Return the places of base that are gone, the one that ran most often first."""
+    numbers = function.base_places[function.gone]
+    largest = experiment.sides[Side.BASE].counts[numbers].max(axis=1)
+    return numbers[np.argsort(-largest, kind="stable")].tolist()  # type: ignore[no-any-return]

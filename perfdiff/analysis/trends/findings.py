@@ -68,12 +68,21 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """A line that is new in head, or gone from base, in another function than what it makes run more or less often."""
+
+    side: Side
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
-    """A place whose growth differs; it stands for `members`, head's (base's where they are gone), whose counts vary with its.
+    """A place whose growth differs; it stands for `members`, whose counts vary with its. They are places of `side`.
 
     `base` and `head` are the fits over `feature`, None where a side has none. `ci` is the 95 % interval of the difference of exponents
     (head's less base's), None where a side has no fit. `at` is ten times the 95th percentile of the feature; `base_cost` and `head_cost`
-    are what runs count there. `verdict` says whether that is a regression.
+    are what runs count there. `ratios` are the smallest and the largest of head's counts over base's at the points, None where base has
+    none at one. `verdict` says whether that is a regression. `cause` is where code changed, if that is not the place itself.
     """
 
     kind: Kind
@@ -87,6 +96,9 @@ class Difference:
     base_cost: float
     head_cost: float
     verdict: Verdict
+    side: Side = Side.HEAD
+    ratios: Interval | None = None
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def _fit(fit: Fit) -> dict[str, Any]:
 def _difference(each: Difference, found: TrendFindings) -> dict[str, Any]:
     return {
         "place": _place(each.place),
-        "places": _places(each.members, found.experiment.sides[wording.side_of(each)]),
+        "places": _places(each.members, found.experiment.sides[each.side]),
         "kind": each.kind.value,
         "verdict": each.verdict.value,
         "feature": each.feature,
@@ -109,6 +109,9 @@ def _difference(each: Difference, found: TrendFindings) -> dict[str, Any]:
         "head": None if each.head is None else _fit(each.head),
         "ci": None if each.ci is None else list(each.ci),
         "at": each.at,
+        "ratios": None if each.ratios is None else list(each.ratios),
+        "cause": None if each.cause is None else {**_place(each.cause.place), "side": each.cause.side.value},
+        "side": each.side.value,
         "base_cost": each.base_cost,
         "head_cost": each.head_cost,
     }

@@ -189,7 +189,7 @@ def _differing(found: TrendFindings) -> Iterator[Section]:
     shown = found.differences[:MOST_DIFFERENCES]
     lines = {side: source.lines_of(found, side) for side in found.sides} if shown else {}
     for rank, each in enumerate(shown, 1):
-        side = wording.side_of(each)
+        side = each.side
         index = index_of(found, each.place, side, of=side)
         counts = None if index is None else found.experiment.sides[side].counts[index]
         point = 0 if counts is None else source.telling_point(counts)

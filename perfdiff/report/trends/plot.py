@@ -48,7 +48,7 @@ def difference_plot(found: TrendFindings, difference: Difference, most: int) -> 
     """
     sides = []
     for side, fit in ((Side.BASE, difference.base), (Side.HEAD, difference.head)):
-        place = index_of(found, difference.place, side, of=wording.side_of(difference))
+        place = index_of(found, difference.place, side, of=difference.side)
         sides.append(_Counted(side, None if place is None else found.experiment.sides[side].counts[place], fit))
     return _plot(found, f"{wording.where(difference.place)}: how often it ran", difference.feature, sides, most)
 

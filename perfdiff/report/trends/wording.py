@@ -166,15 +166,18 @@ def differs(difference: Difference) -> str:
     before, after = amount(difference.base_cost), amount(difference.head_cost)
     match difference.kind:
         case Kind.NEW:
-            return f"{named}: new, {_says(difference.head)}; {at}, {after} where base has none"
+            return f"{named}: new, {_says(difference.head)}; {at}, {after} where base has none{_because(difference)}"
         case Kind.GONE:
-            return f"{named}: gone, was {_says(difference.base)}; {at}, {before} before"
-    return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}"
+            return f"{named}: gone, was {_says(difference.base)}; {at}, {before} before{_because(difference)}"
+    return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}{_because(difference)}"
 
 
-def side_of(difference: Difference) -> Side:
-    """Return the side that a difference's places are of: base where they are gone, else head."""
-    return Side.BASE if difference.kind is Kind.GONE else Side.HEAD
+def _because(difference: Difference) -> str:
+    """Return where code changed, if that is not the place itself."""
+    cause = difference.cause
+    if cause is None:
+        return ""
+    return f"; what changed is {cause.place.function} ({where(cause.place)}, {'new' if cause.side is Side.HEAD else 'gone'})"
 
 
 def both(difference: Difference) -> str:
@@ -196,13 +199,21 @@ def _says(fit: Fit | None) -> str:
 
 
 def _by(difference: Difference) -> str:
+    if difference.kind is Kind.COEFFICIENT:
+        return "" if difference.ratios is None else f", {ratios(difference.ratios)} as often"
     says = exponent_difference(difference)
     return f" (exponent {says})" if says != ABSENT else ""
 
 
+def ratios(found: Interval) -> str:
+    """Return the least and the most of how often something ran, by how often it did before: `×2.1 to ×3.4`."""
+    low, high = (units.ratio(each) for each in found)
+    return low if low == high else f"{low} to {high}"
+
+
 def exponent_difference(difference: Difference) -> str:
-    """Return by how much the exponents differ, with the interval: `+1.00 [0.98, 1.02]`."""
-    if difference.base is None or difference.head is None or difference.ci is None:
+    """Return by how much the exponents differ, with the interval: `+1.00 [0.98, 1.02]`; nothing where they are not known to differ."""
+    if difference.kind is Kind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
         return ABSENT
     return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
 
