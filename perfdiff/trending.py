@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff import storage
+from perfdiff.analysis.trends.calls import Named, with_calls
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
@@ -19,7 +20,7 @@ from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Workshop
-from perfdiff.errors import RecordingError
+from perfdiff.errors import RecordingError, UsageError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language
 from perfdiff.progress import Progress, Silent
@@ -69,13 +70,18 @@ class _Bench:
 
 
 def trends(
-    request: Request, progress: Progress, *, alpha: float, language: Language | None = None, executor: Executor | None = None
+    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named], language: Language | None = None
 ) -> TrendFindings:
     """Count the places of one revision or of two, and return their trends; raise PerfdiffError where that cannot be done.
 
-    Of a single revision, or the working tree where none is named, the trends; of two, what differs as well.
+    Of a single revision, or the working tree where none is named, the trends; of two, what differs as well. `calls` of functions are
+    features.
     """
-    experiment = count(request, progress, language=language, executor=executor)
+    experiment = count(request, progress, language=language)
+    try:
+        experiment = with_calls(experiment, calls)
+    except KeyError as error:
+        raise UsageError(f"{error} is no function of which a line is counted", slug="unknown-function") from error
     progress.stage("analysing", None)
     compare = request.config.compare
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.calls import with_calls
 from perfdiff.analysis.trends.findings import Difference, Kind, TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
@@ -150,6 +151,19 @@ def test_the_same_growth_in_other_words_is_no_regression(head: Sequence[Line]) -
 def test_growth_that_does_not_matter_at_ten_times_the_size_is_not_told() -> None:
     rare: Line = ("print", "flush();", times(1e-9, 2, more=1))
     assert compared((*MAIN, *APPEND, *PRINT), (*MAIN, *APPEND, *PRINT, rare)).verdict is Verdict.UNCHANGED
+
+
+def test_calls_of_a_function_are_a_feature_that_tells_what_follows_from_them() -> None:
+    square: Line = ("last", "struct node *last(struct list *list)", times(0.1, 2))
+    step: Line = ("last", "while (n->next)", times(0.7, 2))
+    one = PlaceExperiment({Side.BASE: Revision("v1", None, "")}, {Side.BASE: counts((*MAIN, square, step))}, np.empty(0, np.int64))
+    told = with_calls(one, {"last": lambda name, _: name == "last"})
+    assert np.array_equal(told.sides[Side.BASE].features["calls of last"], np.round(0.1 * N**2))
+    first = analyse(told, min_effect=0.05, seed=1).sides[Side.BASE].clusters[0]
+    assert first.feature == "calls of last"
+    assert next(fit for fit in first.fits if fit.feature == "calls of last").b == pytest.approx(1.0, abs=0.01)
+    with pytest.raises(KeyError, match="first"):
+        with_calls(one, {"first": lambda name, _: name == "first"})
 
 
 def test_without_a_feature_that_varies_different_counts_leave_it_open() -> None:

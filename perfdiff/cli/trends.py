@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +67,10 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     alpha: Annotated[
         float, typer.Option("--alpha", min=0.0001, max=0.5, help="Lines fit their cluster's representative with R² above 1 less this.")
     ] = 0.02,
+    calls: Annotated[
+        list[str] | None,
+        typer.Option("--calls", metavar="FUNCTION", help="Take how often this function is called as a feature (may be repeated)."),
+    ] = None,
     strict: options.Strict = False,
     workload: options.Workloads = None,
     param: options.Parameters = None,
@@ -97,7 +103,7 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             from perfdiff import trending
 
             asked = comparison.request(tuple(revisions or ()), repository, options.cache_folder(cache), overrides, progress)
-            found = trending.trends(asked, progress, alpha=alpha)
+            found = trending.trends(asked, progress, alpha=alpha, calls={name: partial(is_named, name) for name in calls or ()})
         output.write(_rendered(found, chosen, output_file), output_file)
         output.tell(_answer(found), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))

@@ -171,6 +171,8 @@ class Collector:
         if target.tree is None:
             return nullcontext()
         workload = self.workloads[slot.point.workload]
+        if target.places is not None:
+            self._aside.mkdir(exist_ok=True)
         setup, prepare = (
             replace(
                 command,
