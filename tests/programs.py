@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = Path(__file__).parent.parent / "fixtures" / "programs"
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+PROGRAMS = FIXTURES / "programs"
+TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
+INPUTS = "inputs.sh"
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")
 
 
@@ -17,17 +20,17 @@ IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "
 class Case:
     """A pair of programs with one known change; `expected` is its `expected.toml`."""
 
-    name: str
+    folder: Path
     expected: dict[str, Any]
 
     @property
-    def folder(self) -> Path:
-        return PROGRAMS / self.name
+    def name(self) -> str:
+        return self.folder.name
 
 
-def cases() -> list[Case]:
-    """Return all cases by name."""
-    return [Case(path.parent.name, tomllib.loads(path.read_text())) for path in sorted(PROGRAMS.glob("*/expected.toml"))]
+def cases(programs: Path = PROGRAMS) -> list[Case]:
+    """Return all cases of a folder by name."""
+    return [Case(path.parent, tomllib.loads(path.read_text())) for path in sorted(programs.glob("*/expected.toml"))]
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -37,10 +40,10 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 def repository(case: Case, folder: Path) -> Path:
-    """Make `folder` a repository of two commits, tagged `base` and `head`, with the configuration in the checkout."""
+    """Make `folder` a repository of a commit a side, tagged `base` and `head`, with the configuration in the checkout, and the inputs."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
-    for side in ("base", "head"):
+    for side in filter(lambda side: (case.folder / side).is_dir(), ("base", "head")):
         for entry in folder.iterdir():
             if entry.name != ".git":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -49,4 +52,6 @@ def repository(case: Case, folder: Path) -> Path:
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", f"{case.name}: {side}")
         git(folder, "tag", side)
+    if (case.folder / INPUTS).exists():
+        subprocess.run(["sh", str(case.folder / INPUTS)], cwd=folder, check=True)
     return folder
