@@ -135,7 +135,7 @@ def counted(case: Case, folder: Path, cache: Path, *revisions: str, sizes: tuple
         ("header-template", "sorted_set<int>::contains", "for (const T &other : values_)"),
         ("list-append", "list_fill", "while (*end)"),
         ("macro-made", "orders_find", "VECTOR_INIT(orders, int)"),
-        ("recursion", "height", "int height(const struct tree *tree)"),
+        ("recursion", "balanced", "if (!tree)"),
         ("runs-once", "index_find", "while (entry && entry->key != key)"),
     ],
 )
