@@ -166,8 +166,9 @@ def test_calls_of_a_function_are_a_feature_that_tells_what_follows_from_them() -
         with_calls(one, {"first": lambda name, _: name == "first"})
 
 
-def test_without_a_feature_that_varies_different_counts_leave_it_open() -> None:
-    base, head = counts(MAIN, np.array([100.0, 100.0])), counts((*MAIN, WALK), np.array([100.0, 100.0]))
+@pytest.mark.parametrize("n", [[100.0, 100.0], [100.0, 200.0], [100.0]], ids=["no feature varies", "two points", "one point"])
+def test_where_nothing_tells_of_growth_different_counts_leave_it_open(n: list[float]) -> None:
+    base, head = counts(MAIN, np.array(n)), counts((*MAIN, WALK), np.array(n))
     revisions = {side: Revision(side.value, None, "") for side in Side}
     found = analyse(PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, np.arange(4)), min_effect=0.05, seed=1)
     assert found.verdict is Verdict.INCONCLUSIVE

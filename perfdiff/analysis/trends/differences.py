@@ -24,6 +24,9 @@ from perfdiff.records.schema import Floats, Side
 
 # A new line is the cause, not what it makes run more often, where it makes up this share of the extra count of the line that grew most.
 _CAUSE_SHARE = 0.5
+# What grows by two powers more than the whole run gains a factor of 100 on it by ten times the size: less than this share of every run
+# cannot become costly there.
+_SLIGHT_SHARE = COSTLY_SHARE / 100
 _RANKS = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
 
 
@@ -46,13 +49,28 @@ class _Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Judges functions against whole runs: `features` (points,) are the same on both sides, `base` and `head` (points,) are all blocks."""
+    """Judges functions against whole runs: `features` (points,) are the same on both sides, `base` and `head` (points,) are all blocks.
+
+    `far_costs` are what whole runs of base and head cost at the far value of each feature that tells of both.
+    """
 
     features: Mapping[str, Floats]
     base: Floats
     head: Floats
+    far_costs: Mapping[str, tuple[float, float]]
     min_effect: float
     seed: int
+
+    @classmethod
+    def of(cls, features: Mapping[str, Floats], base: Floats, head: Floats, *, min_effect: float, seed: int) -> _Judge:
+        """Return the judge of programs that execute so many blocks."""
+        whole = {name: [fit(name, x, cost, seed=seed) for cost in (base, head)] for name, x in features.items()}
+        far_costs = {name: (_far_cost(before), _far_cost(after)) for name, (before, after) in whole.items() if before and after}
+        return cls(features, base, head, far_costs, min_effect, seed)
+
+    def share(self, function: Function) -> float:
+        """Return the largest share of any run by which a function differs."""
+        return float(np.max(np.abs(function.head - function.base) / np.maximum(np.maximum(self.base, self.head), 1.0)))
 
     def growth(self, base: Floats, head: Floats) -> _Growth | None:
         """Return how costs (points,) grew, over the feature that tells most of them; None where no feature does."""
@@ -98,14 +116,14 @@ class _Judge:
         power is a regression. By the same power, only lines that are as they were can make one, as they run more often; of new lines,
         more may be the same work, and the answer is open.
         """
-        whole = self._over(found.feature, self.base, self.head)
-        if whole is None:
+        if found.feature not in self.far_costs:
             return Verdict.INCONCLUSIVE
+        whole_base, whole_head = self.far_costs[found.feature]
         extra = found.head_cost - found.base_cost
-        if abs(extra) < COSTLY_SHARE * whole.base_cost:
+        if abs(extra) < COSTLY_SHARE * whole_base:
             return Verdict.UNCHANGED
         worse = extra > 0
-        if (whole.head_cost > whole.base_cost) != worse:
+        if (whole_head > whole_base) != worse:
             return Verdict.INCONCLUSIVE
         x, steady = self.features[found.feature], function.is_steady
         kept = self._is_beyond(x, function.kept_base, function.kept_head, is_exact=steady, worse=worse)
@@ -132,22 +150,22 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
     """Return what differs between both sides: regressions first, then by what they add at ten times the measured size.
 
     A function whose own code is as it was belongs to the difference of a changed one where their extra costs vary together. Raises
-    ValueError where counts differ, and no feature that both sides share varies over the points: then nothing can be said of growth.
+    ValueError where counts differ by a costly share of a run, and nothing can be said of growth: no feature that both sides share varies,
+    or too few points are there.
     """
     base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
     known = functions(experiment)
-    differing = [each for each in known if each.differs]
-    if not differing:
-        return ()
     features = _shared(base.features, head.features)
-    if not features:
-        raise ValueError("no feature varies")
-    judge = _Judge(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect, seed)
+    judge = _Judge.of(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect=min_effect, seed=seed)
+    differing = [each for each in known if each.differs and judge.share(each) >= _SLIGHT_SHARE]
+    grown = [(each, judge.growth(each.base, each.head)) for each in differing]
     found = [
         _Found(function, growth, verdict)
-        for function in differing
-        if (growth := judge.growth(function.base, function.head)) and (verdict := judge.verdict(function, growth)) is not Verdict.UNCHANGED
+        for function, growth in grown
+        if growth and (verdict := judge.verdict(function, growth)) is not Verdict.UNCHANGED
     ]
+    if not found and any(growth is None and judge.share(function) >= COSTLY_SHARE for function, growth in grown):
+        raise ValueError("nothing tells of growth")
     told = [_difference(experiment, *each) for each in _with_causes(_grouped(found), differing)]
     return tuple(sorted(told, key=lambda each: (_RANKS[each.verdict], -abs(each.head_cost - each.base_cost))))
 
