@@ -262,6 +262,11 @@ class LineGrowth:
     is_new: bool = False
     is_steeper: bool = False
 
+    def is_of(self, info: FunctionInfo) -> bool:
+        """Return whether it stands in the text of a function."""
+        source = info.head
+        return source is not None and self.file == source.file and source.line <= self.line <= source.last_line
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionFinding:

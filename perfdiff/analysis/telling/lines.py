@@ -20,23 +20,29 @@ def with_lines(
     """Return findings with the lines that run more often, of functions that are slower or open; one that grows steeper is in the sentence.
 
     A change may cost time in unchanged functions, which it calls more often or with larger inputs: their lines count as the guilty one's.
+    Functions without a probe are not among the `cases`, and their time is their callers'. So are their lines, where no others grew: those
+    of the likeliest cause, and of unchanged functions that are slower because of it.
     """
     if lines is None:
         return list(functions)
     known = {case.info.id: case for case in cases}
-    return [
-        _told(each, [each.info, *_shown_at(known.get(each.info.id), known.values())], lines, config)
-        if each.verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE)
-        else each
-        for each in functions
-    ]
+    unprobed = lines.beside([case.info for case in cases])
+    found = []
+    for each in functions:
+        grown: tuple[LineGrowth, ...] = ()
+        if each.verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE):
+            own = lines.of([each.info, *_shown_at(known.get(each.info.id), known.values())])
+            grown = lines.grown(own, min_effect=config.min_effect, seed=config.seed)
+        if not grown and each.verdict is Verdict.REGRESSION and (each.rank == 1 or not each.info.change.is_suspect):
+            grown = lines.grown(unprobed, min_effect=config.min_effect, seed=config.seed)
+        found.append(_told(each, grown, lines) if grown else each)
+    return found
 
 
-def _told(finding: FunctionFinding, infos: Sequence[FunctionInfo], lines: MatchedLines, config: CompareConfig) -> FunctionFinding:
-    grown = lines.grown(infos, min_effect=config.min_effect, seed=config.seed)
-    steeper = next((line for line in grown.lines if line.is_steeper), None)
+def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
+    steeper = next((line for line in grown if line.is_steeper), None)
     headline = f"{finding.headline}; {steeper_line(steeper, finding.info)}" if steeper else finding.headline
-    return replace(finding, lines=grown.lines, line_counts=grown.counts, headline=headline)
+    return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), headline=headline)
 
 
 def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo]:
@@ -51,6 +57,6 @@ def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo
 
 def steeper_line(line: LineGrowth, info: FunctionInfo) -> str:
     """Say of a line that it grows by a higher power than before, as the end of a sentence on a function."""
-    elsewhere = "" if line.file == info.file and line.function in info.name else f" of `{line.function}`"
-    before = "is new" if line.is_new else f"was {line.base_says}" if line.base_says else "did not before"
-    return f"line {line.line}{elsewhere}, `{excerpt(line.text)}`, runs {line.head_says} times ({before})"
+    elsewhere = "" if line.is_of(info) else f" of `{line.function}`"
+    before = f", {line.base_says} before" if line.base_says else ""
+    return f"{'new ' if line.is_new else ''}line {line.line}{elsewhere}, `{excerpt(line.text)}`, runs {line.head_says} times{before}"

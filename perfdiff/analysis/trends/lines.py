@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from perfdiff.models.laws import plain_power
 from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.trend import Fit, Growth, Interval
 from perfdiff.models.trendlines import fits
-from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
+from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Side, Source
 
 MOST_LINES = 3
@@ -28,14 +28,15 @@ _BESIDE = 0.1
 _TOLD_WITHIN = 0.5
 # Of R²: features that explain a count to this digit alike are told apart by their order, parameters first.
 _DIGITS = 3
+_NOWHERE: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class GrownLines:
-    """The lines that run more often, the largest extra count first, and how often each line of a file ran at their point, by number."""
+class Stretch:
+    """The places (indices) of a part of the program on each side."""
 
-    lines: tuple[LineGrowth, ...] = ()
-    counts: Mapping[int, float] = field(default_factory=dict)
+    base: Ints
+    head: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,52 +68,64 @@ class MatchedLines:
     blocks: Mapping[Side, Floats]
     by_file: Mapping[Side, Mapping[str, Sequence[int]]]
 
-    def blocks_of(self, infos: Iterable[FunctionInfo], side: Side) -> Floats:
-        """Return how many blocks functions executed themselves on a side, (points,)."""
-        own = [self._within(info.base if side is Side.BASE else info.head, side) for info in infos]
-        return np.asarray(self.blocks[side][np.unique(np.concatenate(own))].sum(axis=0))
+    def of(self, infos: Iterable[FunctionInfo]) -> Stretch:
+        """Return what stands in the texts of functions."""
+        pairs = [(self._within(info.base, Side.BASE), self._within(info.head, Side.HEAD)) for info in infos]
+        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *found])) for found in zip(*pairs, strict=True)))
+
+    def beside(self, infos: Iterable[FunctionInfo]) -> Stretch:
+        """Return what stands in no text of these functions."""
+        known = self.of(infos)
+        every = (np.arange(len(self.experiment.sides[side].places)) for side in Side)
+        return Stretch(*(np.setdiff1d(places, own) for places, own in zip(every, (known.base, known.head), strict=True)))
+
+    def blocks_of(self, stretch: Stretch, side: Side) -> Floats:
+        """Return how many blocks a part of the program executed on a side, (points,)."""
+        return np.asarray(self.blocks[side][stretch.base if side is Side.BASE else stretch.head].sum(axis=0))
 
     def blocks_of_run(self, side: Side) -> Floats:
         """Return how many blocks whole runs executed on a side, (points,)."""
         return np.asarray(self.blocks[side].sum(axis=0))
 
-    def grown(self, infos: Sequence[FunctionInfo], *, min_effect: float, seed: int) -> GrownLines:
-        """Return which lines of functions run more often; of a block, whose lines run equally often, its first.
+    def grown(self, stretch: Stretch, *, min_effect: float, seed: int) -> tuple[LineGrowth, ...]:
+        """Return which lines of a part run more often, the largest extra count first; of a block, whose lines run equally often, its first.
 
-        At the point where most is added, a line must add `min_effect` of the blocks that its functions executed before. How counts grow is
-        told over the points of that workload. The counts by number are those of the first function's file.
+        At the point where most is added, a line must add `min_effect` of the blocks that the part executed before. How counts grow is told
+        over the points of that workload.
         """
-        rows = self._rows(infos)
+        rows = self._rows(stretch.head)
         if not len(rows.places):
-            return GrownLines()
+            return ()
         point = int(np.argmax(np.maximum(rows.extra, 0.0).sum(axis=0)))
-        before = self.blocks_of(infos, Side.BASE)
+        before = self.blocks_of(stretch, Side.BASE)
         extra = np.where(_begin_blocks(rows), rows.extra[:, point], 0.0)
         least = max(FEW, min_effect * float(before[point]), _BESIDE * float(extra.max()))
         chosen = [row for row in np.argsort(-extra, kind="stable").tolist() if extra[row] > least][:MOST_LINES]
-        if not chosen:
-            return GrownLines()
+        telling = _Telling(self.experiment, point, seed, before if before.any() else self.blocks_of_run(Side.BASE))
+        return tuple(telling.line(rows, row) for row in chosen)
+
+    def counts(self, info: FunctionInfo, point: str) -> dict[int, float]:
+        """Return how often each line of a function ran in head at the point of this label, by number."""
         counted = self.experiment.sides[Side.HEAD]
-        places = [counted.places[place] for place in rows.places.tolist()]
-        told = _Telling(self.experiment, point, seed, before if before.any() else self.blocks_of_run(Side.BASE))
-        counts = {
-            place.line: float(count) for place, count in zip(places, rows.after[:, point], strict=True) if place.file == infos[0].file
-        }
-        return GrownLines(tuple(told.line(places[row], rows, row) for row in chosen), counts)
+        column = next(number for number, each in enumerate(counted.points) if each.label == point)
+        found: dict[int, float] = defaultdict(float)
+        for place in self._within(info.head, Side.HEAD).tolist():
+            found[counted.places[place].line] += float(counted.counts[place, column])
+        return dict(found)
 
     def _within(self, source: Source | None, side: Side) -> Ints:
         """Return the places (indices) that stand in the text of a function."""
         if source is None:
-            return np.empty(0, dtype=np.int64)
-        last, places = source.line + source.text.rstrip("\n").count("\n"), self.experiment.sides[side].places
-        found = [number for number in self.by_file[side].get(source.file, ()) if source.line <= places[number].line <= last]
+            return _NOWHERE
+        places = self.experiment.sides[side].places
+        found = [number for number in self.by_file[side].get(source.file, ()) if source.line <= places[number].line <= source.last_line]
         return np.array(found, dtype=np.int64)
 
-    def _rows(self, infos: Sequence[FunctionInfo]) -> _Rows:
-        """Return the lines of functions; several places on one line, such as instances of a template, count together."""
+    def _rows(self, places: Ints) -> _Rows:
+        """Return the lines of places; several places on one line, such as instances of a template, count together."""
         counted = self.experiment.sides[Side.HEAD]
         lines: dict[tuple[str, int], list[int]] = defaultdict(list)
-        for number in dict.fromkeys(number for info in infos for number in self._within(info.head, Side.HEAD).tolist()):
+        for number in places.tolist():
             lines[counted.places[number].file, counted.places[number].line].append(number)
         groups, points = list(lines.values()), len(counted.points)
         return _Rows(
@@ -161,8 +174,9 @@ class _Telling:
     seed: int
     cost: Floats
 
-    def line(self, place: Place, rows: _Rows, row: int) -> LineGrowth:
+    def line(self, rows: _Rows, row: int) -> LineGrowth:
         """Return what is told of a line of head."""
+        place = self.experiment.sides[Side.HEAD].places[rows.places[row]]
         counts = np.stack([rows.before[row], rows.after[row], rows.before[row] if rows.before[row].any() else self.cost])
         feature, x, told = self._best(counts)
         base, head, reference = (_exponent(each, own) for each, own in zip(told, self._own(counts), strict=True))

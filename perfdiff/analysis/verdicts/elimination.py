@@ -73,7 +73,7 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     points = [(column, slower[point.id]) for column, point in enumerate(lines.experiment.points) if point.id in slower]
     columns = [column for column, _ in points]
     slower_ns = np.array([end.head_ns - end.base_ns for _, end in points])
-    base, head = (np.array([lines.blocks_of([case.info], side)[columns] for case in suspects]) for side in Side)
+    base, head = (np.array([lines.blocks_of(lines.of([case.info]), side)[columns] for case in suspects]) for side in Side)
     of_run = (lines.blocks_of_run(Side.HEAD) - lines.blocks_of_run(Side.BASE))[columns]
     extra, all_extra = head - base, np.maximum(head - base, 0.0).sum(axis=0)
     explains = (head > REWRITTEN["blocks"] * base) & (of_run >= REMAINS * extra) & (extra * DEAREST_NS["blocks"] >= TELLING * slower_ns)
