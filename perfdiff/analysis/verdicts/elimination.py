@@ -47,7 +47,7 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     if grown is None:
         return {}
     reason = "whole runs are slower, and it is the only changed function whose lines run so much more often that this can explain it"
-    return {grown.info.id: Decision(Verdict.REGRESSION, reason)}
+    return {grown.info.id: Decision(Verdict.REGRESSION, reason, ("blocks",))}
 
 
 def _is_enough(work: ExtraWork, evidence: Evidence) -> bool:
