@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import caveats, counters, counting, folding, machine, reach, schedule, survey, tally, toolchain, workloads
+from perfdiff.collect import caveats, counters, counting, folding, machine, placing, reach, schedule, survey, tally, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
@@ -21,7 +21,7 @@ from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
-from perfdiff.errors import BuildError
+from perfdiff.errors import BuildError, RecordingError
 from perfdiff.languages.protocol import Counterpart, Language, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
@@ -202,6 +202,15 @@ class Bench:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
         targets = self._counted_targets(built, probes, {id_: entry for each in probes.values() for id_ in each})
         return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))
+
+    def placed(self, site: Site) -> Variant:
+        """Build all sides with the compilers' counters of lines; a build that fails costs the lines, not the comparison."""
+        workshop = self._workshop()
+        try:
+            built = workshop.placed(site.plain)
+            return Variant({}, workshop.counting_lines(built), built)
+        except (BuildError, RecordingError) as error:
+            return Variant({}, {}, {}, notes=(placing.failed(str(error)),))
 
     def _counted_targets(self, built: Mapping[Side, Built], probes: Probes, entries: Mapping[int, plan.Entry]) -> Targets:
         steering = counting.steering(self.request.config.counters, self.request.environment)

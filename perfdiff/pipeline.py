@@ -1,7 +1,8 @@
 """The whole method, from two revisions to findings.
 
 revisions → plain builds → the same machine code? → changed functions → whole runs → counts of all functions →
-where those leave a question: survey → counts of the chosen functions → runs with probes → models and comparison
+where those leave a question: survey → counts of the chosen functions → runs with probes → where something is slower, or open:
+counts of lines → models and comparison
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import Language
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
+from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Kept, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.request import Request, experiment_key
@@ -34,12 +36,13 @@ TABLES = 128  # sample tables held while they are analysed and drawn, which read
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings, and the recorded calls and runs behind them."""
+    """The findings, and the recorded calls, runs and counts of lines behind them."""
 
     findings: Findings
     samples: Callable[[int, Side], SampleTable | None]
     experiment: Experiment | None = None
     counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
+    lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
 
 
 def compare(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Outcome:
@@ -80,8 +83,9 @@ def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outc
     watch = Stopwatch(progress)
     watch.stage("analysing", None)
     samples = Kept(found.samples, TABLES)
-    findings = analysis.analyse(found.experiment, samples, config, found.counts)
-    return Outcome(replace(findings, stages={**findings.stages, **watch.seconds}), samples, found.experiment, found.counts)
+    findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
+    stages = {**findings.stages, **watch.seconds}
+    return Outcome(replace(findings, stages=stages), samples, found.experiment, found.counts, found.lines)
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
@@ -109,6 +113,8 @@ def measure(bench: Bench, folder: Path) -> None:
                 rounds.time_calls()
                 if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
                     rounds.compare_whole_runs()
+            if len(bench.sides) > 1 and rounds.ask_for_lines:
+                rounds.count_lines()
             rounds.save(folder)
     except DiskFilledError:
         bench.cache.discard()

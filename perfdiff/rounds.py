@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.bench import Bench, Site, Variant
-from perfdiff.collect import caveats, census, counting, folding, schedule, workloads
+from perfdiff.collect import caveats, census, counterparts, counting, folding, placing, schedule, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
@@ -28,10 +29,11 @@ from perfdiff.collect.spread import Spread
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.duets import Duets
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
 from perfdiff.records import store
+from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
-from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run, Skipped, Totals
+from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run, Side, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -54,6 +56,7 @@ class Rounds:
     _duets: Duets = field(init=False)
     _turns: Turns = field(init=False)
     _spread: Spread | None = None
+    _lines: PlaceExperiment | None = None
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
@@ -261,6 +264,47 @@ class Rounds:
         """Return the findings half-way; nothing is kept of them."""
         return analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
 
+    @property
+    def ask_for_lines(self) -> bool:
+        """Return whether something is slower, or the answer is open, so that a reader asks which lines run more often."""
+        if self.are_answered:
+            return False
+        found = self._look()
+        verdicts = {found.verdict, *(each.verdict for each in found.functions)}
+        return Verdict.REGRESSION in verdicts or found.verdict is Verdict.INCONCLUSIVE
+
+    def count_lines(self) -> None:
+        """Count how often lines ran, at as many points as the budget allows, the shortest first; where that fails, lines are not told."""
+        config = self.bench.request.config.counters
+        points = counting.affordable(self.bench.points, self.runs, config.budget_s, len(self.bench.sides), placing.USUAL_SLOWDOWN)
+        if not config.software or len(points) < placing.FEWEST_POINTS:
+            return
+        variant = self.bench.placed(self.site)
+        self.notes += variant.notes
+        if not variant.targets:
+            return
+        self._collector.targets = {**self._collector.targets, **variant.targets}
+        try:
+            self._lines = self._counted_lines(variant, counting.shortest_first(points, self.runs), config.budget_s)
+        except (DiskFilledError, StoreError):
+            raise  # what fills the disk is cleared away, and nothing can be kept
+        except (MeasurementError, RevisionError) as error:
+            self.notes += (placing.failed(str(error)),)
+
+    def _counted_lines(self, variant: Variant, points: Sequence[Point], budget_s: float) -> PlaceExperiment | None:
+        """Return how often each line ran on both sides, None where too few points were reached in half of the budget by head."""
+        pins, advance = self.bench.pins, self.bench.progress.advance
+        self.bench.progress.stage("counting lines", len(points) * len(self.bench.sides))
+        end = time.monotonic() + budget_s / len(Side)
+        in_time = itertools.takewhile(lambda _: time.monotonic() < end, points)
+        head = placing.counted(self._collector, Side.HEAD, variant.built[Side.HEAD], in_time, advance)
+        if len(head.points) < placing.FEWEST_POINTS:
+            return None
+        base = placing.counted(self._collector, Side.BASE, variant.built[Side.BASE], head.points, advance)
+        self.notes += tuple(dict.fromkeys(note for note in (*base.notes, *head.notes) if note not in self.site.notes))
+        revisions = {Side.BASE: pins.base.revision, Side.HEAD: pins.head.revision}
+        return PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, counterparts.heads(pins, base, head))
+
     def experiment(self) -> Experiment:
         """Return what was measured so far."""
         bench, site = self.bench, self.site
@@ -298,7 +342,7 @@ class Rounds:
 
     def save(self, folder: Path) -> None:
         """Keep what was measured."""
-        store.save(folder, self.experiment(), self._timed.tables(), self._counted.tables() if self._counted else ())
+        store.save(folder, self.experiment(), self._timed.tables(), self._counted.tables() if self._counted else (), self._lines)
 
     @property
     def budget_s(self) -> float:

@@ -15,7 +15,7 @@ from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect import counterparts, placing, workloads
-from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.collector import Collector
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.upkeep import Upkeep
@@ -26,7 +26,7 @@ from perfdiff.languages.protocol import Language
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Phase, Side
+from perfdiff.records.schema import Side
 from perfdiff.request import Request, places_key
 from perfdiff.revisions.pins import Pin, PinnedPair, resolve, resolve_one, split_range
 from perfdiff.revisions.repository import Repository, find_repository
@@ -49,12 +49,12 @@ class _Bench:
         room = self.room / side
         room.mkdir()
         workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.language, self.progress)
-        built = workshop.placed(workshop.plain())[side]
+        built = workshop.placed(workshop.plain())
         points = workloads.points(config.workloads)
         self.progress.stage("counting", len(points))
         with closing(Upkeep()) as upkeep:
             collector = Collector(
-                targets={(Phase.PLACED, side): Target(built.folder, None, tree=built.tree, places=self.language.places(built))},
+                targets=workshop.counting_lines(built),
                 workloads={workload.name: workload for workload in config.workloads},
                 environment={name: value for name, value in request.environment.items() if not name.startswith("PERFDIFF_")},
                 executor=self.executor,
@@ -64,7 +64,7 @@ class _Bench:
                 inputs=InputFiles.seen(request.repository, config.workloads),
                 slow=self.progress.note,
             )
-            found = placing.counted(collector, side, built, points, self.progress.advance)
+            found = placing.counted(collector, side, built[side], points, self.progress.advance)
         placestore.save(_folder(request, pin), found)
         return found
 

@@ -16,6 +16,7 @@ from perfdiff.analysis.findings import (
     Evidence,
     Findings,
     FunctionFinding,
+    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
@@ -156,6 +157,11 @@ def regressed() -> FunctionFinding:
         ),
         chain=("insert (src/list.c:44) changed: its loop walks the list", "each of 30,000 calls a run pays it", "main loses 410 ms a run"),
         headline="insert costs ×331 at list->size = 28,500: constant became linear.",
+        lines=(
+            LineGrowth("insert", "src/list.c", 49, "while (*place)", "lists n=30000", 0.0, 450_015_000.0, "n", "", "0.5·n²", True, True),
+            LineGrowth("node_new", "src/node.c", 7, "check(pool);", "lists n=30000", 30_000.0, 60_000.0, "n", "n", "2·n"),
+        ),
+        line_counts={44: 30_000.0, 46: 30_000.0, 49: 450_015_000.0, 50: 449_985_000.0, 51: 30_000.0},
     )
 
 
@@ -274,7 +280,17 @@ def hostile() -> Findings:
     info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=(HOSTILE,), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
     causes = (Cause(HOSTILE, HOSTILE, (Evidence(HOSTILE, 1.0, 2.0),)),)
-    bad = replace(first, info=info, headline=HOSTILE, reason=HOSTILE, causes=causes, chain=(HOSTILE, HOSTILE), metrics={"wall_ns": wall})
+    lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)
+    bad = replace(
+        first,
+        info=info,
+        headline=HOSTILE,
+        reason=HOSTILE,
+        causes=causes,
+        chain=(HOSTILE, HOSTILE),
+        metrics={"wall_ns": wall},
+        lines=lines,
+    )
     return replace(
         whole,
         sentence=HOSTILE,

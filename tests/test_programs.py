@@ -86,6 +86,7 @@ def judge(case: Case, findings: Findings) -> None:
         told = [cause.says for cause in guilty.causes if cause.name == expected.get("cause")]
         assert "says" not in expected or any(expected["says"] in says for says in told), guilty.causes
         assert guilty.info.change == expected.get("change", guilty.info.change)
+        assert "line" not in expected or expected["line"] in [line.text for line in guilty.lines], guilty.lines
     judged = expected.get("function") or expected.get("guilty")
     for side, cost_class in expected.get("class", {}).items():
         annotation = getattr(named(findings, judged).metrics["wall_ns"], side)

@@ -58,8 +58,19 @@ def test_residuals_of_both_sides_stand_beside_the_scatter() -> None:
 
 def test_changed_lines_stand_beside_the_plot_with_their_numbers() -> None:
     said = page_of(made.findings())
-    assert re.search(r'<tbody class="removed">\s*<tr><td>46<td><td>-     if \(!list-&gt;tail\)', said)
-    assert re.search(r'<tbody class="added">\s*<tr class="guilty"><td><td>49<td>\+     while \(\*place\)', said)
+    assert re.search(r'<tbody class="removed">\s*<tr><td>46<td><td><td>-     if \(!list-&gt;tail\)', said)
+    assert re.search(r'<tbody class="added">\s*<tr class="guilty"><td><td>49<td class="h9">4\.5e8<td>\+     while \(\*place\)', said)
+
+
+def test_lines_of_head_have_how_often_they_ran_beside_them() -> None:
+    said = page_of(made.findings())
+    assert "times: how often head's lines ran at <code>lists n=30000</code>" in said.replace("&#39;", "'")
+    assert re.search(r'<tr><td>44<td>46<td class="h1">30,000<td>      struct node \*node', said)
+    assert '<th scope="col">times</th>' in said
+    uncounted = page_of(made.findings(functions=(replace(made.regressed(), lines=(), line_counts={}),)))
+    assert '<figure class="diff">' in uncounted
+    assert '<th scope="col">times</th>' not in uncounted
+    assert re.search(r'<tr class="guilty"><td><td>49<td>\+     while \(\*place\)', uncounted)
 
 
 def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None:
@@ -69,7 +80,7 @@ def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None
     info = made.regressed().info
     dropped = replace(info, head=Source("src/list.c", 42, info.base.text.replace("    list->size++;\n", "")))  # type: ignore[union-attr]
     said = page_of(made.findings(functions=(replace(made.regressed(), info=dropped),)))
-    assert re.findall(r'<tr class="guilty"><td>51<td><td>-     list-&gt;size\+\+;', said)
+    assert re.findall(r'<tr class="guilty"><td>51<td><td><td>-     list-&gt;size\+\+;', said)
 
 
 def test_the_cause_is_set_apart_from_the_answer() -> None:

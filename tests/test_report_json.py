@@ -103,3 +103,24 @@ def test_hostile_names_are_printable_and_encodable() -> None:
 
 def test_the_same_findings_give_the_same_bytes() -> None:
     assert json_report.render(build(made.findings())) == json_report.render(build(made.findings()))
+
+
+def test_lines_that_run_more_often_have_counts_and_growth() -> None:
+    guilty, *others = report(made.findings())["functions"]
+    new, more = guilty["lines"]
+    assert new == {
+        "function": "insert",
+        "file": "src/list.c",
+        "line": 49,
+        "text": "while (*place)",
+        "point": "lists n=30000",
+        "base": 0.0,
+        "head": 450_015_000.0,
+        "feature": "n",
+        "base_says": "",
+        "head_says": "0.5·n²",
+        "new": True,
+        "steeper": True,
+    }
+    assert (more["base"], more["head"], more["base_says"], more["head_says"], more["new"]) == (30_000.0, 60_000.0, "n", "2·n", False)
+    assert all(each["lines"] == [] for each in others)

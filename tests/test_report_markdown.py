@@ -50,6 +50,11 @@ def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
     assert "the list of 40 functions that were not measured" in said
 
 
+def test_lines_that_run_more_often_stand_behind_the_cause() -> None:
+    said = markdown.render(build(made.findings()))
+    assert "- **line**: src/list.c:49, `while (*place)`, new: 0.5·n²; 450,015,000 times at lists n=30000\n" in said
+
+
 def test_hostile_names_are_neither_markup_nor_mentions() -> None:
     said = markdown.render(build(made.hostile()))
     # A line of HTML is no Markdown until the next empty line.

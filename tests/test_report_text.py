@@ -26,7 +26,7 @@ def text(findings: Findings, width: int = 120) -> str:
 
 
 def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
-    assert text(made.findings()).splitlines()[:17] == [
+    assert text(made.findings()).splitlines()[:19] == [
         "v1.4 (a1b2c3d4e5) → HEAD (b7e1c0ffee)",
         "",
         "Regression: insert (src/list.c:42) costs ×331 a call at list->size = 28,500; its cost grew from constant to linear.",
@@ -40,6 +40,8 @@ def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
         "  calls     30,000 in one run of each point",
         "  cause     The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no",
         "            loop.",
+        "  line      src/list.c:49, `while (*place)`, new: 0.5·n²; 450,015,000 times at lists n=30000",
+        "  line      src/node.c:7, `check(pool);`, in `node_new`: n → 2·n; 60,000 times at lists n=30000, 30,000 before",
         "  change    changed: body changed",
         "",
         "From the change to the cost",

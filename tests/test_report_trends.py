@@ -24,10 +24,10 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import Kind, TrendFindings
 from perfdiff.models.trend import Growth
 from perfdiff.records.places import Place
+from perfdiff.report.heat import SHADES, shade
 from perfdiff.report.trends import matrix
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.page import page
-from perfdiff.report.trends.source import SHADES, shade
 from perfdiff.report.trends.text import answer, markdown, text
 from test_schemas import VALIDATORS, places
 

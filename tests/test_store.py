@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from perfdiff.errors import RecordingError
-from perfdiff.records import store
+from perfdiff.records import recorded, store
+from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -103,6 +104,56 @@ def test_a_damaged_file_is_named_and_not_loaded(tmp_path: Path, experiment: Expe
     (tmp_path / "x" / "experiment.json").write_text('{"schema": "perfdiff.experiment/1", "experiment": {"base": 3}}')
     with pytest.raises(RecordingError, match="damaged"):
         store.load(tmp_path / "x")
+
+
+@pytest.fixture
+def lines(experiment: Experiment) -> PlaceExperiment:
+    def counted(places: int) -> PlaceCounts:
+        source = tuple(f"line {number}" for number in range(1, places + 1))
+        found = tuple(Place("f<é>", "a.c", number, text) for number, text in enumerate(source, 1))
+        return PlaceCounts(experiment.points, found, np.arange(places, dtype=np.float64)[:, None], {"n": np.array([10.0])}, {"a.c": source})
+
+    revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
+    return PlaceExperiment(revisions, {Side.BASE: counted(2), Side.HEAD: counted(3)}, np.array([-1, 2]))
+
+
+def test_counts_of_lines_come_back_with_the_experiment(
+    tmp_path: Path, experiment: Experiment, table: SampleTable, lines: PlaceExperiment
+) -> None:
+    store.save(tmp_path / "x", experiment, [table], (), lines)
+    store.verify(tmp_path / "x")
+    loaded = recorded.load(tmp_path / "x").lines()
+    assert loaded is not None
+    assert loaded.revisions == lines.revisions
+    assert loaded.heads.tolist() == [-1, 2]
+    for side in Side:
+        assert loaded.sides[side].places == lines.sides[side].places
+        assert np.array_equal(loaded.sides[side].counts, lines.sides[side].counts)
+    store.save(tmp_path / "y", experiment, [table])
+    assert recorded.load(tmp_path / "y").lines() is None
+
+
+def test_damaged_counts_of_lines_are_told_and_leave_the_rest_readable(
+    tmp_path: Path, experiment: Experiment, table: SampleTable, lines: PlaceExperiment
+) -> None:
+    store.save(tmp_path / "x", experiment, [table], (), lines)
+    path = tmp_path / "x" / "lines" / "head" / "places.json"
+    path.write_text(path.read_text().replace("line 1", "line 9"))
+    found = recorded.load(tmp_path / "x")
+    assert found.samples(7, Side.HEAD) is not None
+    with pytest.raises(RecordingError, match=r"places\.json is damaged"):
+        found.lines()
+    with pytest.raises(RecordingError, match=r"places\.json is damaged"):
+        store.verify(tmp_path / "x")
+
+
+@pytest.mark.parametrize("heads", [[-1], [-1, 3], [0.5, 1.0]], ids=["too few", "beyond head", "fractions"])
+def test_places_that_are_matched_with_none_there_are_damage(
+    tmp_path: Path, experiment: Experiment, lines: PlaceExperiment, heads: list[float]
+) -> None:
+    store.save(tmp_path / "x", experiment, [], (), replace(lines, heads=np.array(heads)))
+    with pytest.raises(RecordingError, match="its two sides do not fit each other"):
+        recorded.load(tmp_path / "x").lines()
 
 
 def test_runs_that_were_recorded_without_a_layout_were_made_in_the_build_itself(tmp_path: Path, experiment: Experiment) -> None:

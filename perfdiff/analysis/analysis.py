@@ -33,6 +33,8 @@ from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import folded_suspects, named
 from perfdiff.analysis.telling.headline import Spot, headline
+from perfdiff.analysis.telling.lines import with_lines
+from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.locking import lock_notes
@@ -44,6 +46,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
+from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Change, Experiment, Note, Point, Side
 
@@ -53,17 +56,20 @@ Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
 @one_thread()
-def analyse(experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing) -> Findings:
+def analyse(
+    experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing, lines: PlaceExperiment | None = None
+) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
     `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
-    parallel, in processes that each hold the tables of one.
+    parallel, in processes that each hold the tables of one. `lines` is how often lines ran, None where that was not counted.
     """
     ledger, samples = _at_usual_pace(experiment, samples)
-    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config)
+    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
+    functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
     notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(
@@ -116,7 +122,9 @@ class _Gathered:
     evidence: Evidence
 
 
-def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig) -> _Gathered:
+def _gathered(
+    experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig, lines: MatchedLines | None = None
+) -> _Gathered:
     """Judge the studies and put extra cost down to changes."""
     q_values = _q_values(studies, config)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
@@ -147,7 +155,8 @@ def _gathered(experiment: Experiment, studies: Sequence[Study], ledger: Ledger, 
         for each in studies
     ]
     suspects = tuple(sorted((*suspects, *folded_suspects(experiment, leaving)), key=lambda each: -each.total_ns))
-    evidence = Evidence(runs.unexplained_by(attribution), work_of(counted, len(experiment.points), leaving), experiment.same_code, suspects)
+    work = work_of(counted, len(experiment.points), leaving)
+    evidence = Evidence(runs.unexplained_by(attribution), work, experiment.same_code, suspects, lines)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 

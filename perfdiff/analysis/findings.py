@@ -242,6 +242,33 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
+class LineGrowth:
+    """A line of head that runs more often: `base` and `head` times in one run of the workload `point` where most is added.
+
+    `base_says` and `head_says` tell how that grows over `feature` ("n", "0.5·n²"), "" where the points do not tell; a line `is_new` where
+    base has no such line. `is_steeper`: it grows by a higher power than before, or, a new one, than what its function did before.
+    """
+
+    function: str
+    file: str
+    line: int
+    text: str
+    point: str
+    base: float
+    head: float
+    feature: str | None = None
+    base_says: str = ""
+    head_says: str = ""
+    is_new: bool = False
+    is_steeper: bool = False
+
+    def is_of(self, info: FunctionInfo) -> bool:
+        """Return whether it stands in the text of a function."""
+        source = info.head
+        return source is not None and self.file == source.file and source.line <= self.line <= source.last_line
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionFinding:
     """The conclusion on one function.
 
@@ -250,6 +277,8 @@ class FunctionFinding:
     nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn anew; both None
     where it is not guilty by time. `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
+    `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
+    ran there, by number.
     """
 
     info: FunctionInfo
@@ -269,6 +298,8 @@ class FunctionFinding:
     accepted: tuple[Acceptance, ...] = ()
     extra_ci_ns: tuple[float, float] | None = None
     first: float | None = None
+    lines: tuple[LineGrowth, ...] = ()
+    line_counts: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_open_regression(self) -> bool:

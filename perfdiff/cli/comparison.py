@@ -153,7 +153,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if save and outcome.experiment:
             from perfdiff.records.recorded import Recorded
 
-            samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts))
+            samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
         deliver(outcome, chosen, output_file)
         if verbose:
             output.tell_stages(outcome.findings.stages)

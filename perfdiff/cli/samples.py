@@ -65,7 +65,8 @@ def save(folder: Path, found: Recorded) -> None:
 
     check(folder)
     try:
-        store.save(folder.absolute(), found.experiment, _tables(found.experiment, found.samples), _tables(found.experiment, found.counts))
+        samples, counts = (_tables(found.experiment, load) for load in (found.samples, found.counts))
+        store.save(folder.absolute(), found.experiment, samples, counts, found.lines())
     except StoreError as error:
         raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
 

@@ -28,16 +28,18 @@ def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str
     return {"PERFDIFF_PMU": machine.memory(config).setting(), "GLIBC_TUNABLES": ":".join(tunables)}
 
 
-def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int) -> tuple[Point, ...]:
-    """Return the points whose counted runs fit into the budget `LEAST_ROUNDS` times, cheapest first chosen, in their own order.
+def affordable(
+    points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int, plain_runs: float = USUAL_SLOWDOWN * LEAST_ROUNDS
+) -> tuple[Point, ...]:
+    """Return the points whose counted runs fit into the budget, cheapest first chosen, in their own order.
 
-    Plain ones of `runs` tell how long a point takes.
+    Plain ones of `runs` tell how long a point takes; what is to be run there takes as long as so many `plain_runs` on each side.
     """
     took_ns = _took_ns(points, runs)
     left_ns = budget_s * 1e9
     chosen = set()
     for point in shortest_first(points, runs):
-        left_ns -= took_ns[point.id] * USUAL_SLOWDOWN * LEAST_ROUNDS * sides
+        left_ns -= took_ns[point.id] * plain_runs * sides
         if left_ns < 0:
             break
         chosen.add(point.id)

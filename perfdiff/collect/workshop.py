@@ -113,6 +113,13 @@ class Workshop:
             found[phase, side] = Target(built[side].folder, path, steering or {}, fixed, built[side].tree)
         return found
 
+    def counting_lines(self, built: Mapping[Side, Built]) -> dict[tuple[Phase, Side], Target]:
+        """Return where to run each side of placed builds; raise RecordingError where the compilers' tools are missing."""
+        return {
+            (Phase.PLACED, side): Target(each.folder, None, tree=each.tree, places=self.language.places(each))
+            for side, each in built.items()
+        }
+
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
         built = {}
         for side in self.pins:

@@ -302,13 +302,13 @@ def _both_phases(x: Floats, last: Floats, costs: Costs) -> Fitted:
 
 
 def _phases_in_words(feature: str, x: Floats, last: float, coefficients: Floats) -> str:
-    low = _phase_in_words(feature, float(coefficients[0]), float(coefficients[1]), x[x <= last])
-    high = _phase_in_words(feature, float(coefficients[2]), float(coefficients[3]), x[x > last])
+    low = plain_power(feature, float(coefficients[0]), float(coefficients[1]), x[x <= last])
+    high = plain_power(feature, float(coefficients[2]), float(coefficients[3]), x[x > last])
     return f"two phases: up to {feature} = {last:.4g} {low}, beyond {high}"
 
 
-def _phase_in_words(feature: str, level: float, exponent: float, x: Floats) -> str:
-    """Return a phase's law, with a plain exponent where that is near, through the middle of the phase's values."""
+def plain_power(feature: str, level: float, exponent: float, x: Floats) -> str:
+    """Return the law exp(`level`)·x^`exponent` in words, with a plain exponent where that is near, through the middle of the values `x`."""
     nearest = min(_PLAIN_EXPONENTS, key=lambda plain: abs(plain - exponent))
     if abs(nearest - exponent) <= _NEAR:
         middle = float(np.log(x).mean())

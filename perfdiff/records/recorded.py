@@ -11,6 +11,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
+from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Experiment, Note, SampleTable, Side
 
 RECORDED_APART = Note(
@@ -20,6 +21,7 @@ RECORDED_APART = Note(
 
 
 Samples = Callable[[int, Side], SampleTable | None]
+Lines = Callable[[], PlaceExperiment | None]
 
 
 def nothing(function: int, side: Side) -> SampleTable | None:
@@ -27,9 +29,16 @@ def nothing(function: int, side: Side) -> SampleTable | None:
     return None
 
 
+def no_lines() -> PlaceExperiment | None:
+    """Load no counts of lines."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """An experiment, and `samples`, which loads a function's table of one side, or None where it has none; `counts` those of counted runs.
+
+    `lines` loads how often each line ran, or None where that was not counted.
 
     Functions are studied by several processes, so the loaders can be pickled.
     """
@@ -37,6 +46,7 @@ class Recorded:
     experiment: Experiment
     samples: Samples
     counts: Samples = nothing
+    lines: Lines = no_lines
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -50,7 +60,8 @@ def load(folder: Path) -> Recorded:
     experiment = store.load(folder)
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
     samples, counts = (_Table(functools.partial(read, folder), runs, points) for read in (store.samples, store.counts))
-    found = Recorded(experiment, samples, counts)
+    revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
+    found = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
     if not found.sides and not experiment.same_code:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found

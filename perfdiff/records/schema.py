@@ -138,6 +138,11 @@ class Source:
     line: int
     text: str
 
+    @property
+    def last_line(self) -> int:
+        """Return the number of its last line."""
+        return self.line + self.text.rstrip("\n").count("\n")
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:

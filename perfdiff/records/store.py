@@ -9,13 +9,15 @@ The layout and its version history stand in `docs/formats.md`:
     counts.parquet             sums of counted runs, where there are any
     library.parquet            calls of counted runs that leave the project's code, where there are any
     counts/<id>-<side>.parquet    single calls of counted runs
+    lines/base, lines/head     how often lines ran, each as `placestore` keeps it, where they were counted
+    lines/heads.parquet        the place of head that each place of base is, below 0 for those that are gone
     digests.json               of all these files, so that damage is told and not analysed
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +25,33 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
-from perfdiff.records import bounds, codec, tables
-from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, SampleTable, Side, Totals
+from perfdiff.records import bounds, codec, placestore, tables
+from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, Revision, SampleTable, Side, Totals
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
 _SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
 _COUNTED, _LIBRARY = "counts.parquet", "library.parquet"
+_LINES, _HEADS = "lines", "lines/heads.parquet"
 _BULK = ("totals", "edges", "counts", "library")  # of an experiment
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 _LIBRARY_CALLS = ("run", "function", "callee", "calls")
 _PER_ROW = ("run", "point", "thread", "call", "weight")
 
 
-def save(folder: Path, experiment: Experiment, samples: Iterable[SampleTable], counts: Iterable[SampleTable] = ()) -> None:
-    """Write an experiment, its sample tables and those of counted runs to `folder`, which appears whole or not at all; raise StoreError."""
+def save(
+    folder: Path,
+    experiment: Experiment,
+    samples: Iterable[SampleTable],
+    counts: Iterable[SampleTable] = (),
+    lines: PlaceExperiment | None = None,
+) -> None:
+    """Write an experiment, its sample tables, those of counted runs and the counts of lines to `folder`; raise StoreError.
+
+    It appears whole or not at all.
+    """
     with tables.written(folder) as draft:
         for kind in (_SAMPLES, _COUNTS):
             (draft / kind).mkdir()
@@ -46,6 +59,10 @@ def save(folder: Path, experiment: Experiment, samples: Iterable[SampleTable], c
         for kind, found in ((_SAMPLES, samples), (_COUNTS, counts)):
             for table in found:
                 _write_samples(draft / _table_name(kind, table.function, table.side), table)
+        if lines is not None:
+            for side, found_lines in lines.sides.items():
+                placestore.save(draft / _LINES / side, found_lines)
+            tables.write_columns(draft / _HEADS, {"head": lines.heads})
 
 
 def exists(folder: Path) -> bool:
@@ -130,6 +147,19 @@ def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
 def counts(folder: Path, function: int, side: Side) -> SampleTable | None:
     """Return the calls of a function on one side in counted runs, or None where none were counted."""
     return _table(folder, _table_name(_COUNTS, function, side), function, side)
+
+
+def lines(folder: Path, revisions: Mapping[Side, Revision]) -> PlaceExperiment | None:
+    """Return how often the lines of both `revisions` ran, or None where they were not counted; raise RecordingError."""
+    if _HEADS not in tables.digests(folder):
+        return None
+    sides = {side: placestore.load(folder / _LINES / side) for side in revisions}
+    heads = tables.read_columns(folder, _HEADS).get("head")
+    base, head = (sides[side] for side in Side)
+    is_whole = heads is not None and len(heads) == len(base.places) and base.points == head.points
+    if heads is None or not is_whole or heads.dtype.kind != "i" or (heads >= len(head.places)).any():
+        raise RecordingError(f"{folder / _LINES} is damaged: its two sides do not fit each other", slug="damaged-recording")
+    return PlaceExperiment(revisions, sides, heads)
 
 
 def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | None:

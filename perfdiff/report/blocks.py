@@ -94,7 +94,8 @@ class Listing:
 class DiffLine:
     """A line of a source diff with its numbers on both sides. `mark` is `+`, `-`, a space, or `@` where lines are left out.
 
-    `guilty` are the changed lines of a function whose change made it slower.
+    `guilty` are the changed lines of a function whose change made it slower. `times` is how often a line of head ran, "" where that was not
+    counted, and `shade` grows with it from 0 (`heat.shade`).
     """
 
     mark: str
@@ -102,14 +103,17 @@ class DiffLine:
     head: int | None
     text: str
     guilty: bool = False
+    times: str = ""
+    shade: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The source of a function on both sides, as a unified diff."""
+    """The source of a function on both sides, as a unified diff; `point` is where its lines were counted, "" where they were not."""
 
     title: str
     lines: tuple[DiffLine, ...]
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)

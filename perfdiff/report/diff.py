@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from perfdiff import units
 from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report.blocks import Diff, DiffLine
+from perfdiff.report.heat import shade
 
 # As many unchanged lines around a change as fit a loop's head with its body; git shows 3.
 CONTEXT_LINES = 4
@@ -23,10 +26,19 @@ def lines_each(functions: int) -> int:
     return min(MOST_LINES, max(ALL_LINES // max(functions, 1), _LEAST_LINES))
 
 
-def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LINES) -> Diff | None:
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How often head's lines ran in one run of a workload `point`, by number."""
+
+    point: str
+    times: Mapping[int, float]
+
+
+def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LINES, counted: Counted | None = None) -> Diff | None:
     """Return what changed in a function's text, in at most `most` lines, or None where there is nothing to show. Texts must be printable.
 
-    Where the function is `guilty`, the lines that head added are, or those that it dropped if it added none.
+    Where the function is `guilty`, the lines that head added are, or those that it dropped if it added none. Lines of head have how often
+    they ran where they were `counted`.
     """
     base, head = _lines(info.base), _lines(info.head)
     if base == head:
@@ -34,10 +46,19 @@ def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LI
     lines = _compared(base, head, info.base.line if info.base else 1, info.head.line if info.head else 1)
     if guilty:
         lines = _blamed(lines)
+    if counted is not None:
+        lines = [_with_count(line, counted) for line in lines]
     if len(lines) > most:
         left_out = len(lines) - most
         lines = [*lines[:most], DiffLine("@", None, None, f"{left_out:,} more lines of this diff are left out")]
-    return Diff(_title(info), tuple(lines))
+    return Diff(_title(info), tuple(lines), counted.point if counted else "")
+
+
+def _with_count(line: DiffLine, counted: Counted) -> DiffLine:
+    times = None if line.head is None else counted.times.get(line.head)
+    if times is None:
+        return line
+    return replace(line, times=units.times(times), shade=shade(times, max(counted.times.values())))
 
 
 def _blamed(lines: list[DiffLine]) -> list[DiffLine]:

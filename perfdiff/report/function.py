@@ -14,7 +14,7 @@ from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
 from perfdiff.report.counts import anomaly_blocks, count_tables
-from perfdiff.report.diff import MOST_LINES, source_diff
+from perfdiff.report.diff import MOST_LINES, Counted, source_diff
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
@@ -41,7 +41,12 @@ def function_section(
         facts=Facts((*answer_facts(finding, confidence, len(points)).facts, *_verdict(finding))),
         chain=chain(finding),
         plot=plot,
-        diff=source_diff(finding.info, guilty=finding.rank is not None and finding.info.change.is_suspect, most=most_lines),
+        diff=source_diff(
+            finding.info,
+            guilty=finding.rank is not None and finding.info.change.is_suspect,
+            most=most_lines,
+            counted=Counted(finding.lines[0].point, finding.line_counts) if finding.lines else None,
+        ),
         details=tuple(_details(finding, metric, {point.id: point for point in points})),
     )
 
@@ -67,6 +72,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -
     if calls != wording.ABSENT:
         facts.append(Fact("calls", f"{calls} in {wording.runs(points)}"))
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
+    facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:
         facts.append(Fact("unclear", finding.reason, Tone.INCONCLUSIVE))
         facts += [Fact("remedy", text) for text in _remedy(metric)]

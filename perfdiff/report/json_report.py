@@ -19,6 +19,7 @@ from perfdiff.analysis.findings import (
     EndToEnd,
     Findings,
     FunctionFinding,
+    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
@@ -141,6 +142,7 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "counts": {name: _count(found) for name, found in finding.counts.items()},
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
+        "lines": [_line(line) for line in finding.lines],
         "chain": list(finding.chain),
     }
 
@@ -242,6 +244,23 @@ def _coefficient(shift: CoefficientShift) -> dict[str, Any]:
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:
     return {"inputs": dict(prediction.inputs), "base": prediction.base, "head": prediction.head, "beyond": prediction.beyond}
+
+
+def _line(line: LineGrowth) -> dict[str, Any]:
+    return {
+        "function": line.function,
+        "file": line.file,
+        "line": line.line,
+        "text": line.text,
+        "point": line.point,
+        "base": line.base,
+        "head": line.head,
+        "feature": line.feature,
+        "base_says": line.base_says,
+        "head_says": line.head_says,
+        "new": line.is_new,
+        "steeper": line.is_steeper,
+    }
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

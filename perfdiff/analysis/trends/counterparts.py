@@ -11,7 +11,7 @@ from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Ints, Side
 
 _ALIKE = 0.05  # counts that differ by less at every point are the same work in other words, such as a loop that ends one round earlier
-_FEW = 10.0  # counts that differ by less are alike in any case: trend-prof's bound below which places say little
+FEW = 10.0  # counts that differ by less are alike in any case: trend-prof's bound below which places say little
 
 
 def counterparts(experiment: PlaceExperiment) -> Ints:
@@ -58,5 +58,5 @@ def _pair_alike(found: Ints, base: Floats, head: Floats) -> None:
 
 def _alike(counts: Floats, other: Floats) -> npt.NDArray[np.bool_]:
     """Return which rows of counts (places, points) are nearly those of another place (points,)."""
-    near: npt.NDArray[np.bool_] = np.abs(counts - other) <= np.maximum(_FEW, _ALIKE * np.maximum(counts, other))
+    near: npt.NDArray[np.bool_] = np.abs(counts - other) <= np.maximum(FEW, _ALIKE * np.maximum(counts, other))
     return np.logical_and.reduce(near, axis=1)  # type: ignore[no-any-return]

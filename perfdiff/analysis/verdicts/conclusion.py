@@ -11,6 +11,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
 from perfdiff.analysis.policy import PLACES
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
+from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
@@ -22,13 +23,15 @@ _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 class Evidence:
     """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
 
-    `suspects` are changed functions that execute more, those that take most of it first.
+    `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
+    was not counted.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
     work: Work | None = None
     same_code: bool = False
     suspects: tuple[ExtraWork, ...] = ()
+    lines: MatchedLines | None = None
 
 
 @dataclass(frozen=True, slots=True)

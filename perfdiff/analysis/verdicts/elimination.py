@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import MATERIAL, MOST_WORK, TELLING
+from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TELLING
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.models.prices import DEAREST_NS
+from perfdiff.records.schema import Side
 
 
 def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]:
@@ -23,7 +27,8 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
 
     By exact counts it is the one that executes most of what changed functions execute more, if that is certainly a material part of a run
     at a point where runs are slower, or could explain a telling part of the slow-down there. Else it is the only changed function whose
-    own calls are slower beyond chance, by however little.
+    own calls are slower beyond chance, by however little, or else the only one whose
+    lines run so much more often that this can explain the difference.
     """
     if not evidence.runs.slower:
         return {}
@@ -35,10 +40,14 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
     slower = [case for case in suspects.values() if _is_slower(case)]
-    if len(slower) != 1:
+    if len(slower) == 1:
+        reason = "whole runs are slower, and it is the only changed function whose own calls are"
+        return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
+    grown = _grown(list(suspects.values()), evidence) if not slower else None
+    if grown is None:
         return {}
-    reason = "whole runs are slower, and it is the only changed function whose own calls are"
-    return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
+    reason = "whole runs are slower, and it is the only changed function whose lines run so much more often that this can explain it"
+    return {grown.info.id: Decision(Verdict.REGRESSION, reason, ("blocks",))}
 
 
 def _is_enough(work: ExtraWork, evidence: Evidence) -> bool:
@@ -49,6 +58,27 @@ def _is_enough(work: ExtraWork, evidence: Evidence) -> bool:
         for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True)
         if (end := slower.get(point)) is not None
     )
+
+
+def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
+    """Return the only suspect whose lines explain slower runs: at each such point where lines were counted, its blocks
+
+    - are more than another way of writing the same executes, and new to the run, not moved from elsewhere;
+    - could take a telling part of the difference;
+    - make up most of what all suspects execute more.
+    """
+    lines, slower = evidence.lines, {end.point.id: end for end in evidence.runs.slower}
+    if lines is None or not suspects:
+        return None
+    points = [(column, slower[point.id]) for column, point in enumerate(lines.experiment.points) if point.id in slower]
+    columns = [column for column, _ in points]
+    slower_ns = np.array([end.head_ns - end.base_ns for _, end in points])
+    base, head = (np.array([lines.blocks_of(lines.of([case.info]), side)[columns] for case in suspects]) for side in Side)
+    of_run = (lines.blocks_of_run(Side.HEAD) - lines.blocks_of_run(Side.BASE))[columns]
+    extra, all_extra = head - base, np.maximum(head - base, 0.0).sum(axis=0)
+    explains = (head > REWRITTEN["blocks"] * base) & (of_run >= REMAINS * extra) & (extra * DEAREST_NS["blocks"] >= TELLING * slower_ns)
+    found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= MOST_WORK * all_extra), axis=1))
+    return suspects[int(found[0])] if points and len(found) == 1 else None
 
 
 def _is_slower(case: Case) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,13 @@ import numpy as np
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats, Side
+from perfdiff.report.heat import shade
 from perfdiff.report.printable import shortened
 from perfdiff.report.trends import wording
 from perfdiff.report.wording import ABSENT, plural
 
 # Unchanged lines around a place: a loop's head with its body.
 _CONTEXT = 2
-# Shades that can be told apart beside each other.
-SHADES = 9
-_SHADES_A_DECADE = 2
 # A line longer than this is read in an editor.
 _LONGEST = 200
 
@@ -29,8 +26,7 @@ _LONGEST = 200
 class SourceLine:
     """A line with its number and counts; those of a side without it, or of the one that was not counted, are "".
 
-    `shade` is 0 where it never ran, else up to `SHADES` by the logarithm of its count. `member` lines are those of the cluster. A `gap`
-    stands for lines left out.
+    `shade` grows with its count from 0 (`heat.shade`). `member` lines are those of the cluster. A `gap` stands for lines left out.
     """
 
     number: int
@@ -110,13 +106,6 @@ def _other(lines: Lines, places: Sequence[int], point: int) -> str:
         return ""
     known = [lines.other[place] for place in places if place in lines.other]
     return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[known, point].sum())) if known else ABSENT
-
-
-def shade(count: float, hottest: float) -> int:
-    """Return a count's shade: 0 for none, `SHADES` from the hottest to a third of it, one less for each further factor of 3.2."""
-    if count <= 0 or hottest <= 0:
-        return 0
-    return max(1, min(SHADES, SHADES - math.floor(_SHADES_A_DECADE * math.log10(hottest / count))))
 
 
 def telling_point(costs: Floats) -> int:

@@ -1,0 +1,62 @@
+"""The lines of slower functions that run more often, with their growth, and what sentences say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
+from perfdiff.analysis.policy import TELLING
+from perfdiff.analysis.telling.citation import excerpt
+from perfdiff.analysis.trends.lines import MatchedLines
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import FunctionInfo
+
+
+def with_lines(
+    functions: Sequence[FunctionFinding], cases: Sequence[Case], lines: MatchedLines | None, config: CompareConfig
+) -> list[FunctionFinding]:
+    """Return findings with the lines that run more often, of functions that are slower or open; one that grows steeper is in the sentence.
+
+    A change may cost time in unchanged functions, which it calls more often or with larger inputs: their lines count as the guilty one's.
+    Functions without a probe are not among the `cases`, and their time is their callers'. So are their lines, where no others grew: those
+    of the likeliest cause, and of unchanged functions that are slower because of it.
+    """
+    if lines is None:
+        return list(functions)
+    known = {case.info.id: case for case in cases}
+    unprobed = lines.beside([case.info for case in cases])
+    found = []
+    for each in functions:
+        grown: tuple[LineGrowth, ...] = ()
+        if each.verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE):
+            own = lines.of([each.info, *_shown_at(known.get(each.info.id), known.values())])
+            grown = lines.grown(own, min_effect=config.min_effect, seed=config.seed)
+        if not grown and each.verdict is Verdict.REGRESSION and (each.rank == 1 or not each.info.change.is_suspect):
+            grown = lines.grown(unprobed, min_effect=config.min_effect, seed=config.seed)
+        found.append(_told(each, grown, lines) if grown else each)
+    return found
+
+
+def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
+    steeper = next((line for line in grown if line.is_steeper), None)
+    headline = f"{finding.headline}; {steeper_line(steeper, finding.info)}" if steeper else finding.headline
+    return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), headline=headline)
+
+
+def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo]:
+    """Yield the other functions where a telling part of what a change costs shows."""
+    if case is None or case.guilt is None:
+        return
+    for other in cases:
+        ns = sum(blame.total_ns for blame in case.guilt.blames if blame.at == other.info.id)
+        if other.info.id != case.info.id and ns > TELLING * case.guilt.total_ns > 0:
+            yield other.info
+
+
+def steeper_line(line: LineGrowth, info: FunctionInfo) -> str:
+    """Say of a line that it grows by a higher power than before, as the end of a sentence on a function."""
+    elsewhere = "" if line.is_of(info) else f" of `{line.function}`"
+    before = f", {line.base_says} before" if line.base_says else ""
+    return f"{'new ' if line.is_new else ''}line {line.line}{elsewhere}, `{excerpt(line.text)}`, runs {line.head_says} times{before}"

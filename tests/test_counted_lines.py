@@ -1,0 +1,173 @@
+"""Counts of lines in a comparison: made where something is slower or open, within a budget, kept, and told by every report."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import runtimes
+from perfdiff import configuration, pipeline, rounds
+from perfdiff.bench import Variant
+from perfdiff.cli import samples
+from perfdiff.cli.explain import explanation
+from perfdiff.collect import placing
+from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
+from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.progress import Silent, Stopwatch
+from perfdiff.records import recorded
+from perfdiff.records.places import PlaceCounts
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
+from perfdiff.report import html, json_report, markdown, terminal
+from perfdiff.report.document import build
+from perfdiff.request import Request
+from perfdiff.rounds import Rounds
+from programs import Case, repository
+
+WALK = "while (*end)"
+
+
+@pytest.fixture(scope="module")
+def list_append(tmp_path_factory: pytest.TempPathFactory) -> Request:
+    """Return what asks to compare two lists, of which one walks to its end at every append."""
+    room = tmp_path_factory.mktemp("list")
+    folder = repository(Case("list-append", {}), room / "project")
+    config = replace(configuration.load(folder, environment={}), measure=MeasureConfig(budget_s=3.0, layouts=1))
+    return Request(folder, ("base", "head"), config, runtimes.lent_to(room / "cache"), {"PATH": "/usr/local/bin:/usr/bin:/bin"})
+
+
+@pytest.mark.integration
+def test_the_line_that_makes_a_list_quadratic_is_named_by_every_report(list_append: Request, tmp_path: Path) -> None:
+    outcome = pipeline.compare(list_append, Silent())
+    guilty = outcome.findings.functions[0]
+    walk = guilty.lines[0]
+    assert (walk.text, walk.file, walk.line, walk.base, walk.head) == (WALK, "list.c", 18, 0.0, 8000 * 8001 / 2)
+    assert (walk.feature, walk.head_says, walk.is_new, walk.is_steeper) == ("n", "0.5·n²", True, True)
+    assert f"new line 18, `{WALK}`, runs 0.5·n² times" in outcome.findings.sentence
+    assert guilty.line_counts[10] == 8001
+
+    told = f"list.c:18, `{WALK}`, new: 0.5·n²; 32,004,000 times at prog n=8000"
+    document = build(outcome.findings, outcome.samples)
+    assert told in " ".join(terminal.render(document).split())
+    assert told in " ".join(explanation(outcome, "list_fill").split())
+    assert told in markdown.render(document)
+    assert '<td class="h9">3.2e7<td>+ \t\twhile (*end)'.replace("\t", " " * 8) in html.render(document)
+    assert json.loads(json_report.render(document))["functions"][0]["lines"][0]["head_says"] == "0.5·n²"
+
+    assert outcome.experiment is not None
+    samples.save(tmp_path / "saved", Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
+    again = pipeline.analysed(recorded.load(tmp_path / "saved"), list_append.config.compare, Silent())
+    assert again.findings.functions[0].lines == guilty.lines
+    without = pipeline.analysed(replace(recorded.load(tmp_path / "saved"), lines=recorded.no_lines), list_append.config.compare, Silent())
+    assert (without.findings.verdict, without.findings.functions[0].lines) == (outcome.findings.verdict, ())
+
+
+POINTS = tuple(Point(number, "prog", {"n": 10**number}, f"./prog {10**number}") for number in range(4))
+
+
+@dataclass
+class Bench:
+    """What `count_lines` asks a bench for; plain runs of the points take a second each, of point i."""
+
+    config: Config
+    problem: Exception | None = None
+    placed_builds: int = 0
+    points: tuple[Point, ...] = POINTS
+    sides: tuple[Side, ...] = tuple(Side)
+    progress: Stopwatch = field(default_factory=lambda: Stopwatch(Silent()))
+    pins: Any = field(default_factory=lambda: SimpleNamespace(base=SimpleNamespace(revision="base"), head=SimpleNamespace(revision="head")))
+
+    @property
+    def request(self) -> Any:
+        return SimpleNamespace(config=self.config)
+
+    def collector(self, targets: Mapping[object, object]) -> Any:
+        return SimpleNamespace(targets=targets)
+
+    def placed(self, site: object) -> Variant:
+        self.placed_builds += 1
+        if isinstance(self.problem, BuildError):
+            return Variant({}, {}, {}, notes=(placing.failed(str(self.problem)),))
+        return Variant({}, {"placed": None}, dict.fromkeys(Side))  # type: ignore[dict-item]
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rounds, Bench]]:
+    """Return what makes rounds whose counted runs take as long as plain ones by a clock of their own, and that bench."""
+    clock = itertools.count()
+
+    def made(*, problem: Exception | None = None, seconds: int = 1, **counters: object) -> tuple[Rounds, Bench]:
+        now = [0.0]
+
+        def counted(collector: object, side: Side, built: object, points: tuple[Point, ...], advance: object) -> PlaceCounts:
+            if problem is not None:
+                raise problem
+            ran = []
+            for point in points:
+                now[0] += seconds
+                ran.append(point)
+            return PlaceCounts(tuple(ran), (), None, {}, {}, (Note("places-lost", "lost"),))  # type: ignore[arg-type]
+
+        monkeypatch.setattr(rounds.placing, "counted", counted)
+        monkeypatch.setattr(rounds.counterparts, "heads", lambda pins, base, head: (base.points, head.points))
+        monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+        bench = Bench(Config(build=BuildConfig(command="make"), workloads=(), counters=CountersConfig(**counters)), problem)  # type: ignore[arg-type]
+        runs = [
+            Run(next(clock), Phase.PLAIN, point.id, side, 0, 1e9 * (4 - point.id), 1e9, 1e6, 0.0, 0.0, "same")
+            for point in POINTS
+            for side in Side
+        ]
+        return Rounds(bench, SimpleNamespace(targets={}, notes=()), runs), bench  # type: ignore[arg-type]
+
+    return made
+
+
+def test_the_shortest_points_that_fit_the_budget_are_counted(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
+    asked, _ = counting(budget_s=60.0)
+    asked.count_lines()  # runs of 1, 2, 3 and 4 s, four times as long with counts, on two sides: three fit into a minute
+    found = asked._lines
+    assert found is not None
+    assert [point.id for point in found.points] == [3, 2, 1]
+    assert asked.notes == (Note("places-lost", "lost"),)
+
+
+def test_head_that_takes_longer_than_half_of_the_budget_leaves_fewer_points_on_both_sides(
+    counting: Callable[..., tuple[Rounds, Bench]],
+) -> None:
+    asked, _ = counting(budget_s=60.0, seconds=20)
+    asked.count_lines()
+    found = asked._lines
+    assert found is not None
+    assert [[point.id for point in side.points] for side in found.sides.values()] == [[3, 2], [3, 2]]
+    slow, _ = counting(budget_s=60.0, seconds=40)
+    slow.count_lines()
+    assert slow._lines is None
+
+
+def test_nothing_is_built_where_one_point_fits_or_counting_is_switched_off(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
+    for setting in ({"budget_s": 20.0}, {"software": False}):
+        asked, bench = counting(**setting)
+        asked.count_lines()
+        assert (asked._lines, asked.notes, bench.placed_builds) == (None, (), 0)
+
+
+@pytest.mark.parametrize("problem", [BuildError("make exited 2", slug="build-failed"), WorkloadError("exited 1", slug="workload-failed")])
+def test_a_build_or_run_that_fails_costs_the_lines_alone(counting: Callable[..., tuple[Rounds, Bench]], problem: Exception) -> None:
+    asked, _ = counting(budget_s=60.0, problem=problem)
+    asked.count_lines()
+    assert asked._lines is None
+    assert [note.slug for note in asked.notes] == ["lines-not-counted"]
+    assert str(problem) in asked.notes[0].text
+
+
+def test_a_full_disk_ends_the_comparison(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
+    asked, _ = counting(budget_s=60.0, problem=DiskFilledError("full", slug="disk-full"))
+    with pytest.raises(DiskFilledError):
+        asked.count_lines()
