@@ -32,9 +32,10 @@ class WantedGrowth:
     function: str | None
     named: Callable[[str, str], bool] | None
 
-    def means(self, place: Place) -> bool:
-        """Return whether a place is in the function asked for; where none was, any is."""
-        return self.named is None or self.named(place.function, place.file)
+    def means(self, function: _Name) -> bool:
+        """Return whether a function is the one asked for; where none was, any is."""
+        file, name = function
+        return self.named is None or self.named(name, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +92,25 @@ class GrowthBisection:
         return f"Culprit: one of {len(self.suspects)} commits up to {commit}; no commit between them can be counted"
 
 
+def name_of(place: Place) -> _Name:
+    """Return the function that a place is in."""
+    return place.file, place.function
+
+
 def follow(found: TrendFindings, wanted: WantedGrowth) -> GrowthSymptom:
     """Return what grows faster in the bad end and will be looked for in the commits between; raise where nothing does."""
     sides = found.experiment.sides
-    if not any(wanted.means(place) for counted in sides.values() for place in counted.places):
+    if not any(wanted.means(name_of(place)) for counted in sides.values() for place in counted.places):
         raise UsageError(
             f"'{wanted.function}' is no function that ran in {wanted.good} or {wanted.bad}; "
             f"`perfdiff trends {wanted.good} {wanted.bad}` lists those whose growth differs",
             slug="unknown-function",
         )
     for difference in found.differences:
-        place = next((place for place in _head_places(found.experiment, difference) if wanted.means(place)), None)
-        if difference.verdict is Verdict.REGRESSION and place is not None:
-            return _symptom(found.experiment, difference, place)
+        if difference.verdict is Verdict.REGRESSION:
+            for symptom in _symptoms(found.experiment, difference):
+                if wanted.means(symptom.head) or (symptom.base is not None and wanted.means(symptom.base)):
+                    return symptom
     raise _nothing_to_follow(found, wanted)
 
 
@@ -136,22 +143,28 @@ def _followed_places(experiment: PlaceExperiment, symptom: GrowthSymptom) -> set
     """Return head's places of the followed function, None where it is one that the good end and this head lack."""
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
     if symptom.base is None:
-        return {place for place in head if (place.file, place.function) == symptom.head} or None
-    own = max(functions(experiment), key=lambda each: _names(base, each)[symptom.base or ("", "")])
+        return {place for place in head if name_of(place) == symptom.head} or None
+    name = symptom.base
+    own = max(functions(experiment), key=lambda each: _names(base, each)[name])
     return {head[number] for number in own.places.tolist()}
 
 
-def _symptom(experiment: PlaceExperiment, difference: Difference, place: Place) -> GrowthSymptom:
+def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[GrowthSymptom]:
+    """Yield what can be followed of a difference: each function that it stands for, the leading one first."""
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
-    number = head.index(place)
-    own = next(each for each in functions(experiment) if number in each.places)
-    named = _names(base, own).most_common(1)
-    return GrowthSymptom(difference, named[0][0] if named else None, (place.file, place.function))
+    owners = {number: function for function in functions(experiment) for number in function.places.tolist()}
+    numbers = {place: number for number, place in enumerate(head)}
+    first: dict[_Name, Place] = {}
+    for place in _head_places(experiment, difference):
+        first.setdefault(name_of(place), place)
+    for name, place in first.items():
+        named = _names(base, owners[numbers[place]]).most_common(1)
+        yield GrowthSymptom(difference, named[0][0] if named else None, name)
 
 
 def _names(places: Sequence[Place], function: Function) -> Counter[_Name]:
     """Return the names in base of what became a function of head, with how many places each has there."""
-    return Counter((places[number].file, places[number].function) for number in function.base_places.tolist())
+    return Counter(name_of(places[number]) for number in function.base_places.tolist())
 
 
 def _head_places(experiment: PlaceExperiment, difference: Difference) -> Iterator[Place]:
@@ -170,7 +183,7 @@ def _extra(difference: Difference) -> float:
 
 def _nothing_to_follow(found: TrendFindings, wanted: WantedGrowth) -> PerfdiffError:
     good, bad = wanted.good, wanted.bad
-    own = [each for each in found.differences if wanted.means(each.place)]
+    own = [each for each in found.differences if wanted.means(name_of(each.place))]
     about = f" in `{wanted.function}`" if wanted.function else ""
     better = next((each for each in own if each.verdict is Verdict.IMPROVEMENT), None)
     if better is not None:
@@ -179,8 +192,9 @@ def _nothing_to_follow(found: TrendFindings, wanted: WantedGrowth) -> PerfdiffEr
             "a bisect finds what got worse, so give an end that is",
             slug="ends-swapped",
         )
-    if own or (found.verdict is Verdict.INCONCLUSIVE and not found.differences):
-        shown = _grows(own[0]) if own else "no feature that both share tells how their counts grow"
+    open_ = next((each for each in own if each.verdict is Verdict.INCONCLUSIVE and _extra(each) > 0), None)
+    if open_ or (found.verdict is Verdict.INCONCLUSIVE and not found.differences):
+        shown = _grows(open_) if open_ else "no feature that both share tells how their counts grow"
         return MeasurementError(
             f"whether {bad} grows faster than {good}{about} stays open: {shown}; add inputs of more sizes, then bisect again",
             slug="ends-inconclusive",

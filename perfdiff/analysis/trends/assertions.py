@@ -121,8 +121,8 @@ def check_trends(saved: SavedTrends, found: TrendFindings, *, seed: int) -> Chec
     """Hold one revision against saved trends: an assertion for each costly cluster, and one for each new one that is steeper than all."""
     held = _Held(saved, found.experiment.sides[Side.BASE], seed)
     judged = [held.judged(cluster) for cluster in saved.clusters if cluster.is_costly]
-    violated = [blocks for assertion, blocks in judged if assertion.ruling is Ruling.VIOLATED]
-    told = np.concatenate([np.empty(0, dtype=np.int64), *violated])
+    higher = [blocks for assertion, blocks in judged if assertion.ruling in {Ruling.VIOLATED, Ruling.OPEN}]
+    told = np.concatenate([np.empty(0, dtype=np.int64), *higher])
     steeper = held.steeper(found.sides[Side.BASE].clusters, told)
     assertions = (*(assertion for assertion, _ in judged), *steeper)
     return CheckedTrends(saved.revision, found.experiment.revisions[Side.BASE], assertions, found.experiment.notes)
@@ -175,12 +175,13 @@ class _Held:
         """Return the costly clusters that grow by a higher power than every saved one; not those whose blocks are all `told` already."""
         found = []
         for cluster in clusters:
-            now = next((each for each in cluster.fits if each.growth is not Growth.NONE), None)
+            best = next((each for each in cluster.fits if each.growth is not Growth.NONE), None)
+            limit = self._steepest(best.feature) if best else None
             blocks = np.unique(self._starts[list(cluster.members)])
-            if not cluster.is_costly or now is None or np.isin(blocks, told).all():
+            if not cluster.is_costly or best is None or limit is None or np.isin(blocks, told).all():
                 continue
-            limit = self._steepest(now.feature)
-            if limit is not None and now.ci_b[0] > limit:
+            now = fit(best.feature, self._within_range(best.feature), cluster.costs, seed=self._seed)
+            if now is not None and now.ci_b[0] > limit:
                 place = self._counted.places[cluster.members[0]]
                 places = len(cluster.members)
                 name = cluster.name if cluster.place is None else f"{cluster.place.function} ({cluster.name})"
