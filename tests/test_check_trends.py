@@ -139,6 +139,12 @@ def test_alike_lines_are_found_in_their_order_and_else_by_the_nearest() -> None:
     saved = [Place("f", "a.c", line, "i++;") for line in (10, 12)]
     moved = [Place("f", "a.c", line, "i++;") for line in (12, 14)]
     assert found_again(saved, moved) == {saved[0]: 0, saved[1]: 1}, "two lines were put before the function"
+    shorter = [Place("f", "a.c", line, "i++;") for line in (6, 10)]
+    assert found_again([Place("f", "a.c", 1, "{"), *saved], [Place("f", "a.c", 1, "{"), *shorter]) == {
+        Place("f", "a.c", 1, "{"): 0,
+        saved[0]: 1,
+        saved[1]: 2,
+    }, "lines were taken from within it"
     one_more = [Place("f", "a.c", 9, "{"), *moved[:1], Place("f", "a.c", 30, "i++;"), moved[1]]
     assert found_again([Place("f", "a.c", 7, "{"), *saved], one_more) == {Place("f", "a.c", 7, "{"): 0, saved[0]: 1, saved[1]: 3}
     assert found_again(saved, [Place("g", "a.c", 10, "i++;")]) == {}
@@ -149,6 +155,7 @@ def test_blocks_begin_where_counts_or_functions_change() -> None:
     found = counts((*MAIN, *APPEND))
     assert block_starts(found).tolist() == [0, 1, 2, 3, 4, 4, 4]
     assert block_counts(found)[4:, 0].tolist() == [100, 0, 0]
+    assert block_starts(counts((("f", "f();", times(1)), ("g", "g();", times(1))))).tolist() == [0, 1]
 
 
 def test_json_of_a_check_is_as_its_schema_says() -> None:

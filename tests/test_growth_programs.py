@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import growing
+import runtimes
 from growing import CULPRIT
 from programs import git
 from test_annotate import perfdiff
@@ -22,6 +23,7 @@ WALKS = "while (last->next)"
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a repository, with a cache beside it, and its commits by their subjects."""
     folder = tmp_path_factory.mktemp("growth") / "list"
+    runtimes.lent_to(folder.parent / "cache")
     return folder, growing.make(folder)
 
 

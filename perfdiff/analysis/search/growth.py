@@ -154,10 +154,8 @@ def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[G
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
     owners = {number: function for function in functions(experiment) for number in function.places.tolist()}
     numbers = {place: number for number, place in enumerate(head)}
-    first: dict[_Name, Place] = {}
-    for place in _head_places(experiment, difference):
-        first.setdefault(name_of(place), place)
-    for name, place in first.items():
+    in_each = {name_of(place): place for place in _head_places(experiment, difference)}
+    for name, place in in_each.items():
         named = _names(base, owners[numbers[place]]).most_common(1)
         yield GrowthSymptom(difference, named[0][0] if named else None, name)
 
