@@ -51,12 +51,17 @@ def counts(lines: Sequence[Line], n: Floats = N) -> PlaceCounts:
     return PlaceCounts(points, places, np.array([count(n) for _, _, count in lines]), {"n": n}, sources)
 
 
-def compared(base: Sequence[Line], head: Sequence[Line]) -> TrendFindings:
-    """Compare two programs whose lines belong together where function and text are the same, as the diff would tell."""
+def experiment(base: Sequence[Line], head: Sequence[Line]) -> PlaceExperiment:
+    """Return two programs whose lines belong together where function and text are the same, as the diff would tell."""
     known = {(function, text): number for number, (function, text, _) in enumerate(head)}
     heads = np.array([known.get((function, text), -1) for function, text, _ in base], dtype=np.int64)
     revisions = {side: Revision(side.value, None, "") for side in Side}
-    return analyse(PlaceExperiment(revisions, {Side.BASE: counts(base), Side.HEAD: counts(head)}, heads), min_effect=0.05, seed=1)
+    return PlaceExperiment(revisions, {Side.BASE: counts(base), Side.HEAD: counts(head)}, heads)
+
+
+def compared(base: Sequence[Line], head: Sequence[Line]) -> TrendFindings:
+    """Compare two such programs."""
+    return analyse(experiment(base, head), min_effect=0.05, seed=1)
 
 
 def only(found: TrendFindings) -> Difference:

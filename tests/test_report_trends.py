@@ -276,7 +276,7 @@ def test_json_names_representatives_places_and_fits() -> None:
     steep, flat = document["clusters"]
     assert steep["representative"] == {"function": "last_node", "file": "list.c", "line": 9, "text": "while (n->next)"}
     assert flat["representative"] == {"feature": "n"}
-    assert steep["places"][1] == {"function": "last_node", "file": "list.c", "line": 10}
+    assert steep["places"][1] == {"function": "last_node", "file": "list.c", "line": 10, "text": "n = n->next;"}
     fit = steep["fits"][0]
     assert (fit["feature"], fit["a"], fit["b"], fit["class"], fit["ignored"]) == ("n", 1.0, 2.0, "quadratic", 1)
     assert [prediction["at"] for prediction in fit["predictions"]] == pytest.approx([17_600, 88_000])

@@ -44,6 +44,7 @@ ALLOWED = {
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
+    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.
@@ -56,7 +57,7 @@ ANALYSIS = {
     "verdicts": {"stats", "sums", "compare", "counts", "blame", "trends"},
     "telling": {"stats", "sums", "compare", "counts", "blame", "verdicts", "trends"},
     "annotations": {"stats", "sums", "compare"},
-    "search": {"stats", "sums", "compare"},
+    "search": {"stats", "sums", "compare", "trends"},
     "trends": {"stats"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import bisect_growth, comparison, exits, options, output, waiting
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -27,10 +27,14 @@ First the ends are compared: BAD must be slower. What is followed from there on 
 some commits likelier and others less likely to be the culprit; the next one is the one that tells most. Commits that do not build or run
 are skipped, those that are the same as a neighbour for what is run need no run. Interrupted, it goes on where it was when asked again.
 
+With --metric growth nothing is timed: what is followed is how often the lines of a function run, as `perfdiff trends` tells it, and each
+commit is counted once.
+
 \b
   perfdiff bisect v1.2 main
   perfdiff bisect v1.2 main --function insert --metric alloc_bytes
   perfdiff bisect v1.2 main --first-parent --path src/ -o report.html
+  perfdiff bisect v1.2 main --metric growth
 """
 
 _EPILOG = """
@@ -49,7 +53,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
     bad: Annotated[str, typer.Argument(metavar="BAD", help="A later one that is.")],
     function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Follow this function, NAME or FILE:NAME.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter, or `growth`.")] = None,
     confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this sure.")] = 0.95,
     first_parent: Annotated[bool, typer.Option("--first-parent", help="Take merges as one commit each.")] = False,
     path: Annotated[
@@ -76,7 +80,11 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     with exits.exceptions_become_codes():
         chosen = options.report_format(report_format, output_file)
         comparison.check_destination(chosen, output_file)
-        check_metric(metric)
+        by_growth = metric == options.GROWTH
+        if by_growth:
+            bisect_growth.check_format(chosen)
+        else:
+            check_metric(metric)
         if not 0.5 <= confidence < 1:
             raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
         overrides = comparison.overridden(
@@ -93,12 +101,19 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
-            comparison.warn_of_few_runs(request, progress)
             from perfdiff import bisecting
 
             named = functools.partial(is_named, function) if function else None
             question = bisecting.Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
-            found, outcome = bisecting.bisect(question, progress)
+            if by_growth:
+                culprit = bisect_growth.found(question, progress)
+            else:
+                comparison.warn_of_few_runs(request, progress)
+                found, outcome = bisecting.bisect(question, progress)
+        if by_growth:
+            output.write(bisect_growth.rendered(culprit, chosen, output_file), output_file)
+            output.tell(bisect_growth.answer(culprit), output_file, quiet=quiet)
+            raise typer.Exit(exits.ExitCode.REGRESSION)
         _deliver(found, outcome, chosen, output_file)
         output.tell(_answer(found), output_file, quiet=quiet)
         if strict and not found.certain:

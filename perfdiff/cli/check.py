@@ -1,4 +1,4 @@
-"""`perfdiff check ANNOTATIONS [REV] [-- COMMAND…]`: saved annotations as assertions."""
+"""`perfdiff check FILE [REV] [-- COMMAND…]`: saved annotations, or saved trends, as assertions."""
 
 from __future__ import annotations
 
@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import check_trends, comparison, exits, options, output, recordings, samples, waiting
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.checking import Checked
+    from perfdiff.analysis.trends.assertions import SavedTrends
     from perfdiff.models.annotation import Annotation
 
 
 app = options.application()
 
 _HELP = """
-Hold a revision against saved annotations, so that the version they were learnt from need not be built or run again.
+Hold a revision against saved annotations or trends, so that the version they were learnt from need not be built or run again.
 
-ANNOTATIONS is a file that `perfdiff annotate -o` wrote, kept in git as a rule. What is checked is a revision (the working tree where
-nothing is named), which is built with probes and run; or samples, as for `perfdiff annotate`. An annotation is violated where calls cost
-more at equal inputs than it says, beyond the smallest effect of interest and beyond chance.
+FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, kept in git as a rule. What is checked is a revision (the
+working tree where nothing is named), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is
+violated where calls cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated
+where a cluster of lines grows by a higher power than it did, or a new one by a higher power than all; nothing is timed.
 
 \b
   perfdiff annotate v1.2 -o perf/annotations
   perfdiff check perf/annotations
   perfdiff check perf/annotations v1.3 --format json -o check.json --plot check.svg
+  perfdiff trends v1.2 -o perf/trends.json
+  perfdiff check perf/trends.json
 
 \b
 Exit codes:
   0    no assertion is violated
   1    an assertion is violated
-  2    the command line, the configuration, the annotations or a revision is wrong
+  2    the command line, the configuration, FILE or a revision is wrong
   3    could not measure: a build or a workload failed, or no assertion could be judged
   4    under --strict: an assertion is inconclusive or could not be judged
 """
@@ -58,7 +62,7 @@ _SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
 @app.command(help=_HELP)
 def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="ANNOTATIONS", help="What `perfdiff annotate` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `perfdiff annotate` or `perfdiff trends` wrote.")],
     subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
@@ -81,9 +85,10 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Check a revision or samples against annotations."""
+    """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
-        annotations = _read(file)
+        chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
+        rules = _read(file)
         for written in filter(None, (output_file, plot)):
             output.check(written)
         if save:
@@ -100,6 +105,14 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        if not isinstance(rules, list):
+            _refuse_of_trends(subjects or [], chosen, plot or save)
+            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+                asked = comparison.request(tuple(subjects or ()), repository, options.cache_folder(cache), overrides, progress)
+                trends = check_trends.checked(rules, asked, progress)
+            output.write(check_trends.written(trends, output_file, as_json=chosen is Form.JSON), output_file)
+            output.tell(check_trends.answer(trends), output_file, quiet=quiet)
+            raise typer.Exit(check_trends.code(trends, strict=strict))
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:
@@ -108,18 +121,26 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             progress.stage("checking", None)
             from perfdiff.analysis.annotations.checking import check_recorded
 
-            checked = check_recorded(annotations, recorded, recorded.sides[-1], limits)
+            checked = check_recorded(rules, recorded, recorded.sides[-1], limits)
         if plot:
             output.write(_written(checked, Form.SVG, None), plot)
-        chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
         output.write(_written(checked, chosen, output_file), output_file)
         output.tell(_answer(checked), output_file, quiet=quiet)
         raise typer.Exit(_code(checked, strict=strict))
 
 
-def _read(file: Path) -> list[Annotation]:
-    """Return the annotations of a file; raise UsageError where there are none."""
+def _refuse_of_trends(subjects: list[str], form: Form, other: Path | None) -> None:
+    """Raise UsageError where trends are held against what has none, or told in a form that they lack."""
+    if len(subjects) > 1:
+        raise UsageError(f"{' and '.join(subjects)} are several revisions; trends are held against one", slug="bad-specification")
+    if form is Form.SVG or other is not None:
+        raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
+
+
+def _read(file: Path) -> list[Annotation] | SavedTrends:
+    """Return the annotations or the trends of a file; raise UsageError where there are none."""
     from perfdiff.models.language import parse_all
+    from perfdiff.report.trends.saved import saved_trends
 
     try:
         with file.open("rb") as opened:
@@ -131,6 +152,8 @@ def _read(file: Path) -> list[Annotation]:
         raise UsageError(f"'{file}' is no text, from byte {error.start} on", slug="annotations-unreadable") from error
     if len(data) > _LARGEST_BYTES:
         raise UsageError(f"'{file}' is larger than 256 MB; annotate fewer functions", slug="annotations-unreadable")
+    if trends := saved_trends(text, str(file)):
+        return trends
     found = parse_all(text)
     if not found:
         raise UsageError(f"'{file}' holds no annotations; write them with `perfdiff annotate -o {file}`", slug="annotations-unreadable")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, recordings, waiting
+from perfdiff.cli import comparison, exits, log_growth, options, output, recordings, waiting
 from perfdiff.cli.annotate import chosen_metrics
 from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
@@ -31,10 +31,14 @@ REVs are revisions by name, or one range A..B along first parents; without any, 
 run, once: what was recorded is kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
 such as allocated bytes, from the smallest effect of interest.
 
+With --metric growth nothing is timed: how often the lines of the function run is counted once, as `perfdiff trends` does, and the exponent
+by which that grows with the inputs is told.
+
 \b
   perfdiff log insert --tags
   perfdiff log insert v1.2..HEAD -o insert.svg
   perfdiff log insert v1.0 v1.1 HEAD --metric alloc_bytes --format json
+  perfdiff log insert --tags --metric growth
 """
 
 
@@ -56,7 +60,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     since: options.Since = None,
     most: options.Most = options.MOST_REVISIONS,
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Follow this metric (may be repeated), or `all`.")
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Follow this metric (may be repeated), or `all`; or `growth`.")
     ] = None,
     output_file: options.Drawn = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
@@ -76,7 +80,8 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Record revisions and tell the history of a function."""
     with exits.exceptions_become_codes():
-        metrics = chosen_metrics(metric or [])
+        by_growth = _is_growth(metric or [])
+        metrics = () if by_growth else chosen_metrics(metric or [])
         chosen = chosen_form(form, output_file)
         overrides = comparison.overridden(
             context,
@@ -92,11 +97,27 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-            found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)
-            progress.stage("annotating", None)
-            told = history_of(function, found, metrics, recordings.limits(repository, overrides))
+            limits = recordings.limits(repository, overrides)
+            if by_growth:
+                counted = recordings.counted(wanted, repository, options.cache_folder(cache), overrides, progress)
+                grown = log_growth.history_of(function, counted, seed=limits.seed)
+            else:
+                found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)
+                progress.stage("annotating", None)
+                told = history_of(function, found, metrics, limits)
+        if by_growth:
+            log_growth.write(grown, chosen.value, output_file)
+            output.tell(log_growth.answer(grown), output_file, quiet=quiet)
+            raise typer.Exit
         write(told, chosen, output_file)
         output.tell(_answer(told), output_file, quiet=quiet)
+
+
+def _is_growth(metrics: Sequence[str]) -> bool:
+    """Return whether growth is followed; raise UsageError where a metric of calls is, too."""
+    if options.GROWTH in metrics and len(set(metrics)) > 1:
+        raise UsageError("growth is counted, other metrics are recorded: follow it alone", slug="growth-alone")
+    return options.GROWTH in metrics
 
 
 def chosen_form(form: Form | None, output_file: Path | None) -> Form:

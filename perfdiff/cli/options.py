@@ -90,6 +90,7 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step."
 
 
 MOST_REVISIONS = 20
+GROWTH = "growth"  # what `log` and `bisect` follow, beside metrics, by counts of lines
 
 
 def application(**settings: Any) -> typer.Typer:

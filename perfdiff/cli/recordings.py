@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from perfdiff import configuration
 from perfdiff.cli import comparison
@@ -16,17 +17,37 @@ from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.history import Recording
+    from perfdiff.analysis.trends.growth_history import Counted
+    from perfdiff.records.schema import Revision
+    from perfdiff.request import Request
     from perfdiff.revisions.lineage import Wanted
+
+T = TypeVar("T")
 
 
 def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Recording]:
-    """Record the revisions, oldest first, each with all functions that its workloads call.
+    """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`."""
+    from perfdiff import pipeline
 
-    One that differs from the one before in nothing that is built or run has what was recorded of that. One that does not build or run
+    asked = comparison.request((), directory, cache, overrides, progress)
+    return _each(wanted, asked, progress, lambda request: pipeline.record(request, progress))
+
+
+def counted(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Counted]:
+    """Count the places of the revisions, oldest first; see `_each`."""
+    from perfdiff import trending
+    from perfdiff.records.schema import Side
+
+    asked = comparison.request((), directory, cache, overrides, progress)
+    return _each(wanted, asked, progress, lambda request: trending.count(request, progress).sides[Side.BASE])
+
+
+def _each(wanted: Wanted, asked: Request, progress: Progress, measure: Callable[[Request], T]) -> list[tuple[Revision, T | str]]:
+    """Measure the revisions, oldest first.
+
+    One that differs from the one before in nothing that is built or run has what was measured of that. One that does not build or run
     has the reason; where that happens to all, the last failure is raised.
     """
-    asked = comparison.request((), directory, cache, overrides, progress)
-    from perfdiff import pipeline
     from perfdiff.revisions.history import changed_files, inert_files
     from perfdiff.revisions.lineage import lineage, revision
     from perfdiff.revisions.repository import find_repository
@@ -34,7 +55,7 @@ def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides,
     repository = find_repository(asked.repository)
     commands = [asked.config.build.command, *(workload.command for workload in asked.config.workloads)]
     is_inert = inert_files(repository, asked.config.build.overlay, commands)
-    found: list[Recording] = []
+    found: list[tuple[Revision, T | str]] = []
     failure: MeasurementError | None = None
     names = lineage(repository, wanted)
     for number, name in enumerate(names, 1):
@@ -45,11 +66,11 @@ def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides,
             found.append((own, last))
             continue
         try:
-            found.append((own, pipeline.record(replace(asked, revisions=(name,)), progress)))
+            found.append((own, measure(replace(asked, revisions=(name,)))))
         except MeasurementError as error:
             failure = error
             found.append((own, f"{error} [{error.slug}]"))
-    if failure is not None and all(isinstance(recording, str) for _, recording in found):
+    if failure is not None and all(isinstance(result, str) for _, result in found):
         raise failure
     return found
 

@@ -26,8 +26,8 @@ def render_json(found: Bisection, report: Document) -> str:
     exact = found.symptom.exact
     document = {
         "schema": SCHEMA,
-        "good": _revision(found.good),
-        "bad": _revision(found.bad),
+        "good": revision_document(found.good),
+        "bad": revision_document(found.bad),
         "culprit": found.suspects[0].commit if found.certain and len(found.suspects) == 1 else None,
         "confidence": found.confidence,
         "certain": found.certain,
@@ -53,7 +53,7 @@ def blocks(found: Bisection) -> tuple[Block, ...]:
     found = printable_values(found)
     facts = [
         Fact("followed", f"{found.symptom.says}: {figures(found.symptom.expected)} between the ends"),
-        Fact("range", f"{_named(found.good)} to {_named(found.bad)}, {plural(found.commits, 'commit')}"),
+        Fact("range", f"{named(found.good)} to {named(found.bad)}, {plural(found.commits, 'commit')}"),
         Fact("measured", _effort(found)),
     ]
     said: list[Block] = [
@@ -61,12 +61,12 @@ def blocks(found: Bisection) -> tuple[Block, ...]:
         Facts(tuple(facts)),
     ]
     if len(found.suspects) > 1:
-        said.append(Table("Suspects", (Column("commit"), Column("subject")), tuple(_cells(each) for each in found.suspects)))
+        said.append(Table("Suspects", (Column("commit"), Column("subject")), tuple(commit_cells(each) for each in found.suspects)))
     if found.measured:
         columns = (Column("commit"), Column("subject"), Column("is"), Column("ratio to good", right=True), Column("times", right=True))
         said.append(Table("Measured, oldest first", columns, tuple(_row(each, exact=found.symptom.exact) for each in found.measured)))
     if found.passed:
-        rows = tuple((*_cells(each.revision), Cell(each.reason)) for each in found.passed)
+        rows = tuple((*commit_cells(each.revision), Cell(each.reason)) for each in found.passed)
         said.append(Table("Skipped", (Column("commit"), Column("subject"), Column("reason")), rows))
     return tuple(said)
 
@@ -82,14 +82,16 @@ def _effort(found: Bisection) -> str:
 
 def _row(each: Measured, *, exact: bool) -> tuple[Cell, ...]:
     shown = units.ratio(each.ratio.value) if exact else interval(each.ratio)
-    return (*_cells(each.revision), Cell(each.standing.value, _TONES[each.standing]), Cell(shown), Cell(f"{each.times:,}"))
+    return (*commit_cells(each.revision), Cell(each.standing.value, _TONES[each.standing]), Cell(shown), Cell(f"{each.times:,}"))
 
 
-def _cells(revision: Revision) -> tuple[Cell, Cell]:
+def commit_cells(revision: Revision) -> tuple[Cell, Cell]:
+    """Return a commit in a table, with its subject."""
     return Cell((revision.commit or "")[:_SHORT], code=True), Cell(revision.summary or ABSENT, Tone.MUTED)
 
 
-def _named(revision: Revision) -> str:
+def named(revision: Revision) -> str:
+    """Return an end as the user named it, with its commit."""
     commit = (revision.commit or "")[:_SHORT]
     return commit if (revision.commit or "").startswith(revision.rev) else f"{revision.rev} ({commit})"
 
@@ -102,5 +104,6 @@ def _ratio(ratio: Ratio) -> dict[str, Any]:
     return {"ratio": ratio.value, "ci": [ratio.low, ratio.high]}
 
 
-def _revision(revision: Revision) -> dict[str, Any]:
+def revision_document(revision: Revision) -> dict[str, Any]:
+    """Return an end for JSON."""
     return {"rev": revision.rev, "commit": revision.commit}

@@ -76,9 +76,7 @@ def _place(place: Place) -> dict[str, Any]:
 
 
 def _places(members: Iterable[int], counted: PlaceCounts) -> list[dict[str, Any]]:
-    """Return places without their texts, of which there may be thousands."""
-    found = (counted.places[member] for member in members)
-    return [{"function": place.function, "file": place.file, "line": place.line} for place in found]
+    return [_place(counted.places[member]) for member in members]
 
 
 def _fit(fit: Fit) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference,
 from perfdiff.models.trend import Fit, Prediction
 from perfdiff.records.schema import Side
 from perfdiff.report import wording as names
-from perfdiff.report.blocks import Cell, Column, Fact, Facts, Items, Plot, Table
+from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Plot, Table
 from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.trends import document, source, wording
 from perfdiff.report.trends.clean import clean
@@ -77,8 +77,8 @@ class Section:
     tables: tuple[Table, ...]
 
 
-def page(found: TrendFindings) -> str:
-    """Return the page as HTML; the same bytes each time."""
+def page(found: TrendFindings, search: Sequence[Block] = ()) -> str:
+    """Return the page as HTML, with the sentences, facts and tables of the `search` that led to it; the same bytes each time."""
     shown = clean(found)
     side = wording.shown_side(shown)
     compared = side is Side.HEAD
@@ -93,6 +93,7 @@ def page(found: TrendFindings) -> str:
             said=wording.answer(shown),
             tone=shown.verdict.value if compared else "unchanged",
             compared=compared,
+            search=search,
             tiles=list(_tiles(shown)),
             differences=replace(document.differences(shown.differences), title="") if shown.differences else None,
             differing=list(_differing(shown)),

@@ -1,0 +1,232 @@
+"""Saved trends as assertions: the exponent of each costly cluster must not grow, and none that is steeper may come.
+
+A cluster's lines are found again by function and text, and the blocks that they lie in now are fitted over the same feature, at inputs
+within the range that was saved: beyond it, what is no power law has another exponent without any change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from perfdiff.analysis.trends.again import found_again
+from perfdiff.analysis.trends.blocks import block_starts
+from perfdiff.analysis.trends.clusters import varying
+from perfdiff.analysis.trends.findings import Cluster, TrendFindings
+from perfdiff.models.shift import LEAST_SHIFT
+from perfdiff.models.threads import one_thread
+from perfdiff.models.trend import Fit, Growth, Interval
+from perfdiff.models.trendlines import fit
+from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.schema import Floats, Ints, Note, Revision, Side
+
+
+class Ruling(StrEnum):
+    """What became of an assertion on growth."""
+
+    VIOLATED = "violated"
+    OPEN = "inconclusive"
+    LESS = "grows less"
+    HOLDS = "holds"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedExponent:
+    """The exponent `b` of a saved cluster over a feature, with its 95 % interval."""
+
+    feature: str
+    b: float
+    ci: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCluster:
+    """A cluster as it was saved: called `name`, with its cost at each saved point (points,), NaN where absent.
+
+    `exponents` are those of fits that tell its growth, the best first.
+    """
+
+    name: str
+    is_costly: bool
+    places: tuple[Place, ...]
+    costs: Floats
+    exponents: tuple[SavedExponent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTrends:
+    """The trends of a revision as they were saved: points by their labels, `features` (points,) by name; `constant` places never varied."""
+
+    revision: Revision
+    labels: tuple[str, ...]
+    features: Mapping[str, Floats]
+    clusters: tuple[SavedCluster, ...]
+    constant: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthAssertion:
+    """A saved cluster with what became of its growth; or, without `saved`, a cluster that grows by a higher power than every saved one.
+
+    `fit` is over the saved feature, of the blocks of its `places` that were `found` again, of which `place` runs most often now. The
+    exponent may be `limit` at most. `reason` says why there is no answer.
+    """
+
+    name: str
+    ruling: Ruling
+    saved: SavedExponent | None
+    places: int
+    found: int
+    limit: float | None = None
+    place: Place | None = None
+    fit: Fit | None = None
+    largest: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTrends:
+    """The saved trends of one revision, `saved`, held against another one."""
+
+    saved: Revision
+    revision: Revision
+    assertions: tuple[GrowthAssertion, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def judged(self) -> tuple[GrowthAssertion, ...]:
+        """Return the assertions that have an answer, or that more points would give one."""
+        return tuple(each for each in self.assertions if each.ruling is not Ruling.NOT_JUDGED)
+
+    @property
+    def verdict(self) -> Ruling:
+        """Return how the whole stands: violated if any assertion is, not judged if none is, else it holds only if each has an answer."""
+        if self.those(Ruling.VIOLATED):
+            return Ruling.VIOLATED
+        if not self.judged:
+            return Ruling.NOT_JUDGED
+        return Ruling.OPEN if self.those(Ruling.OPEN, Ruling.NOT_JUDGED) else Ruling.HOLDS
+
+    def those(self, *which: Ruling) -> tuple[GrowthAssertion, ...]:
+        """Return the assertions that stand so."""
+        return tuple(each for each in self.assertions if each.ruling in which)
+
+
+@one_thread()
+def check_trends(saved: SavedTrends, found: TrendFindings, *, seed: int) -> CheckedTrends:
+    """Hold one revision against saved trends: an assertion for each costly cluster, and one for each new one that is steeper than all."""
+    held = _Held(saved, found.experiment.sides[Side.BASE], seed)
+    judged = [held.judged(cluster) for cluster in saved.clusters if cluster.is_costly]
+    higher = [blocks for assertion, blocks in judged if assertion.ruling in {Ruling.VIOLATED, Ruling.OPEN}]
+    told = np.concatenate([np.empty(0, dtype=np.int64), *higher])
+    steeper = held.steeper(found.sides[Side.BASE].clusters, told)
+    assertions = (*(assertion for assertion, _ in judged), *steeper)
+    return CheckedTrends(saved.revision, found.experiment.revisions[Side.BASE], assertions, found.experiment.notes)
+
+
+class _Held:
+    """Counts of a revision that are held against saved trends."""
+
+    def __init__(self, saved: SavedTrends, counted: PlaceCounts, seed: int) -> None:
+        self._saved, self._counted, self._seed = saved, counted, seed
+        self._starts = block_starts(counted)
+        known = (*(place for cluster in saved.clusters for place in cluster.places), *saved.constant)
+        self._now = found_again(known, counted.places)
+
+    def judged(self, cluster: SavedCluster) -> tuple[GrowthAssertion, Ints]:
+        """Return what became of a cluster, and the blocks of its lines that were found again."""
+        places = np.array([self._now[place] for place in cluster.places if place in self._now], dtype=np.int64)
+        blocks = np.unique(self._starts[places])
+        exponent = next(iter(cluster.exponents), None)
+
+        def unjudged(reason: str) -> tuple[GrowthAssertion, Ints]:
+            return GrowthAssertion(cluster.name, Ruling.NOT_JUDGED, exponent, len(cluster.places), len(places), reason=reason), blocks
+
+        if exponent is None:
+            return unjudged("no feature told how it grew")
+        if exponent.feature not in varying(self._counted.features):
+            return unjudged(f"{exponent.feature} is no feature of these runs, or does not vary")
+        if not len(places):
+            return unjudged("none of its lines is there any more")
+        costs = self._counted.counts[blocks].sum(axis=0)
+        now = fit(exponent.feature, self._within_range(exponent.feature), costs, seed=self._seed)
+        if now is None:
+            return unjudged(f"fewer than three sizes with a count lie in the range of {exponent.feature} that was saved")
+        ruling, reason = self._ruling(cluster, exponent, now, costs)
+        place = self._counted.places[places[int(np.argmax(self._counted.counts[places].max(axis=1)))]]
+        return GrowthAssertion(
+            name=cluster.name,
+            ruling=ruling,
+            saved=exponent,
+            places=len(cluster.places),
+            found=len(places),
+            limit=exponent.ci[1] + LEAST_SHIFT,
+            place=place,
+            fit=now,
+            largest=float(costs.max()),
+            reason=reason,
+        ), blocks
+
+    def steeper(self, clusters: Sequence[Cluster], told: Ints) -> list[GrowthAssertion]:
+        """Return the costly clusters that grow by a higher power than every saved one; not those whose blocks are all `told` already."""
+        found = []
+        for cluster in clusters:
+            best = next((each for each in cluster.fits if each.growth is not Growth.NONE), None)
+            limit = self._steepest(best.feature) if best else None
+            blocks = np.unique(self._starts[list(cluster.members)])
+            if not cluster.is_costly or best is None or limit is None or np.isin(blocks, told).all():
+                continue
+            now = fit(best.feature, self._within_range(best.feature), cluster.costs, seed=self._seed)
+            if now is not None and now.ci_b[0] > limit:
+                place = self._counted.places[cluster.members[0]]
+                places = len(cluster.members)
+                name = cluster.name if cluster.place is None else f"{cluster.place.function} ({cluster.name})"
+                found.append(GrowthAssertion(name, Ruling.VIOLATED, None, places, 0, limit, place, now, cluster.largest))
+        return found
+
+    def _steepest(self, feature: str) -> float | None:
+        """Return the exponent over a feature that no cluster may exceed, None where none was saved.
+
+        Clusters that were not costly are no assertions and little is known of them, but where one of them costs more at larger inputs,
+        it is no new one: their exponents count without intervals, which may be wide.
+        """
+        bounds = [
+            each.ci[1] if cluster.is_costly else each.b
+            for cluster in self._saved.clusters
+            for each in cluster.exponents
+            if each.feature == feature
+        ]
+        return max(bounds) + LEAST_SHIFT if bounds else None
+
+    def _ruling(self, cluster: SavedCluster, exponent: SavedExponent, now: Fit, costs: Floats) -> tuple[Ruling, str]:
+        low, high = exponent.ci
+        limit = high + LEAST_SHIFT
+        if now.ci_b[0] > limit:
+            if self._costs_more(cluster, exponent.feature, costs):
+                return Ruling.VIOLATED, ""
+            return Ruling.OPEN, "its exponent is higher, but the largest run that was saved costs no more: something of lower order is gone"
+        if now.ci_b[1] < low - LEAST_SHIFT:
+            return Ruling.LESS, ""
+        if now.ci_b[1] <= limit:
+            return Ruling.HOLDS, ""
+        return Ruling.OPEN, f"its exponent may be up to {now.ci_b[1]:.2f}: add inputs of more sizes"
+
+    def _costs_more(self, cluster: SavedCluster, feature: str, costs: Floats) -> bool:
+        """Return whether it costs more than was saved at the largest point of both; so it is taken to where they have none in common."""
+        now = {point.label: cost for point, cost in zip(self._counted.points, costs.tolist(), strict=True)}
+        before = zip(self._saved.labels, self._saved.features[feature].tolist(), cluster.costs.tolist(), strict=True)
+        common = [(x, cost, now[label]) for label, x, cost in before if label in now and np.isfinite(x) and np.isfinite(cost)]
+        if not common:
+            return True
+        _, saved, measured = max(common)
+        return bool(measured > saved)
+
+    def _within_range(self, feature: str) -> Floats:
+        """Return a feature (points,), NaN where it lies outside of the values that were saved."""
+        x, saved = self._counted.features[feature], self._saved.features[feature]
+        known = saved[np.isfinite(saved)]
+        return np.where((x >= np.min(known, initial=np.inf)) & (x <= np.max(known, initial=-np.inf)), x, np.nan)
