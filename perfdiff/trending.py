@@ -70,7 +70,7 @@ class _Bench:
 
 
 def trends(
-    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named], language: Language | None = None
+    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named] | None = None, language: Language | None = None
 ) -> TrendFindings:
     """Count the places of one revision or of two, and return their trends; raise PerfdiffError where that cannot be done.
 
@@ -79,7 +79,7 @@ def trends(
     """
     experiment = count(request, progress, language=language)
     try:
-        experiment = with_calls(experiment, calls)
+        experiment = with_calls(experiment, calls or {})
     except KeyError as error:
         raise UsageError(f"{error} is no function of which a line is counted", slug="unknown-function") from error
     progress.stage("analysing", None)

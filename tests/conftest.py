@@ -26,12 +26,16 @@ UNTIMED = frozenset(
         "test_counters",
         "test_dry_run",
         "test_emulated_pmu",
+        "test_inputs",
+        "test_layouts",
         "test_masquerade",
         "test_measuring",
+        "test_outside_calls",
         "test_papi",
         "test_places",
         "test_ticket",
         "test_toolchain",
+        "test_trend_programs",
         "test_upkeep",
     }
 )

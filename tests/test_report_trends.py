@@ -368,13 +368,13 @@ def test_a_place_on_one_side_is_drawn_and_listed_there(kind: Kind, drawn: str) -
     assert f"<td>9{count}<td>        while (n-&gt;next)" in section
 
 
-def test_the_law_of_code_that_stood_there_before_is_drawn_without_points() -> None:
+def test_what_a_function_executed_before_is_drawn_beside_a_line_that_is_new() -> None:
     found = made.two()
     heads = found.experiment.heads.copy()
     heads[0] = -1
     section = article(page(replace(found, experiment=replace(found.experiment, heads=heads))), "difference-1")
     drawn = re.findall(r'<g class="(base|head)"><path class="(points|line)', section[: section.index('<svg class="below"')])
-    assert sorted(drawn) == [("base", "line"), ("head", "line"), ("head", "points")]
+    assert sorted(drawn) == [("base", "line"), ("base", "points"), ("head", "line"), ("head", "points")]
 
 
 def test_shades_are_half_powers_of_ten() -> None:

@@ -1174,8 +1174,9 @@ def test_runtime_is_built_once(library: Path) -> None:
     before = (library / "libperfdiff.so").stat().st_mtime_ns
     assert runtime_library.build("g++", library.parent) == library
     assert (library / "libperfdiff.so").stat().st_mtime_ns == before
-    libraries = {f"lib{name}.{kind}" for name in ("perfdiff", "perfdiff_counted") for kind in ("so", "a")}
-    assert {path.name for path in library.iterdir()} == {"perfdiff_probe.h", "perfdiff_inline.h", "counted.specs", "seal.json", *libraries}
+    libraries = {f"lib{name}.{kind}" for name in ("perfdiff", "perfdiff_counted", "perfdiff_places") for kind in ("so", "a")}
+    others = {"perfdiff_probe.h", "perfdiff_inline.h", "counted.specs", "places-gcc.o", "places-clang.o", "seal.json"}
+    assert {path.name for path in library.iterdir()} == {*libraries, *others}
 
 
 def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:

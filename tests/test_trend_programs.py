@@ -124,7 +124,7 @@ def counted(case: Case, folder: Path, cache: Path, *revisions: str, sizes: tuple
     config = configuration.load(repository(case, folder), environment={})
     if sizes:
         config = replace(config, workloads=tuple(replace(each, parameters={"n": sizes}) for each in config.workloads))
-    return trending.trends(Request(folder, revisions, config, cache, dict(os.environ)), Silent(), alpha=ALPHA, calls={})
+    return trending.trends(Request(folder, revisions, config, cache, dict(os.environ)), Silent(), alpha=ALPHA)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def counted(case: Case, folder: Path, cache: Path, *revisions: str, sizes: tuple
         ("header-template", "sorted_set<int>::contains", "for (const T &other : values_)"),
         ("list-append", "list_fill", "while (*end)"),
         ("macro-made", "orders_find", "VECTOR_INIT(orders, int)"),
-        ("recursion", "balanced", "int difference;"),
+        ("recursion", "balanced", "if (!tree)"),
         ("runs-once", "index_find", "while (entry && entry->key != key)"),
     ],
 )

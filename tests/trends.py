@@ -151,7 +151,9 @@ def difference(verdict: Verdict = Verdict.REGRESSION, kind: Kind = Kind.EXPONENT
     base, head = (slow, fast) if verdict is Verdict.IMPROVEMENT else (fast, slow)
     ends = [0.0 if each is None else each.a * 1e5**each.b for each in (base, head)]
     ci: tuple[float, float] | None = (head.b - base.b - 0.02, head.b - base.b + 0.02)
-    found = Difference(kind, LOOP, (0, 1), "n", base, head, ci, 1e5, ends[0], ends[1], verdict)
+    n = np.array(SIZES, dtype=np.float64)
+    counts = [np.zeros_like(n) if gone else each.a * n**each.b for each, gone in ((base, kind is Kind.NEW), (head, kind is Kind.GONE))]
+    found = Difference(kind, LOOP, (0, 1), "n", counts[0], counts[1], base, head, ci, 1e5, ends[0], ends[1], verdict)
     if kind is Kind.NEW:
         return replace(found, base=None, ci=None, base_cost=0.0)
     if kind is Kind.GONE:

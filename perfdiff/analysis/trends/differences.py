@@ -232,6 +232,8 @@ def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Fun
         place=experiment.sides[side].places[grown[0][0]],
         members=tuple(dict.fromkeys(place for places in grown for place in places)),
         feature=growth.feature,
+        base_counts=lead.base,
+        head_counts=lead.head,
         base=growth.base,
         head=growth.head,
         ci=growth.ci,
@@ -264,10 +266,13 @@ def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
     """Return the places of head whose counts differ at the point that differs most, the one to be named first."""
     extra = experiment.sides[Side.HEAD].counts[function.places] - function.before
     change = np.abs(extra[:, int(np.argmax(np.abs(extra).sum(axis=0)))])
-    lead = int(np.argmax(change))
     fresh = np.where(np.isin(np.arange(len(change)), function.new), change, 0.0)
-    if fresh.max() >= _CAUSE_SHARE * change[lead]:
-        lead = int(np.argmax(fresh))
+    told = fresh if fresh.max() >= _CAUSE_SHARE * change.max() else change
+    most = np.flatnonzero(told == told.max()).tolist()
+    texts = [experiment.sides[Side.HEAD].places[function.places[number]].text for number in most]
+    lead = next(
+        (number for number, text in zip(most, texts, strict=True) if "(" in text), most[0]
+    )  # rather a loop, test or call than a name
     rest = [number for number in np.argsort(-change, kind="stable").tolist() if change[number] > 0 and number != lead]
     return function.places[[lead, *rest]].tolist()  # type: ignore[no-any-return]
 

@@ -77,7 +77,9 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place whose growth differs; it stands for `members`, whose counts vary with its. They are places of `side`.
+    """A place in a function whose growth differs; it stands for `members`, places of `side` whose counts differ along with its.
+
+    `base_counts` and `head_counts` (points,) are the blocks that its function executes, which all figures are of.
 
     `base` and `head` are the fits over `feature`, None where a side has none. `ci` is the 95 % interval of the difference of exponents
     (head's less base's), None where a side has no fit. `at` is ten times the 95th percentile of the feature; `base_cost` and `head_cost`
@@ -89,6 +91,8 @@ class Difference:
     place: Place
     members: tuple[int, ...]
     feature: str
+    base_counts: Floats
+    head_counts: Floats
     base: Fit | None
     head: Fit | None
     ci: Interval | None

@@ -136,7 +136,7 @@ def _tiles(found: TrendFindings) -> Iterator[Fact]:
 
 
 def _difference_tiles(difference: Difference) -> Iterator[Fact]:
-    yield Fact(f"growth of {wording.where(difference.place)}", wording.change(difference))
+    yield Fact(f"blocks that {difference.place.function} executes", wording.change(difference))
     exponent = wording.exponent_difference(difference)
     if exponent != ABSENT:
         yield Fact("in the exponent, with the 95 % interval", exponent)

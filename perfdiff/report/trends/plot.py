@@ -19,7 +19,7 @@ from perfdiff.report.trends import wording
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Counts (points,) of one side, if they are those of one place, with the law fitted over the drawn feature, if there is one."""
+    """Counts (points,) of one side, None where it has none, with the law fitted over the drawn feature, if there is one."""
 
     side: Side
     counts: Floats | None
@@ -42,15 +42,10 @@ def cluster_plot(found: TrendFindings, cluster: Cluster, most: int) -> Plot | No
 
 
 def difference_plot(found: TrendFindings, difference: Difference, most: int) -> Plot | None:
-    """Return a place's counts over the feature of its difference, on each side that has it, and the laws of both.
-
-    A side may have a law without the place: that of the code which stood there before.
-    """
-    sides = []
-    for side, fit in ((Side.BASE, difference.base), (Side.HEAD, difference.head)):
-        place = index_of(found, difference.place, side, of=difference.side)
-        sides.append(_Counted(side, None if place is None else found.experiment.sides[side].counts[place], fit))
-    return _plot(found, f"{wording.where(difference.place)}: how often it ran", difference.feature, sides, most)
+    """Return what the function of a difference executes over its feature, on each side that has it, and the laws of both."""
+    each_side = ((Side.BASE, difference.base_counts, difference.base), (Side.HEAD, difference.head_counts, difference.head))
+    sides = [_Counted(side, counts if counts.any() else None, fit) for side, counts, fit in each_side]
+    return _plot(found, f"{difference.place.function}: blocks that it executes", difference.feature, sides, most)
 
 
 def base_members(found: TrendFindings, members: Sequence[int]) -> list[int]:
