@@ -17,6 +17,9 @@ from perfdiff.models.trendlines import fits, power_fits
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats
 
+# Programs are given inputs of this many times the size that they were tested with; further on, something else gives way first.
+_FORESEEN = 1000.0
+
 
 def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     """Return the clusters of a revision's places, the most costly first; features without any place of theirs are left out."""
@@ -73,7 +76,7 @@ def _overtaking(ranked: Sequence[Cluster], features: Mapping[str, Floats]) -> li
 def _overtakes(cluster: Cluster, above: Sequence[Cluster], features: Mapping[str, Floats]) -> float | None:
     """Return from which value of its best feature on a cluster costs most, where its exponent is surely the largest; None where it is not.
 
-    Where it does so within what was measured already, there is nothing to foretell.
+    Where it does so within what was measured already, there is nothing to foretell; beyond `_FORESEEN` times that, nobody can.
     """
     if not above or not cluster.fits:
         return None
@@ -85,4 +88,5 @@ def _overtakes(cluster: Cluster, above: Sequence[Cluster], features: Mapping[str
             return None
         crossings.append((theirs.a / own.a) ** (1 / (own.b - theirs.b)))
     beyond = max(crossings)
-    return beyond if beyond > np.nanmax(features[own.feature]) else None
+    measured = float(np.nanmax(features[own.feature]))
+    return beyond if measured < beyond <= _FORESEEN * measured else None

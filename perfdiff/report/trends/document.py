@@ -113,7 +113,7 @@ def _cluster(rank: int, cluster: Cluster) -> tuple[Cell, ...]:
     nearer, further = predictions(cluster)
     return (
         Cell(str(rank)),
-        Cell(wording.called(cluster), code=True),
+        Cell(f"{wording.called(cluster)}{wording.and_others(cluster)}", code=True),
         Cell("" if cluster.place is None else cluster.place.text, code=True),
         Cell(wording.amount(cluster.largest)),
         Cell(percent(cluster.share)),

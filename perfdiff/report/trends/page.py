@@ -125,9 +125,9 @@ def _tiles(found: TrendFindings) -> Iterator[Fact]:
         return
     trends = found.sides[Side.BASE]
     costly = [each for each in trends.clusters if each.is_costly]
-    told = [(fit.b, each, fit) for each in costly if (fit := wording.best(each)) is not None]
-    if told:
-        _, cluster, fit = max(told, key=lambda each: each[0])
+    told = wording.steepest(trends)
+    if told is not None:
+        cluster, fit = told
         yield Fact(f"growth of {wording.called(cluster)}", fit.says)
         yield Fact("its exponent, with the 95 % interval", wording.exponent(fit))
         if fit.predictions:

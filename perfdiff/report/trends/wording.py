@@ -77,6 +77,18 @@ def called(cluster: Cluster) -> str:
     return f"places that follow {cluster.feature}" if cluster.place is None else f"{cluster.place.function} ({where(cluster.place)})"
 
 
+def and_others(cluster: Cluster) -> str:
+    """Return how many places a cluster has beside its representative, whose cost is told with its: ` and 44 more places`."""
+    others = len(cluster.members) - 1
+    return f" and {plural(others, 'more place')}" if cluster.place is not None and others else ""
+
+
+def steepest(trends: Trends) -> tuple[Cluster, Fit] | None:
+    """Return the costly cluster that surely grows most, by the lower end of its exponent's interval; None where no feature tells of any."""
+    told = [(cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
+    return max(told, key=lambda each: each[1].ci_b[0], default=None)
+
+
 def best(cluster: Cluster) -> Fit | None:
     """Return the fit that tells a cluster's growth, None where no feature does."""
     return next((fit for fit in cluster.fits if fit.growth is not Growth.NONE), None)
@@ -127,13 +139,13 @@ def _of_one(found: TrendFindings) -> str:
         return f"Nothing grows: no count varies over {ran}"
     number, share = coverage(trends, counted)
     says = f"{plural(number, 'cluster')} make{'s' if number == 1 else ''} up {percent(share)} of all counts"
-    told = [(fit.b, cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
-    if not told:
+    told = steepest(trends)
+    if told is None:
         return f"{says}; no feature tells how they grow"
-    _, cluster, fit = max(told, key=lambda each: each[0])
+    cluster, fit = told
     last = fit.predictions[-1] if fit.predictions else None
     predicts = f": {amount(last.cost)} at {fit.feature} = {amount(last.at)}" if last else ""
-    grown = f"{called(cluster)}, grows as {fit.says} ({reach(found, fit, Side.BASE)}, R² {quality(fit.r2)})"
+    grown = f"{called(cluster)}{and_others(cluster)}, grows as {fit.says} ({reach(found, fit, Side.BASE)}, R² {quality(fit.r2)})"
     return f"{says}; the steepest costly one, {grown}{predicts}"
 
 
