@@ -176,7 +176,9 @@ def test_differences_come_before_the_clusters_of_head() -> None:
 
 def test_markdown_is_a_ticket_with_the_same_content() -> None:
     said = markdown(made.one())
-    assert said.startswith("## 1 cluster makes up 100 % of all counts; the steepest costly one, last\\_node (list.c:9) and 1 more place, grows")
+    assert said.startswith(
+        "## 1 cluster makes up 100 % of all counts; the steepest costly one, last\\_node (list.c:9) and 1 more place, grows"
+    )
     row = "|1|`last_node (list.c:9) and 1 more place`|`while (n->next)`|1.0e8|100 %|1·n²|quadratic|2.00 \\[1.98, 2.02\\]|0.999|"
     assert row in said
     assert "- last\\_node (list.c:9) overtakes everything above it from n = 3.1e6 on." in said

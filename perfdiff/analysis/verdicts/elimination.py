@@ -78,7 +78,7 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     extra, all_extra = head - base, np.maximum(head - base, 0.0).sum(axis=0)
     explains = (head > REWRITTEN["blocks"] * base) & (of_run >= REMAINS * extra) & (extra * DEAREST_NS["blocks"] >= TELLING * slower_ns)
     found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= MOST_WORK * all_extra), axis=1))
-    return suspects[int(found[0])] if points and len(found) == 1 else None
+    return suspects[int(found[0])] if points and len(found) else None  # no two make up most
 
 
 def _is_slower(case: Case) -> bool:
