@@ -8,7 +8,7 @@ from programs import git
 
 CONFIGURATION = """\
 [build]
-command = "cc -O1 -g -o list list.c"
+command = "gcc -O1 -g -o list list.c"
 
 [[workload]]
 name = "list"
