@@ -8,7 +8,7 @@ from programs import git
 
 CONFIGURATION = """\
 [build]
-command = "cc -O1 -g -o list list.c"
+command = "gcc -O1 -g -o list list.c"
 
 [[workload]]
 name = "list"
@@ -71,11 +71,11 @@ CULPRIT = "keep no tail"
 # What each commit after the first replaces, and by what, by its subject.
 _Change = tuple[tuple[str, str], ...]
 CHANGES: dict[str, _Change] = {
-    "document": (),
     "sum in other words": (("total += node->value", "total = total + node->value"),),
     "rename": (("append(", "push_back("),),
     "not finished": (("#include <stdio.h>\n", "#include <stdio.h>\n#error not finished\n"),),
     "finished": (("#error not finished\n", ""),),
+    "document": (),
     CULPRIT: ((POINTING, WALKING),),
     "another default": (("atoi(argv[1]) : 10", "atoi(argv[1]) : 20"),),
 }

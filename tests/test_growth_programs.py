@@ -56,10 +56,11 @@ def test_a_bisect_by_growth_names_the_commit_past_a_rename_and_one_that_does_not
     verdicts = {each["commit"]: each["verdict"] for each in found["measured"]}
     assert verdicts[commits[CULPRIT]] == "bad"
     assert verdicts[commits["finished"]] == "good"
-    assert found["alike"] == [{"commit": commits["document"], "as": commits["start"]}]
+    assert commits["document"] not in verdicts
+    assert found["alike"] == [{"commit": commits["document"], "as": commits["finished"]}]
     assert {each["commit"] for each in found["skipped"]} <= {commits["not finished"]}
     assert found["report"]["sentence"].startswith("Regression: list.c:17, `while (last->next)` in push_back")
-    assert (found["report"]["base"]["commit"], found["report"]["head"]["commit"]) == (commits["finished"], commits[CULPRIT])
+    assert (found["report"]["base"]["commit"], found["report"]["head"]["commit"]) == (commits["document"], commits[CULPRIT])
 
     before = builds(folder)
     assert perfdiff("bisect", "good", "bad", "--metric", "growth", "--function", "append", "--first-parent", "--path", "list.c") == 1
