@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import figures
 import numpy as np
 
-from perfdiff.models.clusters import clustered
+from perfdiff.analysis.trends.clusters import trends
 from perfdiff.models.joint import joint
 from perfdiff.models.powerlaw import power_laws
 from perfdiff.models.shift import exponent_shift
 from perfdiff.models.trend import Growth
-from perfdiff.models.trendlines import fit, fits
-from perfdiff.records.schema import Floats
+from perfdiff.models.trendlines import fit
+from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.schema import Floats, Point
 
 SEED = 2007
 RIGHT = 58  # of 60
@@ -195,31 +196,26 @@ def matrix(places: int, points: int, groups: int) -> tuple[Floats, Floats]:
 
 
 def measure(name: str) -> None:
-    """Print for `print_speed` the number of clusters, the seconds of clustering, of fits, and of CPU, and this process's peak memory."""
-    places, points, groups, _, _ = SIZES[name]
-    n, counts = matrix(places, points, groups)
+    """Print for `print_speed` the number of clusters, the seconds of the analysis, those of CPU, and this process's peak memory in GiB."""
+    size, points, groups, _, _ = SIZES[name]
+    n, counts = matrix(size, points, groups)
+    places = tuple(Place(f"f{number // 20}", "program.c", number + 1, "") for number in range(size))
+    ran = tuple(Point(number, "corpus", {"n": value}, "") for number, value in enumerate(n.tolist()))
     start, cpu = time.perf_counter(), time.process_time()
-    found = clustered({"n": n}, counts)
-    middle = time.perf_counter()
-    costs = np.stack([counts[group].sum(axis=0) for group in found.members])
-    fits("n", n, costs, seed=SEED)
-    end = time.perf_counter()
+    found = trends(PlaceCounts(ran, places, counts, {"n": n}, {}), seed=SEED)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 2**30
-    print(len(found.members), middle - start, end - middle, time.process_time() - cpu, peak)
+    print(len(found.clusters), time.perf_counter() - start, time.process_time() - cpu, peak)
 
 
 def print_speed() -> None:
-    """Print time and memory of clusters, of laws with their 1,000 draws and of classes, each in a process of its own."""
-    columns = ("places × points", "clusters", "clustering (s)", "fits of all clusters (s)", "CPU (s)", "peak memory (GiB)")
-    with figures.printed("Speed and memory", *columns) as table:
+    """Print time and memory of the analysis of one revision, clusters, laws with 1,000 draws and classes, each in a process of its own."""
+    with figures.printed("Speed and memory", "places × points", "clusters", "analysis (s)", "CPU (s)", "peak memory (GiB)") as table:
         for name, (_, _, _, seconds, memory) in SIZES.items():
             ran = subprocess.run([sys.executable, __file__, "--measure", name], check=True, capture_output=True, text=True)
-            clusters, clustering, fitting, cpu, peak = map(float, ran.stdout.split())
-            table.add(name, int(clusters), f"{clustering:.1f}", f"{fitting:.1f}", f"{cpu:.1f}", f"{peak:.2f}")
+            clusters, took, cpu, peak = map(float, ran.stdout.split())
+            table.add(name, int(clusters), f"{took:.1f}", f"{cpu:.1f}", f"{peak:.2f}")
             if seconds is not None:
-                table.remarks.append(
-                    f"{name}: {clustering + fitting:.0f} s of {seconds:.0f} s: {figures.against(clustering + fitting, seconds)}."
-                )
+                table.remarks.append(f"{name}: {took:.0f} s of {seconds:.0f} s: {figures.against(took, seconds)}.")
             table.remarks.append(f"{name}: {peak:.2f} GiB of {memory:.0f} GiB: {figures.against(peak, memory)}.")
 
 
