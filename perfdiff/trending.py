@@ -102,7 +102,8 @@ def count(request: Request, progress: Progress, *, language: Language | None = N
         counts = {side: each for side, each in found.items() if each is not None}
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}
-    return PlaceExperiment(revisions, counts, heads, (*pins.notes, *(note for each in counts.values() for note in each.notes)))
+    notes = dict.fromkeys((*pins.notes, *(note for each in counts.values() for note in each.notes)))
+    return PlaceExperiment(revisions, counts, heads, tuple(notes))
 
 
 def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mapping[Side, Pin]]:
