@@ -37,12 +37,15 @@ import pyarrow.parquet as pq
 import test_freud_log
 import test_log
 import test_recording
+import trends
 from perfdiff import accepted, configuration, searched
 from perfdiff.errors import PerfdiffError
 from perfdiff.models import language
-from perfdiff.records import freud_log, pairing, recorded, recording, store
+from perfdiff.records import freud_log, pairing, placestore, recorded, recording, store
 from perfdiff.records.freud_blocks import encode
 from perfdiff.records.schema import Side
+from perfdiff.report.trends.json_document import json_document
+from perfdiff.report.trends.saved import saved_trends
 
 SECONDS_AN_INPUT = 2.0  # of CPU time; inputs have some kilobytes
 MEMORY_BYTES = 512 * 2**20  # beyond what the process has when it starts: no input of some kilobytes may ask for that
@@ -201,6 +204,41 @@ def searches(folder: Path) -> Reader:
     )
 
 
+def places(folder: Path) -> Reader:
+    """Read counts of places, their digests made to fit: what stands beside the table, its bytes, and whole tables of other columns."""
+    place = folder / "counts"
+    placestore.save(place, trends.walking())
+    seeds = {path.name: path.read_bytes() for path in place.glob("places.*")}
+
+    def inputs(rng: random.Random) -> bytes:
+        name = rng.choice(sorted(seeds))
+        if name.endswith(".json"):
+            data = mutation.changed_json(rng, [seeds[name].decode()])
+        else:
+            data = other_columns(rng, seeds[name]) if rng.random() < 0.3 else mutation.changed_bytes(rng, [seeds[name]])
+        return name.encode() + b"\0" + data
+
+    def read(data: bytes) -> object:
+        name, _, content = data.partition(b"\0")
+        fitting(place, name.decode(), content)
+        try:
+            return placestore.load(place)
+        finally:
+            fitting(place, name.decode(), seeds[name.decode()])
+
+    return Reader("counts of places", inputs, read)
+
+
+def trends_to_check(folder: Path) -> Reader:
+    """Read trends that were written as JSON, which are what is checked against."""
+    seeds = [json.dumps(json_document(found)) for found in (trends.one(), trends.two())]
+    return Reader(
+        "trends to check",
+        lambda rng: mutation.changed_json(rng, seeds),
+        lambda data: saved_trends(data.decode("utf-8", "replace"), "trends.json"),
+    )
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "recordings": recordings,
     "logs": logs,
@@ -210,6 +248,8 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "configurations": configurations,
     "known-costs": known_costs,
     "searches": searches,
+    "places": places,
+    "trends": trends_to_check,
 }
 
 
