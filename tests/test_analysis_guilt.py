@@ -297,3 +297,15 @@ def test_intervals_are_wider_for_few_blocks_and_say_who_is_first() -> None:
     assert 0.6 < first[1] < 0.9
     assert first[3] == 0
     assert sum(first.values()) == pytest.approx(1)
+
+
+def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put_down_to_it() -> None:
+    def dearer(side: str, x: Columns) -> np.ndarray:
+        return np.where(x["n"] < 2000, 1.0 if side == BASE else 1.04, 1.0 if side == BASE else 0.97) * 200 * x["n"]
+
+    work = Made("work", dearer, Change.CHANGED, lambda side, n: {"main": 20})
+    world = World((MAIN, work), plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
+    found = named(analyse(world.experiment(), world.samples, CompareConfig()), "work")
+    assert found.verdict is Verdict.REGRESSION
+    assert found.reason == "whole runs are slower, and it is the only changed function whose own calls are"
+    assert found.causes

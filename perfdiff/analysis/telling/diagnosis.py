@@ -85,7 +85,9 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
         shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
         grown = (_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW)
         return (*shared, *_dependency(info), *grown, *_worked(patient, lines))
-    guilt = patient.attribution.guilt[info.id]
+    guilt = patient.attribution.guilt.get(info.id)
+    if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
+        return (*_dependency(info), *_unexplained(patient))
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
