@@ -29,7 +29,7 @@ from perfdiff.report import html, json_report, markdown, terminal
 from perfdiff.report.document import build
 from perfdiff.request import Request
 from perfdiff.rounds import Rounds
-from programs import Case, repository
+from programs import PROGRAMS, Case, repository
 
 WALK = "while (*end)"
 
@@ -38,7 +38,7 @@ WALK = "while (*end)"
 def list_append(tmp_path_factory: pytest.TempPathFactory) -> Request:
     """Return what asks to compare two lists, of which one walks to its end at every append."""
     room = tmp_path_factory.mktemp("list")
-    folder = repository(Case("list-append", {}), room / "project")
+    folder = repository(Case(PROGRAMS / "list-append", {}), room / "project")
     config = replace(configuration.load(folder, environment={}), measure=MeasureConfig(budget_s=3.0, layouts=1))
     return Request(folder, ("base", "head"), config, runtimes.lent_to(room / "cache"), {"PATH": "/usr/local/bin:/usr/bin:/bin"})
 
