@@ -559,9 +559,9 @@ def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
     progress.advance("a step of unknown many")
     assert stream.getvalue().splitlines() == [
         "perfdiff: measuring (10)",
-        "perfdiff: measuring: 3 of 10",
-        "perfdiff: measuring: 6 of 10",
-        "perfdiff: measuring: 9 of 10",
+        "perfdiff: measuring: 3 of 10, about 84 s left",
+        "perfdiff: measuring: 6 of 10, about 48 s left",
+        "perfdiff: measuring: 9 of 10, about 12 s left",
         "perfdiff: analysing",
     ]
 

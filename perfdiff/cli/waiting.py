@@ -45,11 +45,11 @@ class Lines:
         self._verbose = verbose
         self._clock = clock
         self._name, self._total, self._done = "", 0, 0
-        self._written = clock()
+        self._written = self._started = clock()
 
     def stage(self, name: str, total: int | None) -> None:
         """Write the stage's line."""
-        self._name, self._total, self._done = name, total or 0, 0
+        self._name, self._total, self._done, self._started = name, total or 0, 0, self._clock()
         self._write(f"{name} ({total})" if total else name)
 
     def advance(self, text: str = "") -> None:
@@ -58,7 +58,8 @@ class Lines:
         if self._verbose and text:
             self._write(f"  {text}")
         elif self._clock() - self._written >= _LINE_EVERY_S and self._done < self._total:
-            self._write(f"{self._name}: {self._done} of {self._total}")
+            left_s = (self._clock() - self._started) / self._done * (self._total - self._done)
+            self._write(f"{self._name}: {self._done} of {self._total}, about {units.duration(left_s * 1e9)} left")
 
     def note(self, text: str) -> None:
         """Write the note."""
