@@ -14,8 +14,8 @@ from perfdiff.models.clusters import ALPHA, clustered, least_variation
 from perfdiff.models.joint import joint
 from perfdiff.models.trend import Fit
 from perfdiff.models.trendlines import fits, power_fits
-from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats
+from perfdiff.records.places import PlaceCounts, PlaceExperiment
+from perfdiff.records.schema import Floats, Side
 
 # Programs are given inputs of this many times the size that they were tested with; further on, something else gives way first.
 _FORESEEN = 1000.0
@@ -51,6 +51,12 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     return Trends(
         tuple(_overtaking(sorted(clusters, key=lambda each: -each.largest), features)), tuple(clustering.constant.tolist()), totals
     )
+
+
+def shared(experiment: PlaceExperiment) -> dict[str, Floats]:
+    """Return the features (points,) that are the same on both sides."""
+    base, head = (experiment.sides[side].features for side in Side)
+    return {name: x for name, x in head.items() if name in base and np.array_equal(x, base[name], equal_nan=True)}
 
 
 def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:

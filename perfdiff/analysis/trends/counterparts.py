@@ -27,6 +27,17 @@ def counterparts(experiment: PlaceExperiment) -> Ints:
     return found
 
 
+def carried_over(experiment: PlaceExperiment, found: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return what base counted of each place of head (places, points), 0 where there is none, and which places are new (places,)."""
+    base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
+    known = found >= 0
+    before = np.zeros_like(head.counts)
+    before[found[known]] = base.counts[known]
+    is_new = np.ones(len(head.places), dtype=np.bool_)
+    is_new[found[known]] = False
+    return before, is_new
+
+
 def unmatched(found: Ints, places: int) -> Ints:
     """Return the indices of head's places that are no counterpart of any place of base."""
     return np.setdiff1d(np.arange(places), found)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, Kind
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
@@ -153,9 +154,8 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
     ValueError where counts differ by a costly share of a run, and nothing can be said of growth: no feature that both sides share varies,
     or too few points are there.
     """
-    base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
     known = functions(experiment)
-    features = _shared(base.features, head.features)
+    features = varying(shared(experiment))
     judge = _Judge.of(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect=min_effect, seed=seed)
     differing = [each for each in known if each.differs and judge.share(each) >= _SLIGHT_SHARE]
     grown = [(each, judge.growth(each.base, each.head)) for each in differing]
@@ -210,12 +210,6 @@ def _with_causes(groups: Sequence[Sequence[_Found]], differing: Sequence[Functio
     for number, group in enumerate(groups):
         if not (group[0].verdict is Verdict.INCONCLUSIVE and id(group[0].function) in explained):
             yield group, causes.get(number)
-
-
-def _shared(base: Mapping[str, Floats], head: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the features that are the same on both sides and have several values above 0."""
-    same = {name: x for name, x in head.items() if name in base and np.array_equal(x, base[name], equal_nan=True)}
-    return {name: x for name, x in same.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}
 
 
 def _total(known: Sequence[Function], side: Side) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.counterparts import counterparts
+from perfdiff.analysis.trends.counterparts import carried_over, counterparts
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Ints, Side
 
@@ -57,10 +57,7 @@ def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
     found = counterparts(experiment)
     owners = _owners(base, head, found)
     costs = {Side.BASE: block_counts(base), Side.HEAD: block_counts(head)}
-    before = np.zeros_like(head.counts)
-    before[found[found >= 0]] = base.counts[found >= 0]
-    is_new = np.ones(len(head.places), dtype=bool)
-    is_new[found[found >= 0]] = False
+    before, is_new = carried_over(experiment, found)
     own: dict[_Name, tuple[list[int], list[int]]] = {}
     for number, place in enumerate(head.places):
         own.setdefault((place.file, place.function), ([], []))[1].append(number)

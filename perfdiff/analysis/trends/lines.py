@@ -12,8 +12,8 @@ import numpy.typing as npt
 from perfdiff import units
 from perfdiff.analysis.findings import LineGrowth
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.clusters import varying
-from perfdiff.analysis.trends.counterparts import FEW, counterparts
+from perfdiff.analysis.trends.clusters import shared, varying
+from perfdiff.analysis.trends.counterparts import FEW, carried_over, counterparts
 from perfdiff.models.laws import plain_power
 from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.trend import Fit, Growth, Interval
@@ -140,13 +140,7 @@ def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
     """Return the counts of both sides line by line, None where lines were not counted."""
     if experiment is None:
         return None
-    base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
-    found = counterparts(experiment)
-    known = found >= 0
-    before = np.zeros_like(head.counts)
-    before[found[known]] = base.counts[known]
-    is_new = np.ones(len(head.places), dtype=np.bool_)
-    is_new[found[known]] = False
+    before, is_new = carried_over(experiment, counterparts(experiment))
     blocks = {side: block_counts(each) for side, each in experiment.sides.items()}
     return MatchedLines(experiment, before, is_new, blocks, {side: _by_file(each) for side, each in experiment.sides.items()})
 
@@ -203,9 +197,7 @@ class _Telling:
 
     def _best(self, counts: Floats) -> tuple[str | None, Floats, Sequence[Fit | None]]:
         """Return the feature that tells head's count best, its values, and the fits of all `counts` (counts, points) over it."""
-        base, head = (self.experiment.sides[side].features for side in Side)
-        same = {name: x for name, x in head.items() if name in base and np.array_equal(x, base[name], equal_nan=True)}
-        features = varying({name: self._own(x[None, :])[0] for name, x in same.items()})
+        features = varying({name: self._own(x[None, :])[0] for name, x in shared(self.experiment).items()})
         own = self._own(counts)
         found = [(name, x, fits(name, x, own, seed=self.seed)) for name, x in features.items()]
         known = [each for each in found if each[2][1] is not None]
