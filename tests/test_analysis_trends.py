@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,6 +170,25 @@ def test_calls_of_a_function_are_a_feature_that_tells_what_follows_from_them() -
     assert next(fit for fit in first.fits if fit.feature == "calls of last").b == pytest.approx(1.0, abs=0.01)
     with pytest.raises(KeyError, match="first"):
         with_calls(one, {"first": lambda name, _: name == "first"})
+
+
+def test_counts_that_were_lost_are_neither_an_improvement_nor_a_regression() -> None:
+    whole, part = (
+        counts((*MAIN, *APPEND, *PRINT)),
+        counts((*MAIN, *APPEND[:1], *((name, text, always(0)) for name, text, _ in (*APPEND[1:], *PRINT)))),
+    )
+    revisions, heads = {side: Revision(side.value, None, "") for side in Side}, np.arange(len(whole.places))
+
+    def told(base: PlaceCounts, head: PlaceCounts, lost: tuple[int, ...]) -> Verdict:
+        sides = {Side.BASE: base, Side.HEAD: replace(head, lost=lost)}
+        return analyse(PlaceExperiment(revisions, sides, heads), min_effect=0.05, seed=1).verdict
+
+    everywhere = tuple(range(len(N)))
+    assert told(whole, part, ()) is Verdict.IMPROVEMENT
+    assert told(whole, part, everywhere) is Verdict.INCONCLUSIVE
+    assert told(part, whole, everywhere) is Verdict.INCONCLUSIVE
+    once = replace(whole, counts=np.where(np.arange(len(N)) == 2, part.counts, whole.counts))
+    assert told(whole, once, (2,)) is Verdict.UNCHANGED
 
 
 @pytest.mark.parametrize("n", [[100.0, 100.0], [100.0, 200.0], [100.0]], ids=["no feature varies", "two points", "one point"])

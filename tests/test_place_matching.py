@@ -81,7 +81,7 @@ def counts() -> PlaceCounts:
         Place("max<int>", "ü/t.hpp", 1, sources["ü/t.hpp"][0]),
     )
     values = np.array([[1.0, 10.0, 100.0], [0.0, 45.0, 2.0**53], [1.0, 1.0, 1.0]])
-    return PlaceCounts(points, places, values, {"n": np.array([1.0, 10.0, np.nan])}, sources, (Note("slug", "text"),), (1,))
+    return PlaceCounts(points, places, values, {"n": np.array([1.0, 10.0, np.nan])}, sources, (Note("slug", "text"),), (1,), (2,))
 
 
 def test_counts_come_back_as_they_were_saved(tmp_path: Path, counts: PlaceCounts) -> None:

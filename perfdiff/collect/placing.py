@@ -35,14 +35,14 @@ def counted(collector: Collector, side: Side, built: Built, points: Iterable[Poi
         raise MeasurementError("no line of the project is counted" + _because(built), slug="no-places")
     columns: list[Ints] = []
     features: list[Mapping[str, float]] = []
-    lost: list[str] = []
+    lost: list[int] = []
     ran: list[Point] = []
     for point in points:
         run = collector.count_places(Slot(Phase.PLACED, point, side, 0))
         ran.append(point)
         columns.append(run.counts)
         features.append(run.features)
-        lost += [point.label] if run.lost else []
+        lost += [len(ran) - 1] if run.lost else []
         advance(f"{point.label} on {side}")
     counts = np.array(columns, dtype=np.float64).reshape(-1, len(reader.places)).T
     if not counts.any():
@@ -58,8 +58,9 @@ def counted(collector: Collector, side: Side, built: Built, points: Iterable[Poi
         counts=counts,
         features=runfeatures.columns(features),
         sources=reader.sources,
-        notes=(*built.notes, *_uncounted(built), *_lost(lost), *_unsteady(reader.places, unsteady)),
+        notes=(*built.notes, *_uncounted(built), *_lost([ran[number] for number in lost]), *_unsteady(reader.places, unsteady)),
         unsteady=tuple(unsteady.tolist()),
+        lost=tuple(lost),
     )
 
 
@@ -81,14 +82,14 @@ def _uncounted(built: Built) -> tuple[Note, ...]:
     return (Note("places-uncounted", f"the lines of these files are not counted: {named}{more}"),)
 
 
-def _lost(points: Sequence[str]) -> tuple[Note, ...]:
+def _lost(points: Sequence[Point]) -> tuple[Note, ...]:
     """Return at which points processes were killed, or still running, before they could write their counts."""
     if not points:
         return ()
     return (
         Note(
             "places-lost",
-            f"some processes ended without writing their counts at {len(points)} points, first at {points[0]}: what they ran is not "
+            f"some processes ended without writing their counts at {len(points)} points, first at {points[0].label}: what they ran is not "
             "counted; let them end by themselves, or by SIGTERM",
         ),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from perfdiff.records.schema import Floats, Ints, Note, Point, Revision, Side
 
@@ -27,7 +30,7 @@ class PlaceCounts:
 
     `features` are numbers that describe each point's run, by name, (points,) each, NaN where absent. `sources` are the lines of each file
     that has places. Places stand in the order of their files and lines. `unsteady` are indices of places whose count was another when a
-    point was repeated.
+    point was repeated, `lost` those of points at which some process ended without its counts.
     """
 
     points: tuple[Point, ...]
@@ -37,6 +40,18 @@ class PlaceCounts:
     sources: Mapping[str, tuple[str, ...]]
     notes: tuple[Note, ...] = ()
     unsteady: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+
+    @property
+    def known(self) -> Ints:
+        """Return the points (indices) that have all of their counts."""
+        return np.setdiff1d(np.arange(len(self.points)), np.array(self.lost, dtype=np.int64))
+
+    def at(self, points: Ints) -> PlaceCounts:
+        """Return the counts of some points (indices), none of which is lost."""
+        features = {name: values[points] for name, values in self.features.items()}
+        ran = tuple(self.points[number] for number in points.tolist())
+        return replace(self, points=ran, counts=self.counts[:, points], features=features, lost=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +71,11 @@ class PlaceExperiment:
     def points(self) -> tuple[Point, ...]:
         """Return the points of all sides."""
         return self.sides[Side.BASE].points
+
+    @property
+    def complete(self) -> PlaceExperiment:
+        """Return the experiment at the points where no side has lost counts: what is missing would read as less, or more."""
+        if not any(counted.lost for counted in self.sides.values()):
+            return self
+        known = functools.reduce(np.intersect1d, [counted.known for counted in self.sides.values()])
+        return replace(self, sides={side: counted.at(known) for side, counted in self.sides.items()})

@@ -33,7 +33,8 @@ class _Document:
     features: Mapping[str, tuple[float | None, ...]]
     functions: tuple[str, ...]
     sources: Mapping[str, tuple[str, ...]]
-    unsteady: tuple[int, ...]
+    unsteady: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
 
 
 def save(folder: Path, found: PlaceCounts) -> None:
@@ -49,7 +50,7 @@ def save(folder: Path, found: PlaceCounts) -> None:
     features = {name: tuple(None if math.isnan(value) else value for value in values.tolist()) for name, values in found.features.items()}
     document = {
         "schema": SCHEMA,
-        "places": codec.encode(_Document(found.points, found.notes, features, tuple(functions), found.sources, found.unsteady)),
+        "places": codec.encode(_Document(found.points, found.notes, features, tuple(functions), found.sources, found.unsteady, found.lost)),
     }
     with tables.written(folder) as draft:
         (draft / _DOCUMENT).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
@@ -85,7 +86,7 @@ def load(folder: Path) -> PlaceCounts:
     features = {name: np.array([math.nan if v is None else v for v in values]) for name, values in document.features.items()}
     if any(len(values) != len(document.points) for values in features.values()):
         raise RecordingError(f"{folder} is damaged: a feature has not one value a point", slug="damaged-recording")
-    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes, document.unsteady)
+    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes, document.unsteady, document.lost)
 
 
 def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:

@@ -226,7 +226,8 @@ class _Held:
         return bool(measured > saved)
 
     def _within_range(self, feature: str) -> Floats:
-        """Return a feature (points,), NaN where it lies outside of the values that were saved."""
+        """Return a feature (points,), NaN where it lies outside of the values that were saved, and where counts were lost."""
         x, saved = self._counted.features[feature], self._saved.features[feature]
         known = saved[np.isfinite(saved)]
-        return np.where((x >= np.min(known, initial=np.inf)) & (x <= np.max(known, initial=-np.inf)), x, np.nan)
+        is_known = np.isin(np.arange(len(x)), self._counted.known)
+        return np.where(is_known & (x >= np.min(known, initial=np.inf)) & (x <= np.max(known, initial=-np.inf)), x, np.nan)

@@ -150,10 +150,13 @@ class _Judge:
 def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) -> tuple[Difference, ...]:
     """Return what differs between both sides: regressions first, then by what they add at ten times the measured size.
 
-    A function whose own code is as it was belongs to the difference of a changed one where their extra costs vary together. Raises
-    ValueError where counts differ by a costly share of a run, and nothing can be said of growth: no feature that both sides share varies,
-    or too few points are there.
+    A function whose own code is as it was belongs to the difference of a changed one where their extra costs vary together. Points at which
+    a side lost counts are left out. Raises ValueError where none is left, or counts differ by a costly share of a run and nothing can be
+    said of growth: no feature that both sides share varies, or too few points are there.
     """
+    experiment = experiment.complete
+    if not experiment.points:
+        raise ValueError("no point has all of its counts")
     known = functions(experiment)
     features = varying(shared(experiment))
     judge = _Judge.of(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect=min_effect, seed=seed)

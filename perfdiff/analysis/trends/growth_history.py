@@ -61,6 +61,7 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], *, seed
     interval of the exponents' difference says that its growth is another (`models.shift`). The feature is the one that tells most of the
     newest revision that has the function.
     """
+    counted = [(revision, found if isinstance(found, str) else found.at(found.known)) for revision, found in counted]
     costs = [found if isinstance(found, str) else _costs(function, file, found) for _, found in counted]
     feature = next((name for name in map(_telling, reversed(counted), reversed(costs), [seed] * len(costs)) if name), None)
     if feature is None:

@@ -138,7 +138,8 @@ class MatchedLines:
 
 def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
     """Return the counts of both sides line by line, None where lines were not counted."""
-    if experiment is None:
+    experiment = experiment and experiment.complete
+    if experiment is None or not experiment.points:
         return None
     before, is_new = carried_over(experiment, counterparts(experiment))
     blocks = {side: block_counts(each) for side, each in experiment.sides.items()}
