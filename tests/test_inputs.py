@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import runtimes
-from perfdiff import configuration, outlook, pipeline, reproduction
+from perfdiff import configuration, outlook, pipeline, reproduction, trending
 from perfdiff.bisecting import reason_of
 from perfdiff.collect import inputs, runfeatures, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.schedule import Slot
-from perfdiff.config import Config, WorkloadConfig
+from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.configuration import Overrides
 from perfdiff.errors import InputChangedError
 from perfdiff.progress import Silent
@@ -295,3 +295,18 @@ def test_what_is_the_same_at_all_points_is_no_feature() -> None:
     np.testing.assert_array_equal(found["n"], [1.0, 2.0, 2.0])
     np.testing.assert_array_equal(found["seldom"], [2.0, np.nan, 3.0])
     assert runfeatures.columns([]) == {}
+
+
+@pytest.mark.integration
+def test_files_that_a_run_is_prepared_with_are_features_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "count.c").write_text(COUNT.replace("EXTRA", "'1'"))
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "one")
+    parameters: dict[str, tuple[float | str, ...]] = {"n": (10, 30, 90)}
+    workload = WorkloadConfig("count", "./count made-{n}.txt", parameters, prepare='head -c {n} /dev/zero | tr "\\0" a > made-{n}.txt')
+    config = Config(BuildConfig("cc -O1 -o count count.c"), (workload,))
+    found = trending.count(Request(folder, ("HEAD",), config, runtimes.lent_to(tmp_path / "cache"), PATH), Silent()).sides[Side.BASE]
+    assert found.features["file size(made-{n}.txt)"].tolist() == [10.0, 30.0, 90.0]

@@ -116,10 +116,14 @@ class Collector:
         reader = target.places
         assert reader is not None, "only placed builds count places"
         self._made += 1
+        known: dict[str, float] = {}
+
+        def look() -> None:
+            known.update(runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs))
+
         [(execution, (counts, lost))] = self._execute(
-            [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder))
+            [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder)), look
         )
-        known = runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs)
         return PlacesOfRun(counts, {**known, **execution.printed}, lost)
 
     def apart(self, slots: Sequence[Slot]) -> bool:
@@ -127,9 +131,14 @@ class Collector:
         return len({self.targets[slot.phase, slot.side].directory for slot in slots}) == len(slots)
 
     def _execute(
-        self, slots: Sequence[Slot], numbers: Sequence[int], cpu: int | None, read: Callable[[Path], T]
+        self,
+        slots: Sequence[Slot],
+        numbers: Sequence[int],
+        cpu: int | None,
+        read: Callable[[Path], T],
+        look: Callable[[], None] | None = None,
     ) -> list[tuple[Execution, T]]:
-        """Run slots, at the same time on a CPU where one is given, and `read` what each left in its folder."""
+        """Run slots, at the same time on a CPU where one is given, and `read` what each left in its folder; `look` when all is ready."""
         folders = [self.room / f"{number:06d}" for number in numbers]
         commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
         try:
@@ -139,6 +148,8 @@ class Collector:
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
                 self._require_same_inputs(slots)
+                if look is not None:
+                    look()
                 made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
                 self._require_same_inputs(slots)
             return list(zip(made, map(read, folders), strict=True))
