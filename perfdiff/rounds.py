@@ -57,6 +57,7 @@ class Rounds:
     _turns: Turns = field(init=False)
     _spread: Spread | None = None
     _lines: PlaceExperiment | None = None
+    _seen: tuple[int, Findings] | None = None  # of so many runs
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
@@ -261,23 +262,32 @@ class Rounds:
         return settled(self._look(), self.bench.request.config.compare)
 
     def _look(self) -> Findings:
-        """Return the findings half-way; nothing is kept of them."""
-        return analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
+        """Return the findings half-way, those of the last look where no run came since: one of a large program takes seconds."""
+        if self._seen is None or self._seen[0] != len(self.runs):
+            found = analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
+            self._seen = len(self.runs), found
+        return self._seen[1]
 
     @property
     def ask_for_lines(self) -> bool:
         """Return whether something is slower, or the answer is open, so that a reader asks which lines run more often."""
-        if self.are_answered:
+        if self.are_answered or not self._points_for_lines:
             return False
         found = self._look()
         verdicts = {found.verdict, *(each.verdict for each in found.functions)}
         return Verdict.REGRESSION in verdicts or found.verdict is Verdict.INCONCLUSIVE
 
-    def count_lines(self) -> None:
-        """Count how often lines ran, at as many points as the budget allows, the shortest first; where that fails, lines are not told."""
+    @property
+    def _points_for_lines(self) -> tuple[Point, ...]:
+        """Return the points at which the budget allows to count lines, none where they are too few or nothing is to be counted."""
         config = self.bench.request.config.counters
         points = counting.affordable(self.bench.points, self.runs, config.budget_s, len(self.bench.sides), placing.USUAL_SLOWDOWN)
-        if not config.software or len(points) < placing.FEWEST_POINTS:
+        return points if config.software and len(points) >= placing.FEWEST_POINTS else ()
+
+    def count_lines(self) -> None:
+        """Count how often lines ran, at as many points as the budget allows, the shortest first; where that fails, lines are not told."""
+        points, budget_s = self._points_for_lines, self.bench.request.config.counters.budget_s
+        if not points:
             return
         variant = self.bench.placed(self.site)
         self.notes += variant.notes
@@ -285,7 +295,7 @@ class Rounds:
             return
         self._collector.targets = {**self._collector.targets, **variant.targets}
         try:
-            self._lines = self._counted_lines(variant, counting.shortest_first(points, self.runs), config.budget_s)
+            self._lines = self._counted_lines(variant, counting.shortest_first(points, self.runs), budget_s)
         except (DiskFilledError, StoreError):
             raise  # what fills the disk is cleared away, and nothing can be kept
         except (MeasurementError, RevisionError) as error:
