@@ -279,10 +279,10 @@ class Bench:
     def _subjects(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> tuple[Subjects, bool]:
         """Return the functions under numbers, and whether nothing that can run differs: neither code nor files that programs may read."""
         if len(self.sides) == 1:
-            return Subjects.alone(programs[Side.BASE].functions.values(), self.language.name), False
+            return Subjects.alone(programs[Side.BASE].functions.values()), False
         pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.language.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
-        return Subjects.number(cleared(pairs, code), self.language.name, self.request.followed), code.identical and not code.other_files
+        return Subjects.number(cleared(pairs, code), self.request.followed), code.identical and not code.other_files
 
     def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
         """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.

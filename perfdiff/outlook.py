@@ -79,7 +79,7 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
             progress.stage("finding functions", None)
             tools = language or C(request.cache / "units")
             base, head = (tools.index(kept[side].tree, kept[side].commands, depth=config.probes.depth) for side in Side)
-            subjects = Subjects.number(tools.match(base, head), tools.name)
+            subjects = Subjects.number(tools.match(base, head))
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
         took = _took(request, repository)

@@ -447,7 +447,7 @@ def test_in_runs_as_short_as_the_start_of_the_runtime_nothing_is_folded(cpu_ns: 
 
 def test_callers_of_folded_functions_are_affected_by_them() -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("step", Change.CALLER), 3: pair("run", Change.CHANGED), 4: pair("new", Change.ADDED)}
-    subjects = Subjects(pairs, {}, "c")
+    subjects = Subjects(pairs, {})
     fold = Fold(1, (2, 3, 4), np.full(2, 9e8), 2.5, 1.4)
     found = folding.stood_in_for(subjects, [fold]).pairs
     assert {id_: found[id_].change for id_ in (2, 3, 4)} == {2: Change.AFFECTED, 3: Change.CHANGED, 4: Change.ADDED}

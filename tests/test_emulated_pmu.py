@@ -153,7 +153,7 @@ def measured(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Measured
         (tree / "program.c").write_text(text if side is Side.BASE else text.replace('PARSE "nop\\n "', 'PARSE "nop\\n nop\\n "'))
         command = CompileCommand(tree / "program.c", tree, "gcc", ("-O2", "-c", str(tree / "program.c")), False)
         programs[side] = index(tree, [command], depth=1, workers=1)
-    subjects = Subjects.number(match(programs[Side.BASE], programs[Side.HEAD]), "c")
+    subjects = Subjects.number(match(programs[Side.BASE], programs[Side.HEAD]))
     probes = {
         side: {number: replace(probe, features=(0,), branches=()) for number, probe in subjects.survey_probes(side, subjects.pairs).items()}
         for side in Side

@@ -23,10 +23,9 @@ class Subjects:
 
     pairs: Mapping[int, Counterpart]
     calls: Mapping[int, frozenset[int]]  # what each can call, on either side
-    language: str
 
     @classmethod
-    def number(cls, pairs: Sequence[Counterpart], language: str, followed: Collection[tuple[str, int]] = ()) -> Subjects:
+    def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
         """Number the pairs in their order. `followed` are places in base, file and line, of functions that are measured in any case."""
         marked = (replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.line) in followed else pair for pair in pairs)
         numbered = dict(enumerate(marked, start=1))
@@ -42,12 +41,12 @@ class Subjects:
             )
             for id_, pair in numbered.items()
         }
-        return cls(numbered, calls, language)
+        return cls(numbered, calls)
 
     @classmethod
-    def alone(cls, functions: Iterable[FunctionDefinition], language: str) -> Subjects:
+    def alone(cls, functions: Iterable[FunctionDefinition]) -> Subjects:
         """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
-        return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions], language)
+        return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
@@ -155,7 +154,7 @@ class Subjects:
             name=known.name,
             file=known.file,
             line=known.line,
-            language=self.language,
+            language=known.language,
             change=pair.change,
             reasons=pair.reasons,
             culprits=pair.culprits,

@@ -40,9 +40,10 @@ class Load(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeaturePlan:
-    """A feature of a function's input and the C expression that reads it (see `docs/architecture.md`, the probe's text).
+    """A feature of a function's input, and how it is read.
 
-    `expression` is a complete call of a `pd_*` reader that fills one cell, with the cell's number left as `{cell}`.
+    `expression` is in the terms of the pack that planned it: for C a complete call of a `pd_*` reader that fills one cell, with the cell's
+    number left as `{cell}` (see `docs/architecture.md`, the probe's text).
     """
 
     name: str  # as a programmer writes it: `n`, `list->size`, `this->count`, `strlen(path)`
@@ -77,7 +78,8 @@ class FunctionDefinition:
     just behind the body's `{`, `start` and `end` the extent. `tokens` digests the body and signature without comments and white
     space. `uses` are keys of `Declaration`s it depends on, transitively; `calls` are keys of functions; `reads` and `writes` names of
     fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None. `linkage` are the names of the
-    symbols that it may become in an object (several for constructors), none of a template and of what stands in one.
+    symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
+    name of the pack that found it.
     """
 
     key: str
@@ -99,6 +101,7 @@ class FunctionDefinition:
     branches: tuple[BranchPlan, ...]
     obstacle: str | None
     linkage: tuple[str, ...] = ()
+    language: str = "c"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from perfdiff.languages.c.unit import UnitFacts
 from perfdiff.languages.protocol import BranchPlan, Declaration, FeaturePlan, FunctionDefinition, Load
 from perfdiff.records.schema import Origin
 
-_VERSION = 1
+_VERSION = 2
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
 
 
