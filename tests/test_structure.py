@@ -34,7 +34,7 @@ ALLOWED = {
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
-    "request": _GROUND | {"records", "revisions", "build", "collect"},
+    "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
     "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
     "duets": _GROUND | {"records", "collect", "analysis"},
     "rounds": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
@@ -42,8 +42,7 @@ ALLOWED = {
     "searched": _GROUND | {"records", "models", "analysis"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
-    "bisecting": _GROUND
-    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
+    "bisecting": _GROUND | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
     "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,

@@ -41,7 +41,8 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave.
+    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave. `variables` are those that
+    its workloads need in any case.
     """
 
     directory: Path
@@ -50,6 +51,7 @@ class Target:
     fixed_layout: bool = False
     tree: Path | None = None
     places: PlaceReader | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,11 @@ class Collector:
             replace(
                 command,
                 text=workloads.filled(text, self.inputs.located(slot.point)),
-                environment={**self.environment, **(target.places.environment(self._aside) if target.places else {})},
+                environment={
+                    **self.environment,
+                    **target.variables,
+                    **(target.places.environment(self._aside) if target.places else {}),
+                },
                 exit_codes=(0,),
                 where=f"{purpose} of {command.where}",
                 purpose=purpose,
@@ -233,6 +239,7 @@ class Collector:
             directory=target.directory,
             environment={
                 **self.environment,
+                **target.variables,
                 **(steering | dict(target.steering) if target.plan else {}),
                 **(target.places.environment(folder) if target.places else {}),
                 **self._padding(slot, number),
