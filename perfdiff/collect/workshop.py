@@ -135,7 +135,15 @@ class Workshop:
         }
 
     def _target(self, built: Built, plan_: Path | None, steering: Mapping[str, str], fixed: bool) -> Target:
-        return Target(built.folder, plan_, steering, fixed, built.tree, variables=self.packs.variables(built, self.environment))
+        return Target(
+            directory=built.folder,
+            plan=plan_,
+            steering=steering,
+            fixed_layout=fixed,
+            tree=built.tree,
+            variables=self.packs.variables(built, self.environment),
+            draws=self.packs.draws(self.environment),
+        )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
         built = {}

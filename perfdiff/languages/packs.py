@@ -78,6 +78,10 @@ class Packs:
             ).items()
         }
 
+    def draws(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the variables that are drawn anew for each pair of runs, but for those that the user has set."""
+        return tuple(name for pack in self._all for name in pack.draws if name not in environment)
+
     def inserted(self, probes: Iterable[Probe]) -> list[Probe]:
         """Return the probes that are written into sources."""
         return [probe for probe in probes if probe.definition.language == self.compiled.name]

@@ -31,6 +31,7 @@ class C:
     name = "c"
     workplace: Workplace | None = None
     counts = True
+    draws: tuple[str, ...] = ()
 
     def __init__(self, units: Path | None = None) -> None:
         self._units = units
