@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfdiff.errors import RecordingError
 from perfdiff.languages.protocol import (
     CodeComparison,
     Compiled,
@@ -92,8 +93,10 @@ class Packs:
         return {id_: probe for id_, probe in probes.items() if probe.definition.language in counting}
 
     def places(self, built: PlainBuild) -> PlaceReader:
-        """Return what reads the counts of a placed build's lines, of all packs."""
-        readers = [pack.places(built) for pack in self._serving(built)]
+        """Return what reads the counts of a placed build's lines, of all packs that count them; raise RecordingError where none does."""
+        readers = [reader for pack in self._serving(built) if (reader := pack.places(built)) is not None]
+        if not readers:
+            raise RecordingError("how often lines run cannot be counted in this language yet", slug="no-line-counts")
         return readers[0] if len(readers) == 1 else _Places(tuple(readers))
 
     @property

@@ -278,8 +278,8 @@ class Language(Protocol):
         """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
         ...
 
-    def places(self, built: PlainBuild) -> PlaceReader:
-        """Return what reads the counts of a placed build's lines."""
+    def places(self, built: PlainBuild) -> PlaceReader | None:
+        """Return what reads the counts of a placed build's lines, None where they cannot be counted."""
         ...
 
 
