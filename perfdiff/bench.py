@@ -111,7 +111,7 @@ class Bench:
             same_code=same_code and not config.measure.thorough,
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
-            notes=tuple(dict.fromkeys(note for built in plain.values() for note in built.notes)),
+            notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
         )
         if not site.same_code:
@@ -285,6 +285,10 @@ class Bench:
         pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
         return Subjects.number(cleared(pairs, code), self.request.followed), code.identical and not code.other_files
+
+    def _told(self, plain: Mapping[Side, Built]) -> tuple[Note, ...]:
+        """Return what else there is to tell of how the builds differ."""
+        return self.packs.told(plain[Side.BASE], plain[Side.HEAD]) if len(self.sides) > 1 else ()
 
     def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
         """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.

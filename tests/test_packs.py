@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
+from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs
 from perfdiff.pipeline import Outcome
@@ -31,7 +33,7 @@ spend 20000
 """
 # What a run finds in its environment shows whether both runs of a pair have drawn the same.
 TOML = """
-build.command = "echo built > built"
+build.command = "true"
 measure.budget_s = 5
 [[workload]]
 name = "toys"
@@ -53,7 +55,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         git(project, "add", "-A")
         git(project, "commit", "-q", "-m", tag)
         git(project, "tag", tag)
-    asked = Request(project, ("v1", "v2"), configuration.load(project, environment={}), cache, os.environ)
+    config = configuration.load(project, environment={})
+    asked = Request(project, ("v1", "v2"), replace(config, build=BuildConfig("")), cache, os.environ)
     return pipeline.compare(asked, Silent(), packs=Packs(C(cache / "units"), (Toys(cache),)))
 
 

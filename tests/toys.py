@@ -18,6 +18,7 @@ from perfdiff.languages.protocol import (
     Load,
     PlaceReader,
     PlainBuild,
+    Prepared,
     Probe,
     Program,
     Workplace,
@@ -36,12 +37,12 @@ class Interpreter:
     cache: Path
     identity: str = "toy 1"
 
-    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Compile the interpreter."""
         runtime = runtime_library.build("gcc", self.cache / "runtime")
         link = [f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"]
         subprocess.run(["gcc", "-O2", f"-I{runtime}", str(INTERPRETER), "-o", str(beside / "toy"), *link], check=True)
-        return {"TOY": str(beside / "toy")}
+        return Prepared({"TOY": str(beside / "toy")}, 'test -x "$TOY" && echo built > built')
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Tell what the build command found."""
@@ -84,6 +85,10 @@ class Toys:
             Counterpart(one, head.functions[key], *_difference(one, head.functions[key]), culprits=())
             for key, one in base.functions.items()
         )
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return nothing: toys use nothing else."""
+        return ()
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> SameText:
         """Compare texts."""

@@ -20,7 +20,7 @@ from perfdiff.build.masquerade import Flags, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key, elsewhere
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.protocol import CompileCommand
+from perfdiff.languages.protocol import CompileCommand, Prepared
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions.trees import lay_out, settle
 
@@ -138,8 +138,10 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             slug="build-failed",
         )
     started, workplace = time.monotonic(), request.workplace
-    prepared = {**environment, **(workplace.prepare(folder, tree, place, environment) if workplace else {})}
-    masquerade = set_up_masquerade(folder / _BUILD, tree, prepared, flags)
+    prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
+    variables = {**environment, **prepared.variables}
+    request = replace(request, config=replace(request.config, command=request.config.command or prepared.command))
+    masquerade = set_up_masquerade(folder / _BUILD, tree, variables, flags)
     # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
         ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
@@ -147,7 +149,7 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
     if workplace:
-        notes += workplace.finish(folder, tree, place, prepared)
+        notes += workplace.finish(folder, tree, place, variables)
     duration_s = time.monotonic() - started
     if not workplace and not any(masquerade.calls.glob("*.json")):
         raise BuildError(

@@ -17,6 +17,7 @@ from perfdiff.languages.protocol import (
     Language,
     PlaceReader,
     PlainBuild,
+    Prepared,
     Probe,
     Program,
     Workplace,
@@ -55,6 +56,10 @@ class Packs:
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions, those of each pack with each other, and say how each differs."""
         return tuple(pair for pack in self._all for pair in pack.match(_of(pack, base), _of(pack, head)))
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return what else a reader must know of how two builds differ."""
+        return tuple(note for pack in self._all for note in pack.told(base, head))
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
@@ -133,11 +138,14 @@ class _Workplaces:
     def identity(self) -> str:
         return "\n".join(one.identity for one in self.each)
 
-    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         found: dict[str, str] = {}
+        commands = []
         for one in self.each:
-            found |= one.prepare(beside, tree, place, {**environment, **found})
-        return found
+            made = one.prepare(beside, tree, place, {**environment, **found})
+            found |= made.variables
+            commands.append(made.command)
+        return Prepared(found, " && ".join(filter(None, commands)))
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         return tuple(note for one in self.each for note in one.finish(beside, tree, place, environment))

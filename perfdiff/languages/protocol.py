@@ -226,6 +226,14 @@ class PlaceReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a build command finds: `variables` that lead to what was laid for it. `command` is the one to run where the user names none."""
+
+    variables: Mapping[str, str]
+    command: str = ""
+
+
 class Workplace(Protocol):
     """What a language lays beside a tree before its build command runs there, such as an environment of its packages."""
 
@@ -234,11 +242,8 @@ class Workplace(Protocol):
         """Return what the result of a build depends on because of it, such as the version of an interpreter."""
         ...
 
-    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Make what the build command needs in the folder `beside`, and return the variables that lead there; raise BuildError.
-
-        The command runs in the folder `place` of `tree`, in `environment`.
-        """
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        """Make what the build command needs in the folder `beside`; it runs in the folder `place` of `tree`; raise BuildError."""
         ...
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
@@ -264,6 +269,10 @@ class Language(Protocol):
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
+        ...
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return what else a reader must know of how two builds differ, such as versions of what they use."""
         ...
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:

@@ -22,7 +22,7 @@ from perfdiff.languages.protocol import (
     Workplace,
 )
 from perfdiff.records.hot_lines import HotLine
-from perfdiff.records.schema import Phase
+from perfdiff.records.schema import Note, Phase
 
 
 class C:
@@ -43,6 +43,10 @@ class C:
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return nothing: libraries of other projects are the machine's."""
+        return ()
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the machine code of two plain builds whose functions are `pairs`."""
