@@ -61,8 +61,16 @@ ANALYSIS = {
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
-# Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
-STANDS_ALONE = {"build/compiling.py", "build/wrapper.py", "collect/papi.py"}
+# Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash; by the interpreter
+# that is measured.
+STANDS_ALONE = {
+    "build/compiling.py",
+    "build/wrapper.py",
+    "collect/papi.py",
+    "languages/python/scripts/asking_backend.py",
+    "languages/python/scripts/compiling.py",
+    "languages/python/scripts/describing.py",
+}
 HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
 
 
