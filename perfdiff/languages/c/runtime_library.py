@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from perfdiff import seals
-from perfdiff.errors import BuildError, StoreError
+from perfdiff.languages import compiled
 
 SOURCES = Path(__file__).parent / "runtime"
 HEADER = "perfdiff_probe.h"
@@ -50,8 +46,6 @@ _SPECS = """\
 + -fsanitize=thread -fsanitize-coverage=trace-pc --param=tsan-instrument-func-entry-exit=0
 
 """
-_C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
-_TIMEOUT_S = 120.0
 
 
 def build(compiler: str, cache: Path) -> Path:
@@ -65,38 +59,15 @@ def build(compiler: str, cache: Path) -> Path:
     libraries are not as they were compiled is made again.
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
     """
-    driver = _c_driver(compiler)
-    folder = cache / f"runtime-{_fingerprint(driver)}"
-    if folder.is_dir() and seals.broken(folder) is None:
-        with contextlib.suppress(OSError):  # its age is the time since it was used
-            os.utime(folder)
-        return folder
-    try:
-        if folder.is_dir():
-            shutil.rmtree(folder)
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix="runtime-") as temporary:
-            made = Path(temporary) / "made"
-            made.mkdir()
-            _compile(driver, made)
-            shutil.copy(SOURCES / HEADER, made)
-            shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, made)
-            (made / SPECS).write_text(_SPECS)
-            seals.close(made)
-            _keep(made, folder)
-    except OSError as error:
-        raise StoreError.about(cache, error) from error
-    return folder
+    driver = compiled.c_driver(compiler)
+    return compiled.kept(cache, f"runtime-{_fingerprint(driver)}", partial(_make, driver))
 
 
-def _c_driver(compiler: str) -> str:
-    """Return the C driver beside a C++ one; a compiler without a known sibling compiles C by `-x c`."""
-    path = Path(shutil.which(compiler) or compiler)
-    for cplusplus, c in _C_DRIVERS:
-        if cplusplus in path.name:
-            sibling = path.with_name(path.name.replace(cplusplus, c))
-            return str(sibling) if sibling.exists() else str(path)
-    return str(path)
+def _make(driver: str, made: Path) -> None:
+    _compile(driver, made)
+    shutil.copy(SOURCES / HEADER, made)
+    shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, made)
+    (made / SPECS).write_text(_SPECS)
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -104,7 +75,7 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _fingerprint(driver: str) -> str:
-    digest = hashlib.sha256(_run([driver, "--version"]))
+    digest = hashlib.sha256(compiled.run([driver, "--version"]))
     digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
     for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES), *_sources(_PLACES_SOURCES)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -147,48 +118,22 @@ def _objects(driver: str, folder: Path, sources: Path, *flags: str) -> list[str]
     objects = [str(folder / f"{sources.name}-{source.stem}.o") for source in files]
     commands = ([driver, *_FLAGS, *flags, "-c", str(source), "-o", made] for source, made in zip(files, objects, strict=True))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(_run, commands))
+        list(pool.map(compiled.run, commands))
     return objects
 
 
 def _link(driver: str, library: Path, flags: Sequence[str], objects: Sequence[str]) -> None:
-    _run([driver, "-shared", f"-Wl,-soname,{library.name}", *flags, *objects, "-o", str(library), "-ldl", "-lpthread"])
+    compiled.run([driver, "-shared", f"-Wl,-soname,{library.name}", *flags, *objects, "-o", str(library), "-ldl", "-lpthread"])
 
 
 def _archive(driver: str, archive: Path, objects: Sequence[str]) -> None:
     """Make an archive of one object, so that linking any part of it links its constructor too."""
     joined = str(archive.with_suffix(".o"))
-    _run([driver, "-r", "-nostdlib", *objects, "-o", joined])
-    _run([_archiver(driver), "rcs", str(archive), joined])
+    compiled.run([driver, "-r", "-nostdlib", *objects, "-o", joined])
+    compiled.run([_archiver(driver), "rcs", str(archive), joined])
     Path(joined).unlink()
 
 
 def _archiver(driver: str) -> str:
-    named = _run([driver, "-print-prog-name=ar"]).decode().strip()
+    named = compiled.run([driver, "-print-prog-name=ar"]).decode().strip()
     return named or "ar"
-
-
-def _keep(made: Path, folder: Path) -> None:
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was first, with the same content
-            raise
-
-
-def _run(command: Sequence[str]) -> bytes:
-    try:
-        ended = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S)
-    except OSError as error:
-        raise BuildError(f"'{command[0]}' cannot be run: {error.strerror}", slug="compiler-not-found") from error
-    except subprocess.TimeoutExpired as error:
-        raise BuildError(f"'{command[0]}' did not end within {_TIMEOUT_S:.0f} s", slug="runtime-build-failed") from error
-    if b"No space left on device" in ended.stderr:
-        raise OSError(errno.ENOSPC, "No space left on device")
-    if ended.returncode != 0:
-        raise BuildError(
-            f"'{command[0]}' exited {ended.returncode} while compiling perfdiff's runtime library",
-            slug="runtime-build-failed",
-            detail=ended.stderr.decode(errors="replace"),
-        )
-    return ended.stdout

@@ -201,29 +201,50 @@ end:
 	va_end(offsets);
 }
 
+static void type_keep(uint64_t type, const char *name, size_t length)
+{
+	struct pd_type_name *kept;
+	struct pd_slow slow;
+
+	pd_slow_begin(&slow);
+	kept = pd_recording() ? pd_arena_take(&pd_process.arena, sizeof(*kept) + length) : NULL;
+	if (kept) {
+		kept->vtable = type;
+		kept->length = (uint32_t)length;
+		memcpy(kept->name, name, length);
+		pd_block_publish(&kept->block, PD_BLOCK_TYPE, sizeof(*kept) + length);
+	}
+	pd_slow_end(&slow);
+}
+
 /* Itanium C++ ABI: the word before a vtable's first function is the type_info, whose second word is the mangled name. */
 static void type_name_keep(enum pd_guard guard, uint64_t vtable)
 {
 	char name[TYPE_NAME_LIMIT];
-	struct pd_type_name *type;
 	uint64_t info, text;
-	struct pd_slow slow;
 	size_t length;
 
 	if (!pd_peek(guard, vtable - 8, 8, &info) || !info || !pd_peek(guard, info + 8, 8, &text))
 		return;
 	length = text_read(guard, text, name, sizeof(name));
-	if (length == SIZE_MAX || length == 0)
-		return;
-	pd_slow_begin(&slow);
-	type = pd_recording() ? pd_arena_take(&pd_process.arena, sizeof(*type) + length) : NULL;
-	if (type) {
-		type->vtable = vtable;
-		type->length = (uint32_t)length;
-		memcpy(type->name, name, length);
-		pd_block_publish(&type->block, PD_BLOCK_TYPE, sizeof(*type) + length);
+	if (length != SIZE_MAX && length != 0)
+		type_keep(vtable, name, length);
+}
+
+/* Whether a type is met for the first time, so that its name is to be kept. */
+static bool type_is_new(uint64_t type)
+{
+	for (uint32_t i = 0, place = (uint32_t)(type >> 3); i < TYPES; i++, place++) {
+		uint64_t empty = 0;
+
+		if (atomic_load_explicit(&seen[place % TYPES], memory_order_relaxed) == type)
+			return false;
+		if (atomic_compare_exchange_strong(&seen[place % TYPES], &empty, type))
+			return true;
+		if (empty == type)
+			return false;
 	}
-	pd_slow_end(&slow);
+	return false;
 }
 
 /* In the child of a fork, whose recording has no names yet. */
@@ -244,16 +265,21 @@ PD_API void pd_type(struct pd_frame *frame, unsigned cell, const void *object)
 	if (!pd_peek(guard, (uintptr_t)object, 8, &vtable))
 		return;
 	pd_unsigned(frame, cell, vtable);
-	for (uint32_t i = 0, place = (uint32_t)(vtable >> 3); i < TYPES; i++, place++) {
-		uint64_t empty = 0;
+	if (type_is_new(vtable))
+		type_name_keep(guard, vtable);
+}
 
-		if (atomic_load_explicit(&seen[place % TYPES], memory_order_relaxed) == vtable)
-			return;
-		if (atomic_compare_exchange_strong(&seen[place % TYPES], &empty, vtable)) {
-			type_name_keep(guard, vtable);
-			return;
-		}
-		if (empty == vtable)
-			return;
-	}
+/* The same for types that an interpreter knows: returns whether it is to tell this one's name by pd_type_tell. */
+PD_API int pd_type_of(struct pd_frame *frame, unsigned cell, const void *type)
+{
+	pd_unsigned(frame, cell, (pd_cell_t)type);
+	return type_is_new((uint64_t)type);
+}
+
+PD_API void pd_type_tell(const void *type, const char *name)
+{
+	size_t length = strnlen(name, TYPE_NAME_LIMIT);
+
+	if (length)
+		type_keep((uint64_t)type, name, length);
 }

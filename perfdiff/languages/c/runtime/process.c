@@ -150,8 +150,8 @@ static void resources_of(const struct pd_thread *thread, uint64_t resources[PD_R
 /* Of the counted library: writes what is known of hot lines. */
 void pd_lines_end(void) __attribute__((weak, visibility("hidden")));
 
-/* Closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
-static void end(void)
+/* Ends the recording: closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
+PD_API void pd_end(void)
 {
 	struct pd_header *header = pd_process.header;
 	uint64_t now;
@@ -180,7 +180,7 @@ static void end(void)
 
 static __attribute__((destructor(CONSTRUCTOR_FIRST))) void end_by_exit(void)
 {
-	end();
+	pd_end();
 }
 
 #ifndef PD_STATIC
@@ -188,7 +188,7 @@ static __attribute__((destructor(CONSTRUCTOR_FIRST))) void end_by_exit(void)
 /* Children of a fork end this way. */
 PD_API __attribute__((noreturn)) void _exit(int status)
 {
-	end();
+	pd_end();
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

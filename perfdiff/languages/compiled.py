@@ -1,0 +1,81 @@
+"""What perfdiff compiles for a target, once, and keeps by content."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from perfdiff import seals
+from perfdiff.errors import BuildError, StoreError
+
+_C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
+_TIMEOUT_S = 120.0
+
+
+def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder `name` of the cache; at the first call `make` fills it.
+
+    Equal requests share it, from two processes at once too. One that is not as it was made is made again.
+    Raises StoreError where `cache` cannot be written, and what `make` raises.
+    """
+    folder = cache / name
+    if folder.is_dir() and seals.broken(folder) is None:
+        with contextlib.suppress(OSError):  # its age is the time since it was used
+            os.utime(folder)
+        return folder
+    try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=f"{name}-") as temporary:
+            made = Path(temporary) / "made"
+            made.mkdir()
+            make(made)
+            seals.close(made)
+            _keep(made, folder)
+    except OSError as error:
+        raise StoreError.about(cache, error) from error
+    return folder
+
+
+def c_driver(compiler: str) -> str:
+    """Return the C driver beside a C++ one; a compiler without a known sibling compiles C by `-x c`."""
+    path = Path(shutil.which(compiler) or compiler)
+    for cplusplus, c in _C_DRIVERS:
+        if cplusplus in path.name:
+            sibling = path.with_name(path.name.replace(cplusplus, c))
+            return str(sibling) if sibling.exists() else str(path)
+    return str(path)
+
+
+def run(command: Sequence[str]) -> bytes:
+    """Return what a compiler or one of its tools prints; raise BuildError where it fails, OSError where the disk is full."""
+    try:
+        ended = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S)
+    except OSError as error:
+        raise BuildError(f"'{command[0]}' cannot be run: {error.strerror}", slug="compiler-not-found") from error
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(f"'{command[0]}' did not end within {_TIMEOUT_S:.0f} s", slug="runtime-build-failed") from error
+    if b"No space left on device" in ended.stderr:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    if ended.returncode != 0:
+        raise BuildError(
+            f"'{command[0]}' exited {ended.returncode} while compiling perfdiff's runtime library",
+            slug="runtime-build-failed",
+            detail=ended.stderr.decode(errors="replace"),
+        )
+    return ended.stdout
+
+
+def _keep(made: Path, folder: Path) -> None:
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # else another process was first, with the same content
+            raise

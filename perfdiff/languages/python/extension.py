@@ -1,0 +1,112 @@
+"""The extension module that probes Python functions: compiled for one interpreter, over the runtime library, and kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from perfdiff.errors import BuildError
+from perfdiff.languages import compiled
+
+SOURCES = Path(__file__).parent / "runtime"
+MODULE = "_perfdiff.so"
+
+_FLAGS = (
+    "-std=gnu11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-omit-frame-pointer",
+    "-Wall",
+    "-Wextra",
+    "-Wno-missing-field-initializers",
+)
+_FIRST, _LAST = (3, 10), (3, 13)  # whose frames the sources know
+_TIMEOUT_S = 60.0  # an interpreter starts within 50 ms; on a network disk, not yet cached, within seconds
+_QUESTION = """\
+import json, sys, sysconfig
+print(json.dumps([
+    sys.implementation.name, list(sys.version_info[:3]), sys.version, sysconfig.get_path("include"), sysconfig.get_path("platinclude"),
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What an interpreter says of itself, as far as an extension module depends on it."""
+
+    implementation: str
+    version: tuple[int, int, int]
+    build: str
+    include: tuple[Path, ...]  # folders of its headers
+    is_free_threaded: bool
+
+
+def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
+    """Return the extension module for the interpreter `python`, compiling it at the first call.
+
+    `runtime` is the folder of the runtime library, which the module finds there when it is loaded.
+    Raises BuildError where the interpreter cannot be run or is none that can be probed, where its headers are missing and where the
+    compiler fails; StoreError where `cache` cannot be written.
+    """
+    interpreter = ask(python)
+    _check(python, interpreter)
+    driver = compiled.c_driver(compiler)
+    name = f"python-{_fingerprint(interpreter, runtime, driver)}"
+    return compiled.kept(cache, name, partial(_compile, interpreter, runtime, driver)) / MODULE
+
+
+def ask(python: Path) -> Interpreter:
+    """Return what an interpreter says of itself; raise BuildError where it does not run."""
+    try:
+        ended = subprocess.run([python, "-I", "-S", "-c", _QUESTION], capture_output=True, check=True, timeout=_TIMEOUT_S)
+        implementation, version, build, include, platform_include, is_free_threaded = json.loads(ended.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise BuildError(f"{python} does not run as a Python interpreter: {error}", slug="python-not-run") from error
+    folders = dict.fromkeys((Path(include), Path(platform_include)))
+    return Interpreter(implementation, tuple(version), build, tuple(folders), is_free_threaded)
+
+
+def _check(python: Path, interpreter: Interpreter) -> None:
+    version = ".".join(map(str, interpreter.version))
+    if interpreter.implementation != "cpython" or interpreter.is_free_threaded or not _FIRST <= interpreter.version[:2] <= _LAST:
+        kind = "free-threaded " if interpreter.is_free_threaded else ""
+        raise BuildError(
+            f"{python} is {kind}{interpreter.implementation} {version}, whose calls cannot be measured yet: name a CPython from"
+            f" {_FIRST[0]}.{_FIRST[1]} to {_LAST[0]}.{_LAST[1]} as `interpreter` under [python]",
+            slug="python-not-supported",
+        )
+    if not any((folder / "Python.h").is_file() for folder in interpreter.include):
+        raise BuildError(
+            f"the headers of {python} (Python {version}) are not in {interpreter.include[0]}: install them (Debian and Ubuntu:"
+            f" python3-dev or python{interpreter.version[0]}.{interpreter.version[1]}-dev, Fedora: python3-devel), or name an"
+            " interpreter that has its own, as those of pyenv, uv and conda have, as `interpreter` under [python]",
+            slug="no-python-headers",
+        )
+
+
+def _sources() -> Iterator[Path]:
+    return (path for path in sorted(SOURCES.iterdir()) if path.suffix in (".c", ".h"))
+
+
+def _fingerprint(interpreter: Interpreter, runtime: Path, driver: str) -> str:
+    digest = hashlib.sha256(compiled.run([driver, "--version"]))
+    digest.update(repr((interpreter, str(runtime), driver, _FLAGS)).encode())
+    for source in _sources():
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _compile(interpreter: Interpreter, runtime: Path, driver: str, made: Path) -> None:
+    headers = [argument for folder in (*interpreter.include, runtime) for argument in ("-isystem", str(folder))]
+    sources = [str(source) for source in _sources() if source.suffix == ".c"]
+    link = (f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff")
+    compiled.run([driver, "-shared", *_FLAGS, *headers, *sources, "-o", str(made / MODULE), *link])

@@ -1,0 +1,158 @@
+"""Python programs with probes in chosen functions, run by real interpreters, and what those record."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import runtimes
+from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
+from perfdiff.languages.python import extension, sheet, start
+from perfdiff.records import plan, recording
+from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Origin
+
+LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+@cache
+def interpreter(version: str | None = None) -> Path | None:
+    """Return the interpreter of a version that lies on the PATH and can be probed; without one, that of the tests."""
+    if version is None or sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return Path(sys.executable)
+    found = shutil.which(f"python{version}")
+    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:  # a shim without its version
+        return None
+    return Path(found)
+
+
+@cache
+def module(python: Path) -> Path:
+    """Return the extension module for an interpreter; nobody may change it."""
+    return extension.build(python, runtimes.library(), "gcc", runtimes.KEPT)
+
+
+def environment(folder: Path, python: Path) -> Path:
+    """Return the interpreter of a new virtual environment with the hook in its site-packages."""
+    subprocess.run([python, "-m", "venv", "--without-pip", "--symlinks", folder], check=True)
+    (site,) = folder.glob("lib/python3*/site-packages")
+    (site / start.HOOK).write_text(start.hook())
+    return folder / "bin/python"
+
+
+def definition(tree: Path, file: str, name: str, features: Sequence[str]) -> FunctionDefinition:
+    """Return the definition of a function of a file, by its name or the dotted way to it; `<module>` is the file's own level."""
+    line, parsed = 1, ast.parse((tree / file).read_text())
+    node: ast.AST = parsed
+    for part in name.split(".") if name != "<module>" else ():
+        node = next(each for each in ast.walk(node) if getattr(each, "name", None) == part)
+        line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    code = name.rsplit(".", maxsplit=1)[-1]
+    plans = tuple(
+        FeaturePlan(one, Origin.ARGUMENT, LOADS.get(one.split()[0], Load.UNSIGNED), one, category=one.startswith("type"))
+        for one in features
+    )
+    empty: frozenset[str] = frozenset()
+    return FunctionDefinition(
+        key=f"python:{file}::{name}", name=name, names=(name,), file=file, line=line, start=0, body=0, end=0, text="", signature="",
+        tokens="", uses=empty, calls=empty, reads=empty, writes=empty, features=plans, branches=(), obstacle=None,
+        linkage=(f"{line} {code}",), language="python",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did: exit status, output, recordings of its processes, and what these noted."""
+
+    status: int
+    output: str
+    errors: str
+    recordings: tuple[Recording, ...]
+    notes: tuple[tuple[str, str], ...]
+
+    @property
+    def only(self) -> Recording:
+        """Return the recording of the only process."""
+        (found,) = self.recordings
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A tree with a `main.py`, the functions of it that are probed, by their number, and the interpreter that runs it."""
+
+    folder: Path
+    python: Path
+    module: Path
+    probes: tuple[Probe, ...]
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    def run(
+        self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None, **options: object
+    ) -> Outcome:
+        """Run `main.py`, or the interpreter with `arguments`, every call sampled if no other mode is given."""
+        out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
+        out.mkdir()
+        entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
+        plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
+        files = {probe.definition.file for probe in self.probes}
+        sheet.write(out / "sheet", self.probes, places or {file: [self.tree / file] for file in files})
+        steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
+        variables = os.environ | steering | start.environment(out / "sheet", self.module)
+        variables.pop("PYTHONPATH", None)
+        ended = subprocess.run(
+            [self.python, *(arguments or ("main.py",))],
+            cwd=self.tree,
+            env=variables,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            **options,
+        )
+        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.python")) for line in path.read_text().splitlines())
+        recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
+        return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
+
+    def values(self, record: Recording, name: str) -> list[tuple[float | str | None, ...]]:
+        """Return what each call of a function read, in the order of the calls; None where nothing was."""
+        (probe,) = [each for each in self.probes if each.definition.name == name]
+        samples = record.samples[probe.id]
+        return [tuple(_value(record, probe, samples.cells[row], samples.read[row])) for row in np.argsort(samples.call)]
+
+
+def _value(record: Recording, probe: Probe, cells: np.ndarray, read: np.ndarray) -> list[float | str | None]:
+    values: list[float | str | None] = []
+    for place, feature in enumerate(probe.definition.features):
+        cell = cells[place : place + 1]
+        if not read[place]:
+            values.append(None)
+        elif feature.load is Load.TYPE:
+            values.append(record.types[int(cell[0])])
+        else:
+            values.append(float(cell.view(np.float64 if feature.load is Load.FLOATING else np.uint64)[0]))
+    return values
+
+
+def program(folder: Path, python: Path, files: Mapping[str, str], functions: Mapping[str, Sequence[str]]) -> Program:
+    """Write the tree and plan its probes: `functions` maps `file::name` to features as `<how> <path>`."""
+    for file, text in files.items():
+        path = folder / "tree" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    definitions = [definition(folder / "tree", *key.split("::"), features) for key, features in functions.items()]
+    probes = tuple(Probe(number, one, tuple(range(len(one.features))), ()) for number, one in enumerate(definitions, 1))
+    return Program(folder, python, module(python), probes)
