@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import python_lines
+import python_programs
 from perfdiff.errors import RecordingError
 from python_lines import Project
 
@@ -38,9 +39,12 @@ BODY = "i + 1  # body"
 Make = Callable[[Mapping[str, str]], Project]
 
 
-@pytest.fixture(params=python_lines.interpreters(), ids=lambda python: python.name)
+@pytest.fixture(params=python_programs.VERSIONS)
 def python(request: pytest.FixtureRequest) -> Path:
-    return Path(request.param)
+    found = python_programs.interpreter(request.param)
+    if found is None:
+        pytest.skip(f"needs Python {request.param}")
+    return found
 
 
 @pytest.fixture
@@ -212,9 +216,9 @@ def test_file_that_does_not_compile_has_no_lines(make: Make) -> None:
     assert project.run("$PYTHON -c 'from work import work; work(3)'").of(BODY) == 3
 
 
-def test_deep_recursion_goes_on(make: Make, python: Path) -> None:
+def test_deep_recursion_goes_on(make: Make, request: pytest.FixtureRequest) -> None:
     # From 3.11 on calls from Python to Python take no C stack, and with an evaluator of frames they do.
-    depth = 8_000 if python.name.endswith("3.10") else 50_000
+    depth = 8_000 if "3.10" in request.node.name else 50_000
     main = (
         f"import sys\nsys.setrecursionlimit(10**6)\ndef deep(n):\n    return deep(n - 1) if n else 0  # deeper\nwork(deep({depth}) + 3)\n"
     )

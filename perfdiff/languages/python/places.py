@@ -8,22 +8,22 @@ import os
 import subprocess
 import tokenize
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from perfdiff.errors import RecordingError
+from perfdiff.errors import RecordingError, store_errors
+from perfdiff.languages.python import start
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
 
-_SHEET = "PERFDIFF_PYTHON"  # tells the hook of an environment what to load, and what is counted
 _FOLDER = "PERFDIFF_PLACES"  # tells the module where to count
 _DESCRIBING = Path(__file__).parent / "scripts" / "counted_lines.py"
 _TIMEOUT_S = 600.0  # a million lines are compiled in about a minute
-_HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8")])  # of runtime/counts.c, as the flag
+_HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8")])  # of lines/counts.c, as the flag
 _MAGIC = b"PDLINES1"
 _DISTURBED = 1
 
@@ -38,16 +38,29 @@ class Code(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """What runs a tree: the interpreter of its environment, and the module that counts lines under it (`extension.build_lines`).
+
+    `copies` are absolute paths, besides that in the tree, that a file may be imported from, as in site-packages.
+    """
+
+    python: Path
+    extension: Path
+    copies: Mapping[str, Sequence[Path]]
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """The counted lines of a tree of Python files, in order, and the sheet that tells a process which they are."""
 
     places: tuple[Place, ...]
     sources: Mapping[str, tuple[str, ...]]
     sheet: Path
+    extension: Path
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
-        return {_SHEET: str(self.sheet), _FOLDER: str(folder)}
+        return {**start.environment(self.sheet, self.extension), _FOLDER: str(folder)}
 
     def read(self, folder: Path) -> Ints:
         """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
@@ -71,14 +84,14 @@ class Places:
         return np.frombuffer(content, "<u8", offset=_HEAD.itemsize).astype(np.int64)
 
 
-def places(tree: Path, files: Mapping[str, str], paths: Mapping[str, Sequence[Path]], interpreter: Path, sheet: Path) -> Places:
-    """Return the places of a tree, the same in each run of its programs under `interpreter`; write what tells a process of them to `sheet`.
+def places(tree: Path, modules: Mapping[str, str], host: Host, sheet: Path) -> Places:
+    """Return the places of a tree, the same in each run of its programs on `host`; write what tells a process of them to `sheet`.
 
-    `files` are the paths of the files in the tree whose lines are counted, with the names of their modules; `paths` are further places,
-    absolute, that copies of a file are imported from. Files that the interpreter cannot compile have none. Raises RecordingError.
+    `modules` are the paths in the tree of the files whose lines are counted, with the names that they are imported by. Files that the
+    interpreter cannot compile have no places. Raises RecordingError, StoreError.
     """
     tree = tree.resolve()
-    codes = _codes(tree, files, interpreter)
+    codes = _codes(tree, modules, host.python)
     index = {
         key: number
         for number, key in enumerate(
@@ -87,47 +100,42 @@ def places(tree: Path, files: Mapping[str, str], paths: Mapping[str, Sequence[Pa
     }
     sources = {file: _text(tree / file) for file in sorted({file for file, _, _ in index})}
     found = tuple(Place(function, file, line, _line(sources[file], line)) for file, line, function in index)
-    _write(sheet, tree, codes, index, paths)
-    return Places(found, sources, sheet)
+    with store_errors(sheet.parent):
+        sheet.write_bytes(b"".join(os.fsencode(line) + b"\n" for line in _sheet(tree, codes, index, host.copies)))
+    return Places(found, sources, sheet, host.extension)
 
 
-def _codes(tree: Path, files: Mapping[str, str], interpreter: Path) -> dict[str, list[Code]]:
+def _codes(tree: Path, modules: Mapping[str, str], python: Path) -> dict[str, list[Code]]:
     """Return the codes of each file that compiles, as the interpreter tells them."""
-    command = [str(interpreter), "-I", str(_DESCRIBING), str(tree)]
+    command = [str(python), "-I", str(_DESCRIBING), str(tree)]
     try:
-        ended = subprocess.run(command, input=json.dumps(list(files)), capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RecordingError(f"the lines of the project's files cannot be told: {interpreter}: {error}", slug="places-tool") from error
-    if ended.returncode:
+        ended = subprocess.run(command, input=json.dumps(list(modules)), capture_output=True, text=True, check=True, timeout=_TIMEOUT_S)
+        described = json.loads(ended.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        detail = getattr(error, "stderr", None) or ""
         raise RecordingError(
-            f"the lines of the project's files cannot be told: {interpreter} exited {ended.returncode}",
-            slug="places-tool",
-            detail=ended.stderr,
-        )
+            f"'{python}' does not tell the lines of the project's files: {error}", slug="places-tool", detail=detail
+        ) from error
     return {
-        file: [Code(first, name, f"{files[file]}.{function}", lines) for first, name, function, lines in found]
-        for file, found in json.loads(ended.stdout).items()
+        file: [Code(first, name, f"{modules[file]}.{function}", lines) for first, name, function, lines in found]
+        for file, found in described.items()
     }
 
 
-def _write(
-    sheet: Path,
-    tree: Path,
-    codes: Mapping[str, Sequence[Code]],
-    index: Mapping[tuple[str, int, str], int],
-    paths: Mapping[str, Sequence[Path]],
-) -> None:
-    """Write what `runtime/sheet.c` reads. Codes of the same name on the same first line cannot be told from each other: they are one."""
-    lines = [f"P {len(index)}"]
+def _sheet(
+    tree: Path, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int], copies: Mapping[str, Sequence[Path]]
+) -> Iterator[str]:
+    """Yield what `lines/sheet.c` reads. Codes of the same name on the same first line cannot be told from each other: they are one."""
+    yield f"P {len(index)}"
     for file, found in codes.items():
-        lines += [f"F {path}" for path in dict.fromkeys((tree / file, *paths.get(file, ()))) if "\n" not in str(path)]
+        paths = dict.fromkeys(map(str, (tree / file, *copies.get(file, ()))))
+        yield from (f"F {path}" for path in paths if "\n" not in path)
         together: dict[tuple[int, str], dict[int, int]] = defaultdict(dict)
         for code in found:
             together[code.first_line, code.name].update({line: index[file, line, code.function] for line in code.lines})
         for (first, name), numbers in together.items():
             pairs = "".join(f" {line} {number}" for line, number in numbers.items())
-            lines.append(f"C {first} {len(numbers)}{pairs} {name}")
-    sheet.write_bytes(b"".join(os.fsencode(line) + b"\n" for line in lines))
+            yield f"C {first} {len(numbers)}{pairs} {name}"
 
 
 def _files(folder: Path) -> list[Path]:
