@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfdiff.config import PythonConfig
 from perfdiff.errors import StoreError, store_errors
+from perfdiff.languages.protocol import Prepared
 from perfdiff.languages.python import (
     backends,
     bytecode,
@@ -74,7 +75,7 @@ class Environments:
         config = self.config
         return "\n".join([self.interpreter.identity, *config.requirements, str(config.editable), self.hook])
 
-    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
 
         BuildError: `no-interpreter`, `python-unsupported`, `python-project`, `python-requirements`, `python-dependency`.
@@ -96,7 +97,8 @@ class Environments:
             command = "" if self._lies_ready(project) else self._installing(backend)
             _write(beside, Environment(made, shared, interpreter.release, command, {}))
         tools = backend.variables(environment) if backend else {}
-        return {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
+        led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
+        return Prepared(led, command)
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Complete an environment after the build command, so that the project is found and all is compiled; return what there is to tell.
