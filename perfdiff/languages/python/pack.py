@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import PythonConfig
@@ -13,7 +12,7 @@ from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
 from perfdiff.languages.python import copies, distributions, environments, extension, sheet, start
 from perfdiff.languages.python import places as counted_places
-from perfdiff.languages.python.environments import Environment, Environments
+from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
 from perfdiff.languages.python.places import Host
