@@ -46,6 +46,11 @@ class Python:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
 
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return the interpreter and the packages of other projects."""
+        made = environments.read(built.beside)
+        return (f"CPython {made.release}", *(f"{name} {version}" for name, version in sorted(made.versions.items())))
+
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
         before, after = (environments.read(built.beside).versions for built in (base, head))
