@@ -9,7 +9,9 @@
 
 /* From here to the end of a thread's C stack the interpreter goes on alone, as its own calls from Python to Python take no C stack. */
 #define STACK_LEFT ((size_t)256 << 10)
-#define RECURSION_LEFT 100 /* the same, of the calls that 3.12 and later allow on the C stack */
+/* From 3.12 on calls on the C stack are counted. Calls from Python to Python take none of them without us, so we give back what they take. */
+#define RECURSION_LEFT 200
+#define RECURSION_CREDIT 400
 
 #if PY_VERSION_HEX >= 0x030b0000
 typedef struct _PyInterpreterFrame frame_t;
@@ -288,18 +290,12 @@ static __attribute__((noinline, cold)) uintptr_t stack_end_find(void)
 	return stack_end = (uintptr_t)lowest + STACK_LEFT;
 }
 
-static inline bool is_deep(const PyThreadState *thread)
+static inline bool is_deep(void)
 {
 	uintptr_t end = stack_end;
 
 	if (pd_unlikely(!end))
 		end = stack_end_find();
-#if PY_VERSION_HEX >= 0x030c0000
-	if (pd_unlikely(thread->c_recursion_remaining < RECURSION_LEFT))
-		return true;
-#else
-	(void)thread;
-#endif
 	return pd_unlikely((uintptr_t)__builtin_frame_address(0) < end);
 }
 
@@ -320,17 +316,40 @@ static __attribute__((noinline, cold)) PyObject *evaluate_alone(PyThreadState *t
 
 #endif
 
-static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
+static inline PyObject *evaluate_as_planned(PyThreadState *thread, frame_t *frame, int throwing)
 {
 	const struct pd_plan *plan = plan_of(frame);
 
-#if PY_VERSION_HEX >= 0x030b0000
-	if (is_deep(thread))
-		return evaluate_alone(thread, frame, throwing);
-#endif
 	if (pd_likely(!plan->number) || only_makes(plan, frame))
 		return _PyEval_EvalFrameDefault(thread, frame, throwing);
 	return evaluate_probed(thread, frame, throwing, plan);
+}
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+static __attribute__((noinline, cold)) PyObject *evaluate_on_credit(PyThreadState *thread, frame_t *frame, int throwing)
+{
+	PyObject *result;
+
+	thread->c_recursion_remaining += RECURSION_CREDIT;
+	result = evaluate_as_planned(thread, frame, throwing);
+	thread->c_recursion_remaining -= RECURSION_CREDIT;
+	return result;
+}
+
+#endif
+
+static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	if (is_deep())
+		return evaluate_alone(thread, frame, throwing);
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+	if (pd_unlikely(thread->c_recursion_remaining < RECURSION_LEFT))
+		return evaluate_on_credit(thread, frame, throwing);
+#endif
+	return evaluate_as_planned(thread, frame, throwing);
 }
 
 bool pd_evaluator_begin(PyInterpreterState *interpreter)
