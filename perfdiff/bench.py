@@ -22,7 +22,8 @@ from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError, RecordingError
-from perfdiff.languages.protocol import Counterpart, Language, Program
+from perfdiff.languages.packs import Packs
+from perfdiff.languages.protocol import Counterpart, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Side, Skipped
@@ -85,7 +86,7 @@ class Bench:
     pins: PinnedPair
     cache: BuildCache
     room: Path
-    language: Language
+    packs: Packs
     executor: Executor
     progress: Stopwatch
     sides: tuple[Side, ...] = tuple(Side)
@@ -110,7 +111,7 @@ class Bench:
             same_code=same_code and not config.measure.thorough,
             toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
-            notes=tuple(dict.fromkeys(note for built in plain.values() for note in built.notes)),
+            notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
         )
         if not site.same_code:
@@ -194,7 +195,8 @@ class Bench:
     def _counting(self, site: Site, probes: Probes, entry: plan.Entry) -> Variant:
         """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
         config = self.request.config
-        if not config.counters.software or len(self.sides) == 1:
+        probes = {side: self.packs.countable(each) for side, each in probes.items()}
+        if not config.counters.software or len(self.sides) == 1 or not all(probes.values()):
             return Variant(probes, {}, {})
         try:
             built = self._workshop().probed(Phase.COUNTED, probes, site.plain)
@@ -263,7 +265,7 @@ class Bench:
             cache=self.cache,
             root=self.request.cache,
             plans=self.room,
-            language=self.language,
+            packs=self.packs,
             progress=self.progress,
         )
 
@@ -272,7 +274,7 @@ class Bench:
         self.progress.stage("finding functions", len(self.sides))
         programs = {}
         for side in self.sides:
-            programs[side] = self.language.index(plain[side].tree, plain[side].commands, depth=self.request.config.probes.depth)
+            programs[side] = self.packs.index(plain[side], depth=self.request.config.probes.depth)
             self.progress.advance(side)
         return programs
 
@@ -280,9 +282,13 @@ class Bench:
         """Return the functions under numbers, and whether nothing that can run differs: neither code nor files that programs may read."""
         if len(self.sides) == 1:
             return Subjects.alone(programs[Side.BASE].functions.values()), False
-        pairs = self.language.match(programs[Side.BASE], programs[Side.HEAD])
-        code = self.language.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
+        pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])
+        code = self.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
         return Subjects.number(cleared(pairs, code), self.request.followed), code.identical and not code.other_files
+
+    def _told(self, plain: Mapping[Side, Built]) -> tuple[Note, ...]:
+        """Return what else there is to tell of how the builds differ."""
+        return self.packs.told(plain[Side.BASE], plain[Side.HEAD]) if len(self.sides) > 1 else ()
 
     def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
         """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.

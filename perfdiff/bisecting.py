@@ -38,7 +38,6 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.languages.c.pack import C
 from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
@@ -268,7 +267,7 @@ class Hunt:
                 cache=builds,
                 root=request.cache,
                 plans=room,
-                language=C(request.cache / "units"),
+                packs=request.packs,
                 progress=progress,
             )
             return kinship.unchanged(workshop, request.config.probes.depth, idle)

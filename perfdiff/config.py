@@ -23,11 +23,24 @@ _SHARED = "pyproject.toml"  # a configuration that others read, too
 
 @dataclass(frozen=True, slots=True)
 class BuildConfig:
-    """`[build]`: how a revision is built in its own tree."""
+    """`[build]`: how a revision is built in its own tree; by no command where it says none, and its language needs none."""
 
     command: str
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class PythonConfig:
+    """`[python]`: the interpreter of a project's programs, and what is installed for them.
+
+    `requirements` are names of requirements files, or requirements, beside those of the project. `editable` says how the project is
+    installed; None: not at all where it can be imported as it lies in its tree, else editable.
+    """
+
+    interpreter: str | None = None  # by name or path; None: `python3`, as it is found on PATH
+    requirements: tuple[str, ...] = ()
+    editable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,7 @@ class Config:
     compare: CompareConfig = CompareConfig()
     counters: CountersConfig = CountersConfig()
     measure: MeasureConfig = MeasureConfig()
+    python: PythonConfig | None = None  # None: no Python project
     source: str | None = None
     build_guessed_from: str | None = None
 

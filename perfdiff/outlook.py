@@ -18,8 +18,7 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S, Config
 from perfdiff.errors import RecordingError
-from perfdiff.languages.c.pack import C
-from perfdiff.languages.protocol import Language
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
@@ -61,15 +60,15 @@ class Outlook:
         return Counter(info.change for info in self.functions or ())
 
 
-def outlook(request: Request, progress: Progress, *, language: Language | None = None) -> Outlook:
+def outlook(request: Request, progress: Progress, *, packs: Packs | None = None) -> Outlook:
     """Say what `pipeline.compare` would do; nothing is built or run, but builds that are kept are read."""
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    config = request.config
+    config, tools = request.config, packs or request.packs
     with storage.in_use(request.cache), BuildCache(request.cache) as cache:
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots", apart=config.own_files(request.repository))
         requests = {
-            side: BuildRequest(pin, side, Phase.PLAIN, config.build, request.environment, None)
+            side: BuildRequest(pin, side, Phase.PLAIN, config.build, request.environment, None, tools.workplace)
             for side, pin in ((Side.BASE, pins.base), (Side.HEAD, pins.head))
         }
         built = {side: is_kept(asked, cache) for side, asked in requests.items()}
@@ -77,8 +76,7 @@ def outlook(request: Request, progress: Progress, *, language: Language | None =
         functions = None
         if all(built.values()):
             progress.stage("finding functions", None)
-            tools = language or C(request.cache / "units")
-            base, head = (tools.index(kept[side].tree, kept[side].commands, depth=config.probes.depth) for side in Side)
+            base, head = (tools.index(kept[side], depth=config.probes.depth) for side in Side)
             subjects = Subjects.number(tools.match(base, head))
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)

@@ -19,8 +19,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import DiskFilledError, RecordingError
-from perfdiff.languages.c.pack import C
-from perfdiff.languages.protocol import Language
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
@@ -45,7 +44,7 @@ class Outcome:
     lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
 
 
-def compare(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Outcome:
+def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
     """Compare two revisions and return what was found; raise PerfdiffError where that cannot be done."""
     cache = request.cache
     progress.stage("resolving revisions", None)
@@ -53,7 +52,7 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     with storage.in_use(cache):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
-        tools = language or C(cache / "units"), executor or ProcessExecutor(), Stopwatch(progress)
+        tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         outcome = analysed(found, request.config.compare, progress)
         try:
@@ -63,7 +62,7 @@ def compare(request: Request, progress: Progress, *, language: Language | None =
     return outcome
 
 
-def record(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> Recorded:
+def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:
     """Measure one revision, the working tree where none is asked for, and return its calls, which all are base's.
 
     Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
@@ -74,7 +73,7 @@ def record(request: Request, progress: Progress, *, language: Language | None = 
     with storage.in_use(cache):
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
-        tools = language or C(cache / "units"), executor or ProcessExecutor(), Stopwatch(progress)
+        tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 

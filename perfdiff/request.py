@@ -14,6 +14,8 @@ from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment, keyed
 from perfdiff.collect import inputs, machine, workloads
 from perfdiff.config import Config
+from perfdiff.languages import registry
+from perfdiff.languages.packs import Packs
 from perfdiff.records import codec
 from perfdiff.records.schema import Side
 from perfdiff.revisions.overlay import overlay_digest
@@ -31,6 +33,11 @@ class Request:
     environment: Mapping[str, str]
     followed: frozenset[tuple[str, int]] = frozenset()
 
+    @property
+    def packs(self) -> Packs:
+        """Return the language packs that serve the project."""
+        return registry.packs(self.config, self.repository, self.cache, self.environment)
+
 
 def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:
     """Return what measuring depends on, digested: the same question is measured once, however it is put and judged."""
@@ -44,6 +51,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         overlay_digest(pins.head.repository, config.build.overlay),
         codec.encode((config.build, config.workloads, config.probes, config.counters, config.measure, config.compare.seed)),
         compiler_identity(environment),
+        request.packs.identity,
         keyed(environment),
         inputs.digest(request.repository, config.workloads),
         workloads.keyed(config.workloads, request.environment),
@@ -69,6 +77,7 @@ def places_key(request: Request, pin: Pin) -> str:
             overlay_digest(pin.repository, config.build.overlay),
             codec.encode((config.build, tuple(counted))),
             compiler_identity(environment),
+            request.packs.identity,
             keyed(environment),
             inputs.digest(request.repository, config.workloads),
             workloads.keyed(config.workloads, request.environment),

@@ -152,7 +152,7 @@ class Rounds:
     def _is_same_work(self, counted: Counted, points: int) -> bool:
         """Return whether all functions counted the same at so many points."""
         functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
-        called = counted.library.named(self.bench.language)
+        called = counted.library.named(self.bench.packs.compiled)
         found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals(), library=called)
         work = self._work(found, points)
         return work is not None and work.is_same
@@ -199,8 +199,8 @@ class Rounds:
     def _keep(self, counted: Counted, variant: Variant) -> None:
         self.runs += counted.runs
         self._counted = counted.assembly
-        self._spots = counted.spots.named(self.bench.language, variant.built)
-        self._library = counted.library.named(self.bench.language)
+        self._spots = counted.spots.named(self.bench.packs.compiled, variant.built)
+        self._library = counted.library.named(self.bench.packs.compiled)
 
     def _assembly(self, variant: Variant, points: Sequence[Point]) -> Assembly:
         return Assembly(variant.probes, {point.id: point for point in points}, counted=True)

@@ -21,8 +21,7 @@ from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Workshop
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.languages.c.pack import C
-from perfdiff.languages.protocol import Language
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
@@ -39,7 +38,7 @@ class _Bench:
     request: Request
     cache: BuildCache
     room: Path
-    language: Language
+    packs: Packs
     executor: Executor
     progress: Progress
 
@@ -48,7 +47,7 @@ class _Bench:
         request, config = self.request, self.request.config
         room = self.room / side
         room.mkdir()
-        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.language, self.progress)
+        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
         built = workshop.placed(workshop.plain())
         points = workloads.points(config.workloads)
         self.progress.stage("counting", len(points))
@@ -70,14 +69,14 @@ class _Bench:
 
 
 def trends(
-    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named] | None = None, language: Language | None = None
+    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named] | None = None, packs: Packs | None = None
 ) -> TrendFindings:
     """Count the places of one revision or of two, and return their trends; raise PerfdiffError where that cannot be done.
 
     Of a single revision, or the working tree where none is named, the trends; of two, what differs as well. `calls` of functions are
     features.
     """
-    experiment = count(request, progress, language=language)
+    experiment = count(request, progress, packs=packs)
     try:
         experiment = with_calls(experiment, calls or {})
     except KeyError as error:
@@ -87,7 +86,7 @@ def trends(
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)
 
 
-def count(request: Request, progress: Progress, *, language: Language | None = None, executor: Executor | None = None) -> PlaceExperiment:
+def count(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> PlaceExperiment:
     """Return how often each place of the revisions ran; what was counted before is not run again. Raise PerfdiffError."""
     progress.stage("resolving revisions", None)
     repository, cache = find_repository(request.repository), request.cache
@@ -96,7 +95,7 @@ def count(request: Request, progress: Progress, *, language: Language | None = N
         found = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(each is None for each in found.values()):
             with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
-                bench = _Bench(request, builds, room, language or C(cache / "units"), executor or ProcessExecutor(), progress)
+                bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
                     found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
         counts = {side: each for side, each in found.items() if each is not None}

@@ -21,6 +21,7 @@ import programs
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
 
 FIRST_SEED = 5_000_000
@@ -40,8 +41,8 @@ def compared(name: str, revisions: tuple[str, str], seed: int, room: Path) -> Fi
     """Compare two revisions, or base with itself and every function under suspicion."""
     asked = inputs.request(name, room, *revisions)
     config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
-    language = Suspicious(asked.cache / "units") if len(set(revisions)) == 1 else None
-    return pipeline.compare(replace(asked, config=config), Silent(), language=language).findings
+    packs = Packs(Suspicious(asked.cache / "units")) if len(set(revisions)) == 1 else None
+    return pipeline.compare(replace(asked, config=config), Silent(), packs=packs).findings
 
 
 def counted(findings: Findings) -> Counter[str]:

@@ -24,6 +24,7 @@ from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.c.pack import C
+from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Probe
 from perfdiff.models import forecast
 from perfdiff.models.annotation import Annotation
@@ -87,7 +88,7 @@ def recorded(size: Size, room: Path, language: type[C]) -> dict[str, SampleTable
     seeds = tuple(float(seed) for seed in range(1, amount.seeds + 1))
     workload = WorkloadConfig("calls", f"./calls {amount.rounds} {{seed}}", {"seed": seeds}, runs=amount.runs)
     cache = room / f"usleep {language.__name__} {size}"
-    found = pipeline.record(request(checkout, ("base",), workload, cache, seed=SEED), Silent(), language=language(cache / "units"))
+    found = pipeline.record(request(checkout, ("base",), workload, cache, seed=SEED), Silent(), packs=Packs(language(cache / "units")))
     tables = {info.name: found.samples(info.id, Side.BASE) for info in found.experiment.functions}
     wanted = re.findall(r'\{"(\w+)",', (FIXTURES / "usleep" / "calls.c").read_text())
     return {name: thinned(table, MOST_ROWS) for name in wanted if (table := tables.get(name)) is not None}

@@ -18,7 +18,9 @@ from pathlib import Path
 import figures
 
 from perfdiff.config import ProbeConfig
-from perfdiff.languages.c.pack import C
+from perfdiff.languages.c.index import index
+from perfdiff.languages.c.matching import match
+from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import CompileCommand, Counterpart, Probe, Program
 from perfdiff.records.schema import Change, Side
 
@@ -213,23 +215,23 @@ class Stopwatch:
 
 def measured(room: Path, *, cplusplus: bool) -> tuple[Stopwatch, int]:
     """Return the time of each step, and the number of probes inserted on both sides."""
-    language, watch, programs = C(), Stopwatch(), dict[Side, Program]()
+    watch, programs = Stopwatch(), dict[Side, Program]()
     for side in Side:
         (room / side).mkdir()
         compiled = write(room / side, side, cplusplus=cplusplus)
         with watch.step(f"index {side}"):
-            programs[side] = language.index(room / side, compiled, depth=ProbeConfig().depth)
+            programs[side] = index(room / side, compiled, depth=ProbeConfig().depth)
         if programs[side].problems:
             raise SystemExit(f"the made-up files do not parse: {programs[side].problems[0]}")
     with watch.step("match"):
-        pairs = language.match(programs[Side.BASE], programs[Side.HEAD])
+        pairs = match(programs[Side.BASE], programs[Side.HEAD])
     changed = sum(pair.change is Change.CHANGED for pair in pairs)
     if changed != FILES * CHANGED:
         raise SystemExit(f"{changed} functions are found to be changed, not {FILES * CHANGED}")
     planned = {side: probes(pairs, side) for side in Side}
     with watch.step("insert, both sides"):
         for side in Side:
-            language.insert(room / side, planned[side])
+            insert(room / side, planned[side])
     return watch, sum(map(len, planned.values()))
 
 

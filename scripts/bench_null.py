@@ -23,6 +23,7 @@ from scipy.stats import beta
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.languages.c.pack import C
+from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Counterpart, PlainBuild, Program
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
@@ -67,7 +68,7 @@ def compared(name: str, seed: int, room: Path) -> Findings:
     asked = inputs.request(name, room, "base", inputs.MOVED)
     inputs.move(asked.repository)
     config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
-    return pipeline.compare(replace(asked, config=config), Silent(), language=Suspicious(asked.cache / "units")).findings
+    return pipeline.compare(replace(asked, config=config), Silent(), packs=Packs(Suspicious(asked.cache / "units"))).findings
 
 
 def told(name: str, seed: int, findings: Findings, seconds: float) -> None:

@@ -22,6 +22,7 @@ from perfdiff.analysis.counts import anomaly
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.policy import ANOMALOUS
 from perfdiff.config import CompareConfig
+from perfdiff.languages.packs import Packs
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.progress import Silent
 from perfdiff.records.recorded import Samples
@@ -134,8 +135,8 @@ def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
     sizes = asked.config.workloads[0].parameters["n"][:1]
     config = sharing.with_workload(asked.config, threads=(of.threads,), sizes=sizes, runs=size.runs)
     config = replace(config, compare=replace(config.compare, seed=seed))
-    language = Suspicious(asked.cache / "units") if of.head == "base" else None
-    outcome = pipeline.compare(replace(asked, config=config), Silent(), language=language)
+    packs = Packs(Suspicious(asked.cache / "units")) if of.head == "base" else None
+    outcome = pipeline.compare(replace(asked, config=config), Silent(), packs=packs)
     expected = of.program.expected["defective"]
     shows = {*expected["guilty"], *expected.get("shows", ())}
     suspects = [function for function in outcome.findings.functions if sharing.plain_name(function.info.name) in shows]

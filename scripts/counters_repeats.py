@@ -14,6 +14,7 @@ import sharing
 from perfdiff import pipeline
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import PerfdiffError
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
 from perfdiff.records import recording
 from perfdiff.records.schema import COUNTED
@@ -71,7 +72,7 @@ def study(names: Sequence[str], room: Path) -> None:
             executor = RepeatingExecutor()
             try:
                 suspicious = Suspicious(asked.cache / "units")
-                pipeline.compare(replace(asked, config=config), Silent(), language=suspicious, executor=executor)
+                pipeline.compare(replace(asked, config=config), Silent(), packs=Packs(suspicious), executor=executor)
             except MeasuredError:
                 pass
             except PerfdiffError as error:

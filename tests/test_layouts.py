@@ -28,6 +28,7 @@ from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.collect.workshop import Workshop
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Note, Phase, Side
 from perfdiff.revisions.pins import resolve
@@ -465,7 +466,7 @@ def test_sides_of_one_revision_are_built_and_laid_out_once(cache: BuildCache, tm
     git(folder, "commit", "-q", "-m", "all")
     pins = resolve(find_repository(folder), ["HEAD", "HEAD"], snapshots=cache.root / "snapshots")
     by_side = {Side.BASE: pins.base, Side.HEAD: pins.head}
-    shop = Workshop(by_side, BuildConfig("make"), ENVIRONMENT, cache, cache.root, tmp_path, C(cache.root / "units"), Silent())
+    shop = Workshop(by_side, BuildConfig("make"), ENVIRONMENT, cache, cache.root, tmp_path, Packs(C(cache.root / "units")), Silent())
     plain = shop.plain()
     assert plain[Side.BASE].tree == plain[Side.HEAD].tree
     spread = Spread(shop.layouts(plain, COUNT), Upkeep(), 1, COUNT)

@@ -17,6 +17,7 @@ from perfdiff.config import BuildConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.c.threads import has_threads
+from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import resolve
@@ -351,10 +352,10 @@ def test_workshop_builds_all_sides_with_counters(tmp_path: Path) -> None:
         pair = resolve(find_repository(folder), ["HEAD"], snapshots=cache.root / "snapshots")
         environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS")}
         config = BuildConfig("gcc -O2 sort.c -o sort", timeout_s=60)
-        workshop = Workshop({Side.BASE: pair.base}, config, environment, cache, root, tmp_path, C(), Silent())
+        workshop = Workshop({Side.BASE: pair.base}, config, environment, cache, root, tmp_path, Packs(C()), Silent())
         built = workshop.placed(workshop.plain())[Side.BASE]
         assert workshop.placed(workshop.plain())[Side.BASE] == built
-        reader = workshop.language.places(built)
+        reader = workshop.packs.places(built)
         (tmp_path / "run").mkdir()
         subprocess.run([built.folder / "sort", "10"], env=environment | reader.environment(tmp_path / "run"), check=True)
         counts = dict(zip(reader.places, reader.read(tmp_path / "run").tolist(), strict=True))

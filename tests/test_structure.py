@@ -34,7 +34,7 @@ ALLOWED = {
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
-    "request": _GROUND | {"records", "revisions", "build", "collect"},
+    "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
     "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
     "duets": _GROUND | {"records", "collect", "analysis"},
     "rounds": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
@@ -42,8 +42,7 @@ ALLOWED = {
     "searched": _GROUND | {"records", "models", "analysis"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
-    "bisecting": _GROUND
-    | {"records", "revisions", "languages", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
+    "bisecting": _GROUND | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
     "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
@@ -62,8 +61,16 @@ ANALYSIS = {
 }
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
-# Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash.
-STANDS_ALONE = {"build/compiling.py", "build/wrapper.py", "collect/papi.py"}
+# Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash; by the interpreter
+# that is measured.
+STANDS_ALONE = {
+    "build/compiling.py",
+    "build/wrapper.py",
+    "collect/papi.py",
+    "languages/python/scripts/asking_backend.py",
+    "languages/python/scripts/compiling.py",
+    "languages/python/scripts/describing.py",
+}
 HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
 
 

@@ -20,7 +20,7 @@ from perfdiff.build.masquerade import Flags, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, build_environment, build_key, elsewhere
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.protocol import CompileCommand
+from perfdiff.languages.protocol import CompileCommand, Prepared
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions.trees import lay_out, settle
 
@@ -43,6 +43,11 @@ class Built:
     duration_s: float
     uncounted: tuple[Uncounted, ...] = ()
     links: tuple[Link, ...] = ()  # of a plain build
+
+    @property
+    def beside(self) -> Path:
+        """Return the folder of the build, with the tree and what languages laid beside it."""
+        return self.tree.parent
 
 
 def build(request: BuildRequest, cache: BuildCache) -> Built:
@@ -125,7 +130,6 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
         asked = request.instrumentation
         flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
         settle(tree)
-    masquerade = set_up_masquerade(folder / _BUILD, tree, environment, flags)
     place = tree / request.pin.repository.folder
     if not place.is_dir():
         raise BuildError(
@@ -133,15 +137,21 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             "project",
             slug="build-failed",
         )
-    started = time.monotonic()
+    started, workplace = time.monotonic(), request.workplace
+    prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
+    variables = {**environment, **prepared.variables}
+    request = replace(request, config=replace(request.config, command=request.config.command or prepared.command))
+    masquerade = set_up_masquerade(folder / _BUILD, tree, variables, flags)
     # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
         ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
-        status = _run(request.config, place, {**masquerade.environment, **ours}, log)
+        status = _run(request.config, place, {**masquerade.environment, **ours}, log) if request.config.command else 0
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
+    if workplace:
+        notes += workplace.finish(folder, tree, place, variables)
     duration_s = time.monotonic() - started
-    if not any(masquerade.calls.glob("*.json")):
+    if not workplace and not any(masquerade.calls.glob("*.json")):
         raise BuildError(
             f"no compiler call of '{request.config.command}' was seen in {request.side} ({_name(request)}): it calls compilers by absolute "
             f"path, or compiles nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH (whole log: {log})",

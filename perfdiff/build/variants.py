@@ -10,6 +10,7 @@ from pathlib import Path
 import perfdiff
 from perfdiff.build.masquerade import Kind
 from perfdiff.config import BuildConfig
+from perfdiff.languages.protocol import Workplace
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import Pin
@@ -51,7 +52,10 @@ class Instrumentation:
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """One variant of one side. `environment` is the user's; `instrumentation` is None for the plain variant alone."""
+    """One variant of one side. `environment` is the user's; `instrumentation` is None for the plain variant alone.
+
+    `workplace` is laid beside the tree before the command runs; where there is none, something must be compiled.
+    """
 
     pin: Pin
     side: Side
@@ -59,6 +63,7 @@ class BuildRequest:
     config: BuildConfig
     environment: Mapping[str, str]
     instrumentation: Instrumentation | None = None
+    workplace: Workplace | None = None
 
 
 def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -89,6 +94,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
+        *((request.workplace.identity,) if request.workplace else ()),
         *((instrumentation.kind,) if instrumentation and instrumentation.kind is not Kind.PROBED else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]

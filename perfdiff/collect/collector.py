@@ -41,7 +41,8 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave.
+    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave. `variables` are those that
+    its workloads need in any case; of those in `draws`, each pair of runs gets a number of its own.
     """
 
     directory: Path
@@ -50,6 +51,8 @@ class Target:
     fixed_layout: bool = False
     tree: Path | None = None
     places: PlaceReader | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    draws: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
 # addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
 PADDING = "PERFDIFF_PADDING"
 _MOST_PADDING, _PADDING_STEP = 4096, 16
-_PADDED = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
+_DRAWN = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
 
 
 @dataclass(slots=True)
@@ -188,7 +191,11 @@ class Collector:
             replace(
                 command,
                 text=workloads.filled(text, self.inputs.located(slot.point)),
-                environment={**self.environment, **(target.places.environment(self._aside) if target.places else {})},
+                environment={
+                    **self.environment,
+                    **target.variables,
+                    **(target.places.environment(self._aside) if target.places else {}),
+                },
                 exit_codes=(0,),
                 where=f"{purpose} of {command.where}",
                 purpose=purpose,
@@ -233,6 +240,8 @@ class Collector:
             directory=target.directory,
             environment={
                 **self.environment,
+                **target.variables,
+                **dict.fromkeys(target.draws, str(slot.block + 1 if slot.phase in _DRAWN else 0)),
                 **(steering | dict(target.steering) if target.plan else {}),
                 **(target.places.environment(folder) if target.places else {}),
                 **self._padding(slot, number),
@@ -246,7 +255,7 @@ class Collector:
 
     def _padding(self, slot: Slot, number: int) -> dict[str, str]:
         """Return a variable that says nothing, of a length of its own for each timed run."""
-        if slot.phase not in _PADDED:
+        if slot.phase not in _DRAWN:
             return {}
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfdiff.build.builder import Built
-from perfdiff.languages.protocol import Language
+from perfdiff.languages.protocol import Compiled
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import HotSpot, Run, Side
@@ -29,12 +29,12 @@ class HotSpots:
         if sum(map(_events, hottest)) > sum(map(_events, self._lines.get((run.side, run.point), ()))):
             self._lines[run.side, run.point] = hottest
 
-    def named(self, language: Language, built: Mapping[Side, Built]) -> tuple[HotSpot, ...]:
+    def named(self, compiled: Compiled, built: Mapping[Side, Built]) -> tuple[HotSpot, ...]:
         """Return the lines with what they lie in, by side and point, hottest first."""
         found = []
         for side in built:
             places = [(point, line) for (of, point), lines in sorted(self._lines.items()) if of is side for line in lines]
-            names = language.named([line for _, line in places], built[side].tree, built[side].commands) if places else ()
+            names = compiled.named([line for _, line in places], built[side].tree, built[side].commands) if places else ()
             for (point, line), name in zip(places, names, strict=True):
                 found.append(HotSpot(side, point, line.hitm, line.hitm_false, line.remote, name.threads, name.says))
         return tuple(found)

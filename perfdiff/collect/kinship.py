@@ -22,8 +22,8 @@ def unchanged(workshop: Workshop, depth: int, idle: Collection[str]) -> bool:
     Both sides are built as they are, which measuring them would do as well; raise BuildError. A file that cannot be parsed leaves it open:
     then they may differ.
     """
-    programs = [workshop.language.index(built.tree, built.commands, depth=depth) for built in workshop.plain().values()]
+    programs = [workshop.packs.index(built, depth=depth) for built in workshop.plain().values()]
     if any(program.problems for program in programs):
         return False
-    differing = (pair for pair in workshop.language.match(*programs) if pair.change.is_suspect)
+    differing = (pair for pair in workshop.packs.match(*programs) if pair.change.is_suspect)
     return all((one := pair.head or pair.base) is not None and one.name in idle for pair in differing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff.languages.protocol import Language
+from perfdiff.languages.protocol import Compiled
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import LibraryCalls, Run
 
@@ -28,10 +28,10 @@ class Departures:
                     key = run.id, function, symbol
                     self._calls[key] = self._calls.get(key, 0.0) + calls
 
-    def named(self, language: Language) -> LibraryCalls:
+    def named(self, compiled: Compiled) -> LibraryCalls:
         """Return the calls by readable names; of a name that not all calls are seen of, on whatever side, none are told."""
         symbols = sorted({symbol for _, _, symbol in self._calls} | self._unseen)
-        readable = dict(zip(symbols, language.readable(symbols), strict=True))
+        readable = dict(zip(symbols, compiled.readable(symbols), strict=True))
         unseen = {readable[symbol] for symbol in self._unseen}
         sums: dict[tuple[int, int, str], float] = {}
         for (run, function, symbol), calls in self._calls.items():

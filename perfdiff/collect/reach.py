@@ -17,7 +17,7 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
             reasons = sorted({f"{skip.name}: {skip.reason}" for skip in subjects.obstacles(())})
             raise MeasurementError(
                 f"no function of {side} can be measured: none was found, or none can carry a probe; "
-                "check that the build compiles the program from C or C++ sources in the repository",
+                "check that the build makes the program from sources in the repository",
                 slug="nothing-to-probe",
                 detail="\n".join(reasons),
             )

@@ -207,7 +207,7 @@ def _culprit(pair: Counterpart) -> str:
     return f"function {shown(pair).name}"
 
 
-def digest(probes: Mapping[int, Probe]) -> str:
+def digest(probes: Iterable[Probe]) -> str:
     """Return a digest of everything that inserting `probes` depends on."""
     rows = [
         (
@@ -217,7 +217,7 @@ def digest(probes: Mapping[int, Probe]) -> str:
             [probe.definition.features[i].expression for i in probe.features],
             [(branch.start, branch.end) for branch in (probe.definition.branches[i] for i in probe.branches)],
         )
-        for probe in probes.values()
+        for probe in probes
     ]
     return hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
 from perfdiff.collect.counting import fixes_layout
 from perfdiff.config import BuildConfig
-from perfdiff.languages.protocol import Language, Probe
+from perfdiff.languages.packs import Packs
+from perfdiff.languages.protocol import Probe
 from perfdiff.progress import Progress
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Side, Skipped
@@ -36,7 +37,7 @@ class Workshop:
     cache: BuildCache
     root: Path
     plans: Path
-    language: Language
+    packs: Packs
     progress: Progress
 
     def plain(self) -> dict[Side, Built]:
@@ -54,13 +55,19 @@ class Workshop:
         return found
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
-        """Build all sides with `probes` in their sources; a probe that does not compile is dropped; raise BuildError."""
+        """Build all sides with those `probes` in their sources that belong there; one that does not compile is dropped; raise BuildError.
+
+        Where none does, the plain builds serve.
+        """
+        inserted = {side: self.packs.inserted(probes[side].values()) for side in self.pins}
+        if not any(inserted.values()):
+            return {side: replace(plain[side], variant=phase) for side in self.pins}
         self.progress.stage(f"building ({phase})", len(self.pins))
         instrumentation = {
             side: Instrumentation(
-                digest=subjects.digest(probes[side]),
-                insert=partial(self.language.insert, probes=list(probes[side].values())),
-                runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
+                digest=subjects.digest(inserted[side]),
+                insert=partial(self.packs.compiled.insert, probes=inserted[side]),
+                runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=Kind.COUNTED if phase is Phase.COUNTED else Kind.PROBED,
             )
             for side in self.pins
@@ -68,14 +75,19 @@ class Workshop:
         return self._build(phase, instrumentation)
 
     def placed(self, plain: Mapping[Side, Built]) -> dict[Side, Built]:
-        """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError."""
+        """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError.
+
+        Where nothing is compiled, the plain builds serve.
+        """
+        if not any(built.commands for built in plain.values()):
+            return {side: replace(plain[side], variant=Phase.PLACED) for side in self.pins}
         self.progress.stage(f"building ({Phase.PLACED})", len(self.pins))
         instrumentation = {
             side: Instrumentation(
                 digest="",
                 insert=None,
-                runtime=self.language.runtime(_compiler(plain[side]), self.root / "runtime"),
-                kind=Kind.PLACED_IN_THREADS if self.language.has_threads(plain[side].tree) else Kind.PLACED,
+                runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
+                kind=Kind.PLACED_IN_THREADS if self.packs.compiled.has_threads(plain[side].tree) else Kind.PLACED,
             )
             for side in self.pins
         }
@@ -85,7 +97,8 @@ class Workshop:
         """Return the functions whose probes are not in the built sources of a side: the build has made their files."""
         missing: set[int] = set()
         for side in self.pins:
-            missing |= probes[side].keys() - self.language.carried(built[side].tree, list(probes[side].values()))
+            inserted = self.packs.inserted(probes[side].values())
+            missing |= {probe.id for probe in inserted} - self.packs.compiled.carried(built[side].tree, inserted)
         return frozenset(missing)
 
     def targets(
@@ -100,7 +113,7 @@ class Workshop:
         fixed = phase is Phase.COUNTED and fixes_layout()
         found = {}
         for side in self.pins:
-            path = None
+            path, told = None, dict(steering or {})
             if phase is not Phase.PLAIN:
                 entries = {
                     id_: mode.sized(features=len(probe.features), branches=len(probe.branches))
@@ -110,20 +123,33 @@ class Workshop:
                 name = hashlib.blake2b(repr(sorted(entries.items())).encode(), digest_size=8).hexdigest()  # the survey has several plans
                 path = self.plans / f"{phase}-{side}-{name}.plan"
                 plan.write(path, entries)
-            found[phase, side] = Target(built[side].folder, path, steering or {}, fixed, built[side].tree)
+                told |= self.packs.attach(phase, built[side], [probes[side][id_] for id_ in entries], self.plans)
+            found[phase, side] = self._target(built[side], path, told, fixed)
         return found
 
     def counting_lines(self, built: Mapping[Side, Built]) -> dict[tuple[Phase, Side], Target]:
         """Return where to run each side of placed builds; raise RecordingError where the compilers' tools are missing."""
         return {
-            (Phase.PLACED, side): Target(each.folder, None, tree=each.tree, places=self.language.places(each))
+            (Phase.PLACED, side): replace(self._target(each, None, {}, fixed=False), places=self.packs.places(each))
             for side, each in built.items()
         }
+
+    def _target(self, built: Built, plan_: Path | None, steering: Mapping[str, str], fixed: bool) -> Target:
+        return Target(
+            directory=built.folder,
+            plan=plan_,
+            steering=steering,
+            fixed_layout=fixed,
+            tree=built.tree,
+            variables=self.packs.variables(built, self.environment),
+            draws=self.packs.draws(self.environment),
+        )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
         built = {}
         for side in self.pins:
-            request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, instrumentation[side])
+            asked = instrumentation[side]
+            request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, asked, self.packs.workplace)
             built[side] = build(request, self.cache)
             self.progress.advance(side)
         return built

@@ -1,4 +1,4 @@
-"""What perfdiff asks of a language: find the functions, say what changed, plan the probes, insert them."""
+"""What perfdiff asks of a language: what a build needs, which functions there are, what changed, and how probes get into processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Change, Ints, Origin, Skipped
+from perfdiff.records.schema import Change, Ints, Note, Origin, Phase, Skipped
 
 FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 
@@ -160,11 +160,16 @@ class NamedLine:
 
 
 class PlainBuild(Protocol):
-    """A finished build without probes: the root of its tree, and the compile commands recorded in it."""
+    """A finished build without probes: the root of its tree, what lies beside that, and the compile commands recorded in it."""
 
     @property
     def tree(self) -> Path:
         """Return the root of the built tree."""
+        ...
+
+    @property
+    def beside(self) -> Path:
+        """Return the folder of the build, where packs keep what they laid beside the tree."""
         ...
 
     @property
@@ -221,22 +226,74 @@ class PlaceReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a build command finds: `variables` that lead to what was laid for it. `command` is the one to run where the user names none."""
+
+    variables: Mapping[str, str]
+    command: str = ""
+
+
+class Workplace(Protocol):
+    """What a language lays beside a tree before its build command runs there, such as an environment of its packages."""
+
+    @property
+    def identity(self) -> str:
+        """Return what the result of a build depends on because of it, such as the version of an interpreter."""
+        ...
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        """Make what the build command needs in the folder `beside`; it runs in the folder `place` of `tree`; raise BuildError."""
+        ...
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        """Do what is left after the build command; return what there is to tell; raise BuildError."""
+        ...
+
+
 class Language(Protocol):
-    """One language pack."""
+    """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
+
+    `counts` says whether it can count the work of single calls without a clock. `draws` names variables that the order of things in a
+    process depends on, such as the seed of hashes: runs of a pair have the same number there, other pairs another one.
+    """
 
     name: str
+    workplace: Workplace | None
+    counts: bool
+    draws: tuple[str, ...]
 
-    def index(self, tree: Path, commands: Sequence[CompileCommand], *, depth: int) -> Program:
-        """Parse everything that was compiled in `tree` and return its functions and declarations."""
+    def index(self, built: PlainBuild, *, depth: int) -> Program:
+        """Return the functions and declarations of a built tree; features lie up to `depth` steps from what a call is given."""
         ...
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         ...
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the machine code of two plain builds whose functions are `pairs`."""
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return what else a reader must know of how two builds differ, such as versions of what they use."""
         ...
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+        """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
+        ...
+
+    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the variables that workloads of a build run with, besides their `environment`."""
+        ...
+
+    def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
+        """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
+        ...
+
+    def places(self, built: PlainBuild) -> PlaceReader | None:
+        """Return what reads the counts of a placed build's lines, None where they cannot be counted."""
+        ...
+
+
+class Compiled(Language, Protocol):
+    """A pack whose probes are written into the sources of a tree, and compiled with them."""
 
     def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
@@ -260,8 +317,4 @@ class Language(Protocol):
 
     def has_threads(self, tree: Path) -> bool:
         """Return whether what was built in `tree` may run several threads; True where that is not known."""
-        ...
-
-    def places(self, built: PlainBuild) -> PlaceReader:
-        """Return what reads the counts of a placed build's lines."""
         ...

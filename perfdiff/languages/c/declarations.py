@@ -13,6 +13,7 @@ from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
 from perfdiff.languages.c.cursors import RECORD, Cursor, Place, Places, bound, children, is_null, native
 from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
+from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration
 
 _ENUM = CursorKind.ENUM_DECL.value
@@ -61,7 +62,7 @@ class Types:
             shape, size = self._layout(cursor, uses)
             summary = f"{size} bytes" if size >= 0 else "a template"
         uses.discard(key)
-        declaration = Declaration(key, self._references.says(cursor), lexer.digest(shape), summary, place.file, place.line)
+        declaration = Declaration(key, self._references.says(cursor), digest(shape), summary, place.file, place.line)
         return Dependency(declaration, frozenset(uses))
 
     def _layout(self, record: Cursor, uses: set[str]) -> tuple[list[str], int]:
@@ -119,7 +120,7 @@ def describe_global(cursor: Cursor, unit: Any, places: Places, references: Refer
     kind._tu = unit
     spelling = stable_spelling(kind.get_canonical().spelling)
     says = f"global {qualified_name(cursor, unit)}"
-    declaration = Declaration(key, says, lexer.digest([spelling, *tokens]), _shown(text.partition(b"=")[2]), place.file, place.line)
+    declaration = Declaration(key, says, digest([spelling, *tokens]), _shown(text.partition(b"=")[2]), place.file, place.line)
     return Dependency(declaration, frozenset(uses - {key}), calls)
 
 
@@ -208,7 +209,7 @@ class Macros:
         """Return a macro as a declaration."""
         macros = self._by_key[key]
         first = macros[0]
-        fingerprint = lexer.digest(token for macro in macros for token in (*macro.tokens[1:], "\n"))
+        fingerprint = digest(token for macro in macros for token in (*macro.tokens[1:], "\n"))
         inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
         declaration = Declaration(key, f"macro {first.name}", fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line)
         return Dependency(declaration, inner)

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from clang.cindex import TranslationUnitLoadError
 
-from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c import front
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
+from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, Program
 from perfdiff.processes import signals_held
 from perfdiff.records.schema import Skipped
@@ -71,7 +72,7 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
     found = {}
     for file, sets in flags.items():
         summary = " and ".join(" ".join(one) or "none" for one in sorted(sets))
-        declaration = Declaration(f"{FLAGS}{file}", f"compile flags of {file}", lexer.digest([summary]), summary, file, 1)
+        declaration = Declaration(f"{FLAGS}{file}", f"compile flags of {file}", digest([summary]), summary, file, 1)
         found[file] = Dependency(declaration)
     return found
 
@@ -257,7 +258,7 @@ def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> 
     for key, group in groups.items():
         first = min(group, key=lambda one: (one.declaration.file, one.declaration.line, one.declaration.fingerprint))
         fingerprints = sorted({one.declaration.fingerprint for one in group})
-        fingerprint = fingerprints[0] if len(fingerprints) == 1 else lexer.digest(fingerprints)
+        fingerprint = fingerprints[0] if len(fingerprints) == 1 else digest(fingerprints)
         merged[key] = Dependency(
             replace(first.declaration, fingerprint=fingerprint),
             frozenset().union(*(one.uses for one in group)),

@@ -6,9 +6,8 @@ than the whole parse.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _TOKEN = re.compile(
     rb"""
@@ -33,15 +32,6 @@ def tokens(text: bytes) -> list[str]:
 def is_word(token: str) -> bool:
     """Return whether a token is an identifier or keyword."""
     return _WORD.match(token) is not None and token[-1] not in "\"'"
-
-
-def digest(parts: Iterable[str]) -> str:
-    """Return a short digest of a sequence of strings; the borders between them count."""
-    state = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        state.update(part.encode("utf-8", "surrogateescape"))
-        state.update(b"\0")
-    return state.hexdigest()
 
 
 def without(text: bytes, start: int, end: int, holes: Sequence[tuple[int, int]]) -> bytes:

@@ -32,8 +32,8 @@ class MachineCode:
 
     `identical`: all programs, shared objects and object files of both trees have the same code and data; `same_bytes`: the programs
     are so to the byte, so that even the layout of their code is the same. `differs` says what is not the same, `unknown` of what
-    nothing can be told and why, `other_files` which other files differ that a workload may read; of each at most `MOST_NAMED`, then
-    how many more. `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that
+    nothing can be told and why, of each at most `MOST_NAMED`, then how many more. `other_files` are the other files that differ and that a
+    workload may read. `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that
     differs, over calls and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike`
     those of functions that have code of their own which is not the same.
     """
@@ -77,7 +77,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
         same_bytes=programs.same_bytes,
         differs=_bounded(differs),
         unknown=_bounded(unknown),
-        other_files=_bounded(differing(*trees, *files)),
+        other_files=differing(*trees, *files),
         same_functions=comparison.same_functions(),
         same_closures=comparison.same_closures(),
         cleared=cleared,

@@ -1,73 +1,37 @@
-"""How each function differs between base and head, with the reasons in words."""
+"""How C and C++ functions differ between base and head."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from perfdiff.languages import matching
 from perfdiff.languages.c import lexer
-from perfdiff.languages.c.pairing import Pair, pair, text_tokens, unqualified
-from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
-from perfdiff.records.schema import Change
+from perfdiff.languages.dialect import Renames
+from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 
 _VERBS = {"macro": "expands", "global": "reads"}
-_HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    change: Change
-    reasons: tuple[str, ...] = ()
-    culprits: tuple[str, ...] = ()
 
 
 def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
     """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
-    pairs = pair(base, head)
-    renames = {
-        (one.base.name, one.head.name) for one in pairs if one.base is not None and one.head is not None and one.base.name != one.head.name
-    }
-    comparison = _Comparison(base, head, renames)
-    verdicts = [comparison.verdict(one) for one in pairs]
-    graph = _Graph(pairs)
-    _stand_in_for_unprobed(pairs, verdicts, graph)
-    _callers(pairs, verdicts, graph)
-    return tuple(
-        Counterpart(one.base, one.head, verdict.change, verdict.reasons, verdict.culprits)
-        for one, verdict in zip(pairs, verdicts, strict=True)
-    )
+    return matching.match(base, head, _CDialect())
 
 
-class _Comparison:
-    """Compares single functions: their text, and what the text depends on."""
+class _CDialect:
+    """How texts and declarations of C and C++ are compared: by their tokens."""
 
-    def __init__(self, base: Program, head: Program, renames: set[tuple[str, str]]) -> None:
-        self._base, self._head, self._renames = base.declarations, head.declarations, renames
-        self._base_names = {one.says for one in base.declarations.values()}
-        self._head_names = {one.says for one in head.declarations.values()}
+    separator = "::"
 
-    def verdict(self, one: Pair) -> _Verdict:
-        """Return how a function differs, its callees left out of account."""
-        if one.base is None:
-            return _Verdict(Change.ADDED, ("added",))
-        if one.head is None:
-            return _Verdict(Change.REMOVED, ("removed",))
-        base, head = one.base, one.head
-        text = self._text_reasons(base, head)
-        uses, culprits = self._dependencies(base, head, same_text=not text)
-        moved = _moved(base, head)
-        if text:
-            return _Verdict(Change.CHANGED, (*moved, *text, *uses), culprits)
-        if uses:
-            return _Verdict(Change.AFFECTED, (*moved, *uses), culprits)
-        return _Verdict(Change.RENAMED, moved) if moved else _Verdict(Change.UNCHANGED)
+    def tokens(self, definition: FunctionDefinition) -> list[str]:
+        """Return the tokens of a definition's text."""
+        return lexer.tokens(definition.text.encode())
 
-    def _text_reasons(self, base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+        """Return what of a function's own text differs: its signature, its body, or the rest of its declaration."""
         reasons = []
-        if not self._same_but_for_renames(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode())):
+        if not _same_but_for_renames(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode()), renames):
             reasons.append("signature changed")
-        if base.tokens != head.tokens and not self._same_but_for_renames(text_tokens(base), text_tokens(head)):
+        if base.tokens != head.tokens and not _same_but_for_renames(self.tokens(base), self.tokens(head), renames):
             bodies = [lexer.tokens(one.text.encode()[one.body - one.start :]) for one in (base, head)]
             if bodies[0] != bodies[1]:
                 reasons.append("body changed")
@@ -75,159 +39,30 @@ class _Comparison:
                 reasons.append("declaration changed")
         return tuple(reasons)
 
-    def _same_but_for_renames(self, base: list[str], head: list[str]) -> bool:
-        """Return whether all differing tokens are names of functions or classes that were renamed, this function's own included."""
-        if len(base) != len(head):
-            return False
-        return all(self._is_rename(old, new) for old, new in {*zip(base, head, strict=True)} if old != new)
+    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
+        """Return False: declarations of C are compared by their tokens, names of functions included."""
+        return False
 
-    def _is_rename(self, old: str, new: str) -> bool:
-        # A name made by a macro (`PREFIX(scan)`) stands only partly in the text.
-        return lexer.is_word(old) and lexer.is_word(new) and any(before.replace(old, new) == after for before, after in self._renames)
+    def uses(self, declaration: Declaration) -> str:
+        """Return what a function does with a declaration: `expands macro HASH`."""
+        return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
 
-    def _dependencies(
-        self, base: FunctionDefinition, head: FunctionDefinition, *, same_text: bool
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return reasons and culprits: declarations that a function uses on both sides and that differ."""
-        before, after = _by_name(base, self._base), _by_name(head, self._head)
-        found = []
-        for says in sorted(before.keys() & after.keys()):
-            if {one.fingerprint for one in before[says]} != {one.fingerprint for one in after[says]}:
-                found.append((_difference(before[says][0], after[says][0]), says))
-        if same_text and not found:
-            gone, new = before.keys() - after.keys() - self._head_names, after.keys() - before.keys() - self._base_names
-            for says in _without_equals(gone, new, before, after):
-                found.append((f"{_uses(before[says][0])}, which was removed {_at(before[says][0])}", says))
-            for says in _without_equals(new, gone, after, before):
-                found.append((f"{_uses(after[says][0])}, which is new {_at(after[says][0])}", says))
-        found += self._flag_changes(base, head)
-        return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
-
-    def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, str]]:
-        before = {key: self._base[key] for key in base.uses if key.startswith(FLAGS)}
-        after = {key: self._head[key] for key in head.uses if key.startswith(FLAGS)}
-        common = sorted(before.keys() & after.keys())
-        found = [
-            (_flag_difference(before[key], after[key]), after[key].says)
-            for key in common
-            if before[key].fingerprint != after[key].fingerprint
-        ]
-        if (
-            not common
-            and before
-            and after
-            and {one.fingerprint for one in before.values()}.isdisjoint(one.fingerprint for one in after.values())
-        ):
-            first, second = min(before.items())[1], min(after.items())[1]
-            found.append((_flag_difference(first, second), second.says))
-        return found
+    def difference(self, base: Declaration, head: Declaration) -> str:
+        """Return what differs between two declarations: layout, size in bytes, or definition."""
+        if base.summary == head.summary:
+            return "layout changed" if head.says.split()[0] in ("struct", "class", "union") else "definition changed"
+        if head.summary.endswith(" bytes") and base.summary.endswith(" bytes"):
+            return f"size changed from {base.summary.removesuffix(' bytes')} to {head.summary}"
+        return f"definition changed from {base.summary} to {head.summary}" if base.summary and head.summary else "definition changed"
 
 
-def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[str, list[Declaration]]:
-    found: dict[str, list[Declaration]] = defaultdict(list)
-    for key in sorted(definition.uses):
-        if not key.startswith(FLAGS):
-            found[declarations[key].says].append(declarations[key])
-    return found
+def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:
+    """Return whether all differing tokens are names of functions or classes that were renamed, this function's own included."""
+    if len(base) != len(head):
+        return False
+    return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
 
 
-def _without_equals(
-    names: set[str], others: set[str], own: Mapping[str, list[Declaration]], other: Mapping[str, list[Declaration]]
-) -> list[str]:
-    """Return the names whose declaration does not live on under one of the other names."""
-    known = {one.fingerprint for name in others for one in other[name]}
-    return sorted(name for name in names if own[name][0].fingerprint not in known)
-
-
-def _uses(declaration: Declaration) -> str:
-    return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
-
-
-def _at(declaration: Declaration) -> str:
-    return f"({declaration.file}:{declaration.line})"
-
-
-def _difference(base: Declaration, head: Declaration) -> str:
-    if base.summary == head.summary:
-        what = "layout changed" if head.says.split()[0] in ("struct", "class", "union") else "definition changed"
-    elif head.summary.endswith(" bytes") and base.summary.endswith(" bytes"):
-        what = f"size changed from {base.summary.removesuffix(' bytes')} to {head.summary}"
-    else:
-        what = f"definition changed from {base.summary} to {head.summary}" if base.summary and head.summary else "definition changed"
-    return f"{_uses(head)}, whose {what} {_at(head)}"
-
-
-def _flag_difference(base: Declaration, head: Declaration) -> str:
-    before, after = base.summary.split(), head.summary.split()
-    gone = " ".join(flag for flag in before if flag not in after)
-    new = " ".join(flag for flag in after if flag not in before)
-    differ = f"{gone} became {new}" if gone and new else f"now with {new}" if new else f"no longer with {gone}"
-    return f"is compiled with other flags: {differ} ({head.file})"
-
-
-def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
-    reasons = []
-    if base.name != head.name and base.name not in head.names and head.name not in base.names:
-        reasons.append(f"renamed from {base.name}")
-    if base.file != head.file:
-        reasons.append(f"moved from {base.file}")
-    return tuple(reasons)
-
-
-class _Graph:
-    """Which pairs call which, on either side, by position in the list of pairs."""
-
-    def __init__(self, pairs: list[Pair]) -> None:
-        base = {one.base.key: index for index, one in enumerate(pairs) if one.base is not None}
-        head = {one.head.key: index for index, one in enumerate(pairs) if one.head is not None}
-        self.callers: dict[int, set[int]] = defaultdict(set)
-        for index, one in enumerate(pairs):
-            callees = {base[key] for key in one.base.calls if key in base} if one.base is not None else set[int]()
-            callees |= {head[key] for key in one.head.calls if key in head} if one.head is not None else set[int]()
-            for callee in callees - {index}:
-                self.callers[callee].add(index)
-
-
-def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None:
-    """Make those that call a changed function which can carry no probe affected by it: its cost can only show in them."""
-    waiting = [index for index, verdict in enumerate(verdicts) if verdict.change.is_suspect and _obstacle(pairs[index])]
-    while waiting:
-        callee = waiting.pop()
-        definition = pairs[callee].head or pairs[callee].base
-        assert definition is not None
-        says = f"function {definition.name}"
-        reason = f"uses {says}, which {_HAPPENED.get(verdicts[callee].change, 'is affected')} ({definition.file}:{definition.line})"
-        for caller in sorted(graph.callers[callee]):
-            verdict = verdicts[caller]
-            if says in verdict.culprits or verdict.change in (Change.ADDED, Change.REMOVED):
-                continue
-            change = verdict.change if verdict.change.is_suspect else Change.AFFECTED
-            verdicts[caller] = _Verdict(change, (*verdict.reasons, reason), (*verdict.culprits, says))
-            if not verdict.change.is_suspect and _obstacle(pairs[caller]):
-                waiting.append(caller)
-
-
-def _obstacle(one: Pair) -> str | None:
-    definition = one.head or one.base
-    return definition.obstacle if definition is not None else None
-
-
-def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None:
-    reasons: dict[int, list[str]] = defaultdict(list)
-    for callee, verdict in enumerate(verdicts):
-        if verdict.change.is_suspect and not _obstacle(pairs[callee]):
-            definition = pairs[callee].head or pairs[callee].base
-            assert definition is not None
-            happened = _HAPPENED.get(verdict.change) or f"depends on {_listed(verdict.culprits)}"
-            for caller in graph.callers[callee]:
-                reasons[caller].append(f"calls {unqualified(definition.name)}, which {happened}")
-    for caller, says in reasons.items():
-        verdict = verdicts[caller]
-        if verdict.change is Change.UNCHANGED:
-            verdicts[caller] = _Verdict(Change.CALLER, tuple(sorted(set(says))))
-        elif verdict.change is Change.RENAMED:
-            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(set(says))))
-
-
-def _listed(culprits: Iterable[str]) -> str:
-    return ", ".join(culprits)
+def _is_rename(old: str, new: str, renames: Renames) -> bool:
+    # A name made by a macro (`PREFIX(scan)`) stands only partly in the text.
+    return lexer.is_word(old) and lexer.is_word(new) and any(before.replace(old, new) == after for before, after in renames)

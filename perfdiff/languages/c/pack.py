@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
@@ -10,29 +10,55 @@ from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
 from perfdiff.languages.c.probes import insert as insert_probes
-from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, NamedLine, PlaceReader, PlainBuild, Probe, Program
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    CompileCommand,
+    Counterpart,
+    NamedLine,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    Program,
+    Workplace,
+)
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.schema import Note, Phase
 
 
 class C:
     """The language pack of C and C++. `units` is a folder that keeps what each translation unit told, from one revision to the next."""
 
     name = "c"
+    workplace: Workplace | None = None
+    counts = True
+    draws: tuple[str, ...] = ()
 
     def __init__(self, units: Path | None = None) -> None:
         self._units = units
 
-    def index(self, tree: Path, commands: Sequence[CompileCommand], *, depth: int) -> Program:
-        """Parse everything that was compiled in `tree` and return its functions and declarations."""
-        return index_program(tree, commands, depth=depth, cache=self._units)
+    def index(self, built: PlainBuild, *, depth: int) -> Program:
+        """Parse everything that was compiled in a tree and return its functions and declarations."""
+        return index_program(built.tree, built.commands, depth=depth, cache=self._units)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
 
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return nothing: libraries of other projects are the machine's."""
+        return ()
+
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the machine code of two plain builds whose functions are `pairs`."""
         return machine_code.same_code(base, head, pairs)
+
+    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return nothing: a program runs in the environment of its user."""
+        return {}
+
+    def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
+        """Return nothing: all probes are in the sources."""
+        return {}
 
     def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""

@@ -17,6 +17,7 @@ from perfdiff.languages.c.declarations import Dependency, Macros, Types, describ
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
+from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition
 
 _MACRO_DEFINITION = CursorKind.MACRO_DEFINITION.value
@@ -234,7 +235,7 @@ class _UnitWalk:
             end=one.end,
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
-            tokens=lexer.digest(text),
+            tokens=digest(text),
             uses=frozenset(found.uses | self._macros.within(place.file, place.offset, one.end, holes)),
             calls=frozenset(found.calls | {definition.key for definition in nested}),
             reads=frozenset(found.reads),

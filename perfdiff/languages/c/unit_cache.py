@@ -19,9 +19,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c import front
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import UnitFacts
+from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import BranchPlan, Declaration, FeaturePlan, FunctionDefinition, Load
 from perfdiff.records.schema import Origin
 
@@ -58,14 +59,14 @@ class UnitCache:
             handle, name = tempfile.mkstemp(dir=folder, prefix=".")
             with os.fdopen(handle, "w", encoding="utf-8") as entry:
                 entry.write(text)
-            Path(name).replace(folder / f"{lexer.digest([json.dumps(header)])}.json")
+            Path(name).replace(folder / f"{digest([json.dumps(header)])}.json")
             for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
                 old.unlink(missing_ok=True)
 
     def _entries(self, unit: front.Unit) -> Path:
         file = str(unit.file.resolve().relative_to(self._tree))
         words = (word.replace(str(self._tree), ".") for word in (str(unit.directory.resolve()), *unit.arguments))
-        return self._folder / lexer.digest([str(_VERSION), _code(), str(self._depth), file, *words])
+        return self._folder / digest([str(_VERSION), _code(), str(self._depth), file, *words])
 
     def _is_valid(self, header: Mapping[str, Any]) -> bool:
         files: Mapping[str, str] = header["files"]
@@ -95,7 +96,7 @@ def _files_by_name(tree: Path) -> dict[str, list[str]]:
 @functools.cache
 def _code() -> str:
     """Return a digest of the modules that make the facts: an entry of another version of them is never used."""
-    return lexer.digest(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
+    return digest(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
 
 
 def _plain(value: Any) -> Any:

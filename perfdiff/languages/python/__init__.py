@@ -1,1 +1,1 @@
-"""The language pack for Python."""
+"""Python behind the seam of languages: sources read by `ast`, probes in the interpreter, environments of their own."""

@@ -1,11 +1,11 @@
-"""The extension module that probes Python functions: compiled for one interpreter, over the runtime library, and kept by content."""
+"""The extension modules that probe Python functions and count lines: compiled for one interpreter, and kept by content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
 
 SOURCES = Path(__file__).parent / "runtime"
+LINES = Path(__file__).parent / "lines"
 MODULE = "_perfdiff.so"
 
 _FLAGS = (
@@ -51,17 +52,26 @@ class Interpreter:
 
 
 def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
-    """Return the extension module for the interpreter `python`, compiling it at the first call.
+    """Return the extension module that probes calls for the interpreter `python`, compiling it at the first call.
 
     `runtime` is the folder of the runtime library, which the module finds there when it is loaded.
     Raises BuildError where the interpreter cannot be run or is none that can be probed, where its headers are missing and where the
     compiler fails; StoreError where `cache` cannot be written.
     """
+    return _built(python, SOURCES, (f"-L{runtime}", f"-I{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"), compiler, cache)
+
+
+def build_lines(python: Path, compiler: str, cache: Path) -> Path:
+    """Return the extension module that counts lines for the interpreter `python`, as `build` does; it needs no runtime library."""
+    return _built(python, LINES, ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)  # it stands in the list of what a fork calls
+
+
+def _built(python: Path, sources: Path, link: Sequence[str], compiler: str, cache: Path) -> Path:
     interpreter = ask(python)
     _check(python, interpreter)
     driver = compiled.c_driver(compiler)
-    name = f"python-{_fingerprint(interpreter, runtime, driver)}"
-    return compiled.kept(cache, name, partial(_compile, interpreter, runtime, driver)) / MODULE
+    name = f"python-{_fingerprint(interpreter, sources, link, driver)}"
+    return compiled.kept(cache, name, partial(_compile, interpreter, sources, link, driver)) / MODULE
 
 
 def ask(python: Path) -> Interpreter:
@@ -93,20 +103,19 @@ def _check(python: Path, interpreter: Interpreter) -> None:
         )
 
 
-def _sources() -> Iterator[Path]:
-    return (path for path in sorted(SOURCES.iterdir()) if path.suffix in (".c", ".h"))
+def _sources(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
 
 
-def _fingerprint(interpreter: Interpreter, runtime: Path, driver: str) -> str:
+def _fingerprint(interpreter: Interpreter, folder: Path, link: Sequence[str], driver: str) -> str:
     digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((interpreter, str(runtime), driver, _FLAGS)).encode())
-    for source in _sources():
+    digest.update(repr((interpreter, link, driver, _FLAGS)).encode())
+    for source in _sources(folder):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def _compile(interpreter: Interpreter, runtime: Path, driver: str, made: Path) -> None:
-    headers = [argument for folder in (*interpreter.include, runtime) for argument in ("-isystem", str(folder))]
-    sources = [str(source) for source in _sources() if source.suffix == ".c"]
-    link = (f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff")
+def _compile(interpreter: Interpreter, folder: Path, link: Sequence[str], driver: str, made: Path) -> None:
+    headers = [argument for include in interpreter.include for argument in ("-isystem", str(include))]
+    sources = [str(source) for source in _sources(folder) if source.suffix == ".c"]
     compiled.run([driver, "-shared", *_FLAGS, *headers, *sources, "-o", str(made / MODULE), *link])

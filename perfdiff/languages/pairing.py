@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from perfdiff.languages.c import lexer
+from perfdiff.languages.dialect import Dialect
+from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, Program
 
 # Share of three-token sequences that two bodies must have in common to be the same function under another name. git asks for half of a
@@ -27,18 +28,14 @@ class Pair:
     head: FunctionDefinition | None
 
 
-def unqualified(name: str) -> str:
-    """Return the last part of a qualified name."""
-    return name.rsplit("::", 1)[-1]
-
-
-def pair(base: Program, head: Program) -> list[Pair]:
+def pair(base: Program, head: Program, dialect: Dialect) -> list[Pair]:
     """Return every function of both programs once, paired where it is the same function."""
-    return _Pairing(base, head).pairs()
+    return _Pairing(base, head, dialect).pairs()
 
 
 class _Pairing:
-    def __init__(self, base: Program, head: Program) -> None:
+    def __init__(self, base: Program, head: Program, dialect: Dialect) -> None:
+        self._dialect = dialect
         shared = base.functions.keys() & head.functions.keys()
         self._pairs = [Pair(base.functions[key], head.functions[key]) for key in shared]
         self._base = {key: one for key, one in base.functions.items() if key not in shared}
@@ -49,8 +46,8 @@ class _Pairing:
         self._by(lambda one: (one.name, one.file))
         self._by(lambda one: (one.name, one.signature))
         self._by(lambda one: one.name)
-        self._by(lambda one: (one.file, _anonymous_text(one)))
-        self._by(lambda one: _anonymous_text(one) if _is_large(one) else one.key)
+        self._by(lambda one: (one.file, self._anonymous_text(one)))
+        self._by(lambda one: self._anonymous_text(one) if self._is_large(one) else one.key)
         self._by_similarity()
         alone = [Pair(one, None) for one in self._base.values()] + [Pair(None, one) for one in self._head.values()]
         return sorted(self._pairs + alone, key=_order)
@@ -67,8 +64,8 @@ class _Pairing:
         del self._head[head.key]
 
     def _by_similarity(self) -> None:
-        base = {one.key: _trigrams(one) for one in self._base.values() if _is_large(one)}
-        head = {one.key: _trigrams(one) for one in self._head.values() if _is_large(one)}
+        base = {one.key: self._trigrams(one) for one in self._base.values() if self._is_large(one)}
+        head = {one.key: self._trigrams(one) for one in self._head.values() if self._is_large(one)}
         scored = [
             (_similarity(base[key], head[other]), self._base[key].name == self._head[other].name, key, other)
             for key, others in _candidates(base, head).items()
@@ -77,6 +74,21 @@ class _Pairing:
         for score, _, key, other in sorted(scored, reverse=True):
             if score >= SIMILAR and key in self._base and other in self._head:
                 self._take(self._base[key], self._head[other])
+
+    def _anonymous_text(self, definition: FunctionDefinition) -> str:
+        """Return a digest of the text in which the function's own name, and that of its class, is blotted out."""
+        return digest(self._anonymous_tokens(definition))
+
+    def _is_large(self, definition: FunctionDefinition) -> bool:
+        return len(self._dialect.tokens(definition)) >= SMALL
+
+    def _trigrams(self, definition: FunctionDefinition) -> Trigrams:
+        tokens = self._anonymous_tokens(definition)
+        return Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
+
+    def _anonymous_tokens(self, definition: FunctionDefinition) -> list[str]:
+        own = set(definition.name.split(self._dialect.separator))
+        return ["" if token in own else token for token in self._dialect.tokens(definition)]
 
 
 def _order(one: Pair) -> tuple[bool, str, int, str]:
@@ -92,27 +104,6 @@ def _unique(
     for one in definitions:
         groups[feature(one)].append(one)
     return {value: group[0] for value, group in groups.items() if len(group) == 1}
-
-
-def text_tokens(definition: FunctionDefinition) -> list[str]:
-    """Return the tokens of a definition's text."""
-    return lexer.tokens(definition.text.encode())
-
-
-def _anonymous_text(definition: FunctionDefinition) -> str:
-    """Return a digest of the text in which the function's own name, and that of its class, is blotted out."""
-    own = set(definition.name.split("::"))
-    return lexer.digest("" if token in own else token for token in text_tokens(definition))
-
-
-def _is_large(definition: FunctionDefinition) -> bool:
-    return len(text_tokens(definition)) >= SMALL
-
-
-def _trigrams(definition: FunctionDefinition) -> Trigrams:
-    own = set(definition.name.split("::"))
-    tokens = ["" if token in own else token for token in text_tokens(definition)]
-    return Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
 
 
 def _similarity(base: Trigrams, head: Trigrams) -> float:

@@ -1,0 +1,39 @@
+"""What pairing and matching ask of a language: the words of its texts, and how it says that they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from perfdiff.languages.protocol import Declaration, FunctionDefinition
+
+Renames = frozenset[tuple[str, str]]  # names in base and in head of functions that are the same
+
+
+class Dialect(Protocol):
+    """How the definitions of one language are compared."""
+
+    @property
+    def separator(self) -> str:
+        """Return what stands between the parts of a qualified name."""
+        ...
+
+    def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
+        """Return the tokens of a definition's text, without what means nothing."""
+        ...
+
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+        """Return what of a function's own text differs, in words; nothing where only renamed functions are named otherwise."""
+        ...
+
+    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
+        """Return whether two declarations differ by nothing but the new name of a function that was renamed."""
+        ...
+
+    def uses(self, declaration: Declaration) -> str:
+        """Return what a function does with a declaration, which is named: `reads global limit`."""
+        ...
+
+    def difference(self, base: Declaration, head: Declaration) -> str:
+        """Return what differs between two declarations of the same name, in words: `definition changed from 1 to 2`."""
+        ...

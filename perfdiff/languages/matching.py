@@ -1,0 +1,199 @@
+"""How each function differs between base and head, with the reasons in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from perfdiff.languages.dialect import Dialect, Renames
+from perfdiff.languages.pairing import Pair, pair
+from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.records.schema import Change
+
+_HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    change: Change
+    reasons: tuple[str, ...] = ()
+    culprits: tuple[str, ...] = ()
+
+
+def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, ...]:
+    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
+    pairs = pair(base, head, dialect)
+    renames = frozenset(
+        (one.base.name, one.head.name) for one in pairs if one.base is not None and one.head is not None and one.base.name != one.head.name
+    )
+    comparison = _Comparison(base, head, renames, dialect)
+    verdicts = [comparison.verdict(one) for one in pairs]
+    graph = _Graph(pairs)
+    _stand_in_for_unprobed(pairs, verdicts, graph)
+    _callers(pairs, verdicts, graph, dialect.separator)
+    return tuple(
+        Counterpart(one.base, one.head, verdict.change, verdict.reasons, verdict.culprits)
+        for one, verdict in zip(pairs, verdicts, strict=True)
+    )
+
+
+class _Comparison:
+    """Compares single functions: their text, and what the text depends on."""
+
+    def __init__(self, base: Program, head: Program, renames: Renames, dialect: Dialect) -> None:
+        self._base, self._head, self._renames, self._dialect = base.declarations, head.declarations, renames, dialect
+        self._base_names = {one.says for one in base.declarations.values()}
+        self._head_names = {one.says for one in head.declarations.values()}
+
+    def verdict(self, one: Pair) -> _Verdict:
+        """Return how a function differs, its callees left out of account."""
+        if one.base is None:
+            return _Verdict(Change.ADDED, ("added",))
+        if one.head is None:
+            return _Verdict(Change.REMOVED, ("removed",))
+        base, head = one.base, one.head
+        text = self._dialect.text_reasons(base, head, self._renames)
+        uses, culprits = self._dependencies(base, head, same_text=not text)
+        moved = _moved(base, head)
+        if text:
+            return _Verdict(Change.CHANGED, (*moved, *text, *uses), culprits)
+        if uses:
+            return _Verdict(Change.AFFECTED, (*moved, *uses), culprits)
+        return _Verdict(Change.RENAMED, moved) if moved else _Verdict(Change.UNCHANGED)
+
+    def _dependencies(
+        self, base: FunctionDefinition, head: FunctionDefinition, *, same_text: bool
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return reasons and culprits: declarations that a function uses on both sides and that differ."""
+        before, after = _by_name(base, self._base), _by_name(head, self._head)
+        found = []
+        for says in sorted(before.keys() & after.keys()):
+            first, second = before[says][0], after[says][0]
+            if {one.fingerprint for one in before[says]} == {one.fingerprint for one in after[says]}:
+                continue
+            if not self._dialect.is_renamed(first, second, self._renames):
+                found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", says))
+        if same_text and not found:
+            gone, new = before.keys() - after.keys() - self._head_names, after.keys() - before.keys() - self._base_names
+            for says in _without_equals(gone, new, before, after):
+                found.append((f"{self._dialect.uses(before[says][0])}, which was removed {_at(before[says][0])}", says))
+            for says in _without_equals(new, gone, after, before):
+                found.append((f"{self._dialect.uses(after[says][0])}, which is new {_at(after[says][0])}", says))
+        found += self._flag_changes(base, head)
+        return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
+
+    def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, str]]:
+        before = {key: self._base[key] for key in base.uses if key.startswith(FLAGS)}
+        after = {key: self._head[key] for key in head.uses if key.startswith(FLAGS)}
+        common = sorted(before.keys() & after.keys())
+        found = [
+            (_flag_difference(before[key], after[key]), after[key].says)
+            for key in common
+            if before[key].fingerprint != after[key].fingerprint
+        ]
+        if (
+            not common
+            and before
+            and after
+            and {one.fingerprint for one in before.values()}.isdisjoint(one.fingerprint for one in after.values())
+        ):
+            first, second = min(before.items())[1], min(after.items())[1]
+            found.append((_flag_difference(first, second), second.says))
+        return found
+
+
+def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[str, list[Declaration]]:
+    found: dict[str, list[Declaration]] = defaultdict(list)
+    for key in sorted(definition.uses):
+        if not key.startswith(FLAGS):
+            found[declarations[key].says].append(declarations[key])
+    return found
+
+
+def _without_equals(
+    names: set[str], others: set[str], own: Mapping[str, list[Declaration]], other: Mapping[str, list[Declaration]]
+) -> list[str]:
+    """Return the names whose declaration does not live on under one of the other names."""
+    known = {one.fingerprint for name in others for one in other[name]}
+    return sorted(name for name in names if own[name][0].fingerprint not in known)
+
+
+def _at(declaration: Declaration) -> str:
+    return f"({declaration.file}:{declaration.line})"
+
+
+def _flag_difference(base: Declaration, head: Declaration) -> str:
+    before, after = base.summary.split(), head.summary.split()
+    gone = " ".join(flag for flag in before if flag not in after)
+    new = " ".join(flag for flag in after if flag not in before)
+    differ = f"{gone} became {new}" if gone and new else f"now with {new}" if new else f"no longer with {gone}"
+    return f"is compiled with other flags: {differ} ({head.file})"
+
+
+def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
+    reasons = []
+    if base.name != head.name and base.name not in head.names and head.name not in base.names:
+        reasons.append(f"renamed from {base.name}")
+    if base.file != head.file:
+        reasons.append(f"moved from {base.file}")
+    return tuple(reasons)
+
+
+class _Graph:
+    """Which pairs call which, on either side, by position in the list of pairs."""
+
+    def __init__(self, pairs: list[Pair]) -> None:
+        base = {one.base.key: index for index, one in enumerate(pairs) if one.base is not None}
+        head = {one.head.key: index for index, one in enumerate(pairs) if one.head is not None}
+        self.callers: dict[int, set[int]] = defaultdict(set)
+        for index, one in enumerate(pairs):
+            callees = {base[key] for key in one.base.calls if key in base} if one.base is not None else set[int]()
+            callees |= {head[key] for key in one.head.calls if key in head} if one.head is not None else set[int]()
+            for callee in callees - {index}:
+                self.callers[callee].add(index)
+
+
+def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None:
+    """Make those that call a changed function which can carry no probe affected by it: its cost can only show in them."""
+    waiting = [index for index, verdict in enumerate(verdicts) if verdict.change.is_suspect and _obstacle(pairs[index])]
+    while waiting:
+        callee = waiting.pop()
+        definition = pairs[callee].head or pairs[callee].base
+        assert definition is not None
+        says = f"function {definition.name}"
+        reason = f"uses {says}, which {_HAPPENED.get(verdicts[callee].change, 'is affected')} ({definition.file}:{definition.line})"
+        for caller in sorted(graph.callers[callee]):
+            verdict = verdicts[caller]
+            if says in verdict.culprits or verdict.change in (Change.ADDED, Change.REMOVED):
+                continue
+            change = verdict.change if verdict.change.is_suspect else Change.AFFECTED
+            verdicts[caller] = _Verdict(change, (*verdict.reasons, reason), (*verdict.culprits, says))
+            if not verdict.change.is_suspect and _obstacle(pairs[caller]):
+                waiting.append(caller)
+
+
+def _obstacle(one: Pair) -> str | None:
+    definition = one.head or one.base
+    return definition.obstacle if definition is not None else None
+
+
+def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, separator: str) -> None:
+    reasons: dict[int, list[str]] = defaultdict(list)
+    for callee, verdict in enumerate(verdicts):
+        if verdict.change.is_suspect and not _obstacle(pairs[callee]):
+            definition = pairs[callee].head or pairs[callee].base
+            assert definition is not None
+            happened = _HAPPENED.get(verdict.change) or f"depends on {_listed(verdict.culprits)}"
+            for caller in graph.callers[callee]:
+                reasons[caller].append(f"calls {definition.name.rsplit(separator, 1)[-1]}, which {happened}")
+    for caller, says in reasons.items():
+        verdict = verdicts[caller]
+        if verdict.change is Change.UNCHANGED:
+            verdicts[caller] = _Verdict(Change.CALLER, tuple(sorted(set(says))))
+        elif verdict.change is Change.RENAMED:
+            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(set(says))))
+
+
+def _listed(culprits: Iterable[str]) -> str:
+    return ", ".join(culprits)

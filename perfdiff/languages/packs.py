@@ -1,0 +1,211 @@
+"""The language packs that serve one tree, as one: each function belongs to the pack that found it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.errors import RecordingError
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Compiled,
+    Counterpart,
+    FunctionDefinition,
+    Language,
+    PlaceReader,
+    PlainBuild,
+    Prepared,
+    Probe,
+    Program,
+    Workplace,
+)
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Ints, Note, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Packs:
+    """The packs of a tree: one whose programs are compiled, which serves every tree, and `others`."""
+
+    compiled: Compiled
+    others: tuple[Language, ...] = ()
+
+    @property
+    def workplace(self) -> Workplace | None:
+        """Return what all packs lay beside a tree, None where they lay nothing."""
+        wanted = [pack.workplace for pack in self._all if pack.workplace is not None]
+        return _Workplaces(tuple(wanted)) if wanted else None
+
+    @property
+    def identity(self) -> str:
+        """Return what measuring depends on because of the packs."""
+        return self.workplace.identity if self.workplace else ""
+
+    def index(self, built: PlainBuild, *, depth: int) -> Program:
+        """Return the functions and declarations of all packs."""
+        found = [pack.index(built, depth=depth) for pack in self._serving(built)]
+        return Program(
+            functions={key: value for program in found for key, value in program.functions.items()},
+            declarations={key: value for program in found for key, value in program.declarations.items()},
+            problems=tuple(problem for program in found for problem in program.problems),
+        )
+
+    def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
+        """Pair the functions of both revisions, those of each pack with each other, and say how each differs."""
+        return tuple(pair for pack in self._all for pair in pack.match(_of(pack, base), _of(pack, head)))
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return what else a reader must know of how two builds differ."""
+        return tuple(note for pack in self._all for note in pack.told(base, head))
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+        """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
+        serving = [pack for pack in self._all if pack in (*self._serving(base), *self._serving(head))]
+        return _Comparisons({pack.name: pack.same_code(base, head, [pair for pair in pairs if _owns(pack, pair)]) for pack in serving})
+
+    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that workloads of a build run with, besides their `environment`."""
+        found: dict[str, str] = {}
+        for pack in self._all:
+            found |= pack.variables(built, {**environment, **found})
+        return found
+
+    def attach(self, phase: Phase, built: PlainBuild, probes: Iterable[Probe], folder: Path) -> dict[str, str]:
+        """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
+        known = list(probes)
+        return {
+            name: value
+            for pack in self._serving(built)
+            for name, value in pack.attach(
+                phase, built, [probe for probe in known if probe.definition.language == pack.name], folder
+            ).items()
+        }
+
+    def draws(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the variables that are drawn anew for each pair of runs, but for those that the user has set."""
+        return tuple(name for pack in self._all for name in pack.draws if name not in environment)
+
+    def inserted(self, probes: Iterable[Probe]) -> list[Probe]:
+        """Return the probes that are written into sources."""
+        return [probe for probe in probes if probe.definition.language == self.compiled.name]
+
+    def countable(self, probes: Mapping[int, Probe]) -> dict[int, Probe]:
+        """Return the probes of functions whose work can be counted without a clock."""
+        counting = {pack.name for pack in self._all if pack.counts}
+        return {id_: probe for id_, probe in probes.items() if probe.definition.language in counting}
+
+    def places(self, built: PlainBuild) -> PlaceReader:
+        """Return what reads the counts of a placed build's lines, of all packs that count them; raise RecordingError where none does."""
+        readers = [reader for pack in self._serving(built) if (reader := pack.places(built)) is not None]
+        if not readers:
+            raise RecordingError("how often lines run cannot be counted in this language yet", slug="no-line-counts")
+        return readers[0] if len(readers) == 1 else _Places(tuple(readers))
+
+    @property
+    def _all(self) -> tuple[Language, ...]:
+        return (self.compiled, *self.others)
+
+    def _serving(self, built: PlainBuild) -> tuple[Language, ...]:
+        """Return the packs that have to do with a build: where nothing was compiled, and others are there, those alone."""
+        return self._all if built.commands or not self.others else self.others
+
+
+def _of(pack: Language, program: Program) -> Program:
+    own = {key: value for key, value in program.functions.items() if value.language == pack.name}
+    return Program(own, program.declarations, program.problems)
+
+
+def _owns(pack: Language, pair: Counterpart) -> bool:
+    return _definition(pair).language == pack.name
+
+
+def _definition(pair: Counterpart) -> FunctionDefinition:
+    found = pair.head or pair.base
+    assert found is not None, "a counterpart exists on one side at least"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Workplaces:
+    """What several packs lay beside a tree, one after the other."""
+
+    each: tuple[Workplace, ...]
+
+    @property
+    def identity(self) -> str:
+        return "\n".join(one.identity for one in self.each)
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        found: dict[str, str] = {}
+        commands = []
+        for one in self.each:
+            made = one.prepare(beside, tree, place, {**environment, **found})
+            found |= made.variables
+            commands.append(made.command)
+        return Prepared(found, " && ".join(filter(None, commands)))
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        return tuple(note for one in self.each for note in one.finish(beside, tree, place, environment))
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparisons:
+    """What the code of two builds has in common, by pack: a file is some other one if it is so for each of them."""
+
+    by_pack: Mapping[str, CodeComparison]
+
+    @property
+    def identical(self) -> bool:
+        return all(each.identical for each in self.by_pack.values())
+
+    @property
+    def other_files(self) -> tuple[str, ...]:
+        first, *rest = (each.other_files for each in self.by_pack.values())
+        return tuple(file for file in first if all(file in others for others in rest))
+
+    def is_same(self, pair: Counterpart) -> bool:
+        return self._asked(pair, CodeComparison.is_same)
+
+    def is_unlike(self, pair: Counterpart) -> bool:
+        return self._asked(pair, CodeComparison.is_unlike)
+
+    def _asked(self, pair: Counterpart, question: Callable[[CodeComparison, Counterpart], bool]) -> bool:
+        known = self.by_pack.get(_definition(pair).language)
+        return known is not None and question(known, pair)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Reads the counts of all packs' lines."""
+
+    each: tuple[PlaceReader, ...]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        found = self._unordered
+        return tuple(found[index] for index in self._order)
+
+    @property
+    def sources(self) -> Mapping[str, tuple[str, ...]]:
+        return {file: lines for reader in self.each for file, lines in reader.sources.items()}
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        return {name: value for reader in self.each for name, value in reader.environment(folder).items()}
+
+    def read(self, folder: Path) -> Ints:
+        return np.concatenate([reader.read(folder) for reader in self.each])[self._order]
+
+    def lost(self, folder: Path) -> int:
+        return sum(reader.lost(folder) for reader in self.each)
+
+    @property
+    def _unordered(self) -> list[Place]:
+        return [place for reader in self.each for place in reader.places]
+
+    @property
+    def _order(self) -> list[int]:
+        found = self._unordered
+        return sorted(range(len(found)), key=lambda index: (found[index].file, found[index].line, found[index].function))

@@ -1,0 +1,90 @@
+"""Build back ends (PEP 517): installed apart from what a project runs with, and asked for what its files do not say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from perfdiff.languages.python import packages
+from perfdiff.languages.python.interpreters import Interpreter
+from perfdiff.languages.python.layout import Layout
+from perfdiff.languages.python.projects import Project
+from perfdiff.languages.python.pyproject import normal
+from perfdiff.languages.python.requirements import Wanted
+
+_ASKING = Path(__file__).parent / "scripts" / "asking_backend.py"
+_TIMEOUT_S = 600.0  # meson-python configures the whole build before it answers
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What builds a project: the environment that has its back end, and the project as it was told there."""
+
+    layout: Layout
+    project: Project
+
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what lets a build in an environment find the back end and its programs."""
+        return {
+            "PYTHONPATH": str(self.layout.site_packages),
+            "PATH": os.pathsep.join([str(self.layout.programs), environment.get("PATH", "")]),
+        }
+
+
+def ask(project: Project, place: Path, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> Backend | None:
+    """Return the back end of the project in the folder `place`; None where it cannot tell what the project is.
+
+    BuildError (`python-dependency`) where it cannot be installed.
+    """
+    needed = project.build_requirements
+    while True:
+        layout = packages.obtain(Wanted(needed), interpreter, environment, cache)
+        answer = _answer(project, place, layout, environment)
+        missing = tuple(each for each in (answer or {}).get("missing", ()) if each not in needed)
+        if not missing:
+            break
+        needed = (*needed, *missing)
+    return Backend(layout, _told(project, answer, interpreter)) if answer and "name" in answer else None
+
+
+def _answer(project: Project, place: Path, layout: Layout, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    command = [str(layout.python), str(_ASKING), project.backend or "", *(str(place / path) for path in project.backend_path)]
+    surroundings = {
+        **environment,
+        "PATH": os.pathsep.join([str(layout.programs), environment.get("PATH", "")]),
+        "PYTHONPATH": "",
+        "PYTHONHOME": "",
+    }
+    try:
+        ended = subprocess.run(
+            command, cwd=place, env=surroundings, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
+        )
+        return dict(json.loads(ended.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):  # what builds the project will say why
+        return None
+
+
+def _told(project: Project, answer: Mapping[str, Any], interpreter: Interpreter) -> Project:
+    """Return the project with what its metadata says of it."""
+    version = ".".join(map(str, interpreter.version[:2]))
+    always: list[str] = []
+    extras: dict[str, tuple[str, ...]] = {}
+    for text in answer["requirements"]:
+        requirement = Requirement(text)
+        marker, requirement.marker = requirement.marker, None
+        setting = {"python_version": version, "python_full_version": interpreter.release, "extra": ""}
+        if marker is None or marker.evaluate(setting):
+            always.append(str(requirement))
+            continue
+        for extra in set(re.findall(r"""extra\s*==\s*["']([^"']+)["']""", str(marker))):
+            if marker.evaluate({**setting, "extra": extra}):
+                extras[normal(extra)] = (*extras.get(normal(extra), ()), str(requirement))
+    return replace(project, name=answer["name"], version=answer["version"], requirements=tuple(always), extras=extras)

@@ -1,0 +1,78 @@
+"""The classes of one file and the variables of its module and classes: what functions depend on besides other functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.python.facts import ClassFacts, VariableFacts
+from perfdiff.languages.python.functions import Scope, references
+from perfdiff.languages.python.meaning import fingerprint
+from perfdiff.languages.python.names import Held, Names, dotted_name
+
+_MOST_TEXT = 40  # characters of a value that are said when it changes
+_SLOTS = "__slots__"
+
+
+def variables(names: Names, scope: Scope) -> Iterator[VariableFacts]:
+    """Yield the variables of a module's level and the attributes of its classes, each with all values that it is given there."""
+    groups: dict[tuple[str, str], list[Held]] = {}
+    for one in names.held:
+        if one.name != _SLOTS or not one.owner:
+            groups.setdefault((one.owner, one.name), []).append(one)
+    for (owner, name), held in groups.items():
+        values = [one.value for one in held if one.value is not None]
+        used = _names_in(values, names)
+        yield VariableFacts(
+            name=name,
+            owner=owner,
+            line=held[0].statement.lineno,
+            fingerprint=digest(fingerprint(one.statement) if isinstance(one.statement, ast.AugAssign) else _value(one) for one in held),
+            summary=_text(values[0]) if len(values) == 1 else "",
+            references=references(used, scope),
+        )
+
+
+def classes(names: Names, scope: Scope) -> Iterator[ClassFacts]:
+    """Yield the classes of a module, those inside classes included; of two of one name, the first."""
+    seen: set[str] = set()
+    for node, qualname in names.classes:
+        if qualname in seen:
+            continue
+        seen.add(qualname)
+        heads = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+        slots = [one.value for one in names.held if one.owner == qualname and one.name == _SLOTS and one.value is not None]
+        fields = [one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+        words = [fingerprint(*heads), *(str(keyword.arg) for keyword in node.keywords), "slots", fingerprint(*slots), *fields]
+        yield ClassFacts(
+            qualname=qualname,
+            line=node.lineno,
+            bases=tuple(text for base in node.bases if (text := dotted_name(base)) is not None),
+            fingerprint=digest(words),
+            summary=_head(node, has_slots=bool(slots)),
+            references=references(_names_in(heads, names), scope),
+        )
+
+
+def _names_in(values: Iterable[ast.expr], around: Names) -> Names:
+    used = Names(around.module, around.is_package)
+    used.read(values)
+    return used
+
+
+def _value(held: Held) -> str:
+    return fingerprint(held.value) if held.value is not None else ""
+
+
+def _text(value: ast.expr) -> str:
+    text = ast.unparse(value)
+    return text if len(text) <= _MOST_TEXT and "\n" not in text else ""
+
+
+def _head(node: ast.ClassDef, *, has_slots: bool) -> str:
+    """Return a class in a few words: `(Base) with __slots__`."""
+    bases = f"({', '.join(map(ast.unparse, (*node.bases, *(keyword.value for keyword in node.keywords))))})" if node.bases else ""
+    decorators = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
+    text = f"{decorators}class{bases}{f' with {_SLOTS}' if has_slots else ''}"
+    return text if len(text) <= 2 * _MOST_TEXT else ""

@@ -1,0 +1,66 @@
+"""Installed distributions, read from the folders they lie in: their versions, what they require, and how two revisions differ in them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import urllib.parse
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.languages.python.pyproject import normal
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyChange:
+    """A distribution that is another one in head; None where a side has none of it."""
+
+    name: str
+    base: str | None
+    head: str | None
+
+    @property
+    def says(self) -> str:
+        """Return the change in words."""
+        if self.base is None:
+            return f"now uses {self.name} {self.head}, which was not installed before"
+        if self.head is None:
+            return f"does without {self.name}, was {self.base}"
+        return f"now uses {self.name} {self.head}, was {self.base}"
+
+
+def changes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[DependencyChange, ...]:
+    """Return how the versions of installed distributions differ, by name."""
+    names = sorted(base.keys() | head.keys())
+    return tuple(DependencyChange(name, base.get(name), head.get(name)) for name in names if base.get(name) != head.get(name))
+
+
+def versions(folders: Iterable[Path], tree: Path) -> dict[str, str]:
+    """Return the versions of the distributions in folders of packages by name, without those whose sources lie in `tree`.
+
+    Where several folders have one of a name, the first one counts, as it is what is imported.
+    """
+    found: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions(path=[str(folder) for folder in folders]):
+        name = distribution.metadata["Name"]
+        if name and not _comes_from(distribution, tree):
+            found.setdefault(normal(name), distribution.version)
+    return found
+
+
+def is_installed(folder: Path, name: str, tree: Path) -> bool:
+    """Return whether a folder of packages has the distribution of a name, or one whose sources lie in `tree`."""
+    if next(folder.glob("*.egg-link"), None) is not None:  # as `setup.py develop` leaves it
+        return True
+    found = importlib.metadata.distributions(path=[str(folder)])
+    return any(normal(each.metadata["Name"] or "") == normal(name) or _comes_from(each, tree) for each in found)
+
+
+def _comes_from(distribution: importlib.metadata.Distribution, tree: Path) -> bool:
+    """Return whether a distribution was installed from sources in `tree` (PEP 610)."""
+    try:
+        url = urllib.parse.urlsplit(json.loads(distribution.read_text("direct_url.json") or "{}").get("url", ""))
+    except (ValueError, AttributeError):
+        return False
+    return url.scheme == "file" and Path(urllib.parse.unquote(url.path)).is_relative_to(tree)

@@ -1,0 +1,185 @@
+"""The virtual environment of a revision: made beside its tree before the build command runs, and completed after it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfdiff.config import PythonConfig
+from perfdiff.errors import StoreError, store_errors
+from perfdiff.languages.python import (
+    backends,
+    bytecode,
+    distributions,
+    installing,
+    interpreters,
+    layout,
+    packages,
+    pip,
+    projects,
+    requirements,
+)
+from perfdiff.languages.python.backends import Backend
+from perfdiff.languages.python.bytecode import Uncompiled
+from perfdiff.languages.python.interpreters import Interpreter
+from perfdiff.languages.python.layout import Layout
+from perfdiff.languages.python.projects import Project
+from perfdiff.records.schema import Note
+
+_ENVIRONMENT, _RECORD = "venv", "python.json"
+_HASH_SEED = "0"  # no randomisation: sets are walked through in the same order in each run
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment of a built revision.
+
+    `packages` is the set of packages in the cache that it shares with others, if any. `command` installs the project where no build command
+    is configured; it is empty where the project can be imported as it lies. `versions` are those of all installed distributions but
+    the project's own, by name; they are known once the environment is finished.
+    """
+
+    layout: Layout
+    packages: Layout | None
+    release: str  # of the interpreter
+    command: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Environments:
+    """Makes the environments of a project's revisions.
+
+    `project` is its folder in the user's checkout, `environment` the user's; `cache` keeps what several revisions share. `hook` are
+    lines of a path file, which each start of an interpreter follows.
+    """
+
+    config: PythonConfig
+    project: Path
+    environment: Mapping[str, str]
+    cache: Path
+    hook: str = ""
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """Return the interpreter of all revisions; raise BuildError."""
+        return interpreters.find(self.config.interpreter, self.project, self.environment)
+
+    @property
+    def identity(self) -> str:
+        """Return what a build depends on because of its environment, beside what its tree asks for."""
+        config = self.config
+        return "\n".join([self.interpreter.identity, *config.requirements, str(config.editable), self.hook])
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> dict[str, str]:
+        """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
+
+        BuildError: `no-interpreter`, `python-unsupported`, `python-project`, `python-requirements`, `python-dependency`.
+        """
+        interpreter = self.interpreter
+        with store_errors(beside):
+            made = layout.make(beside / _ENVIRONMENT, interpreter)
+            pip.provide(made, interpreter, self.cache)
+            active = {**environment, **variables(made, environment), **pip.variables(self.cache)}
+            project, backend = projects.read(place), None
+            if not self._lies_ready(project):
+                backend = backends.ask(project, place, interpreter, active, self.cache)
+                project = backend.project if backend else project
+            wanted = requirements.wanted(place, project, self.config.requirements)
+            shared = packages.obtain(wanted, interpreter, active, self.cache) if wanted.lines else None
+            if shared:
+                layout.add_paths(made, "packages", [shared.site_packages])
+                layout.adopt_scripts(made, shared)
+            command = "" if self._lies_ready(project) else self._installing(backend)
+            _write(beside, Environment(made, shared, interpreter.release, command, {}))
+        tools = backend.variables(environment) if backend else {}
+        return {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        """Complete an environment after the build command, so that the project is found and all is compiled; return what there is to tell.
+
+        BuildError: `python-project`, `python-compile`.
+        """
+        kept = read(beside)
+        with store_errors(beside):
+            project = projects.read(place)
+            if project.name and project.lies_ready and not distributions.is_installed(kept.layout.site_packages, project.name, tree):
+                installing.lay_out(kept.layout, project, place)
+            if self.hook:
+                layout.add_hook(kept.layout, self.hook)
+            uncompiled = bytecode.compile_modules(kept.layout, [tree, kept.layout.site_packages])
+            folders = [each.site_packages for each in (kept.layout, kept.packages) if each]
+            _write(beside, replace(kept, versions=distributions.versions(folders, tree)))
+        return (_uncompiled(uncompiled, tree, kept.release),) if uncompiled else ()
+
+    def _lies_ready(self, project: Project) -> bool:
+        """Return whether a project needs no installation: it is none that can be installed, or its modules can be imported as they lie."""
+        return not project.is_packaged or (project.lies_ready and self.config.editable is None)
+
+    def _installing(self, backend: Backend | None) -> str:
+        """Return the command that installs the project: all it needs is there already, unless its back end could not tell what that is."""
+        prepared = "--no-deps --no-build-isolation " if backend else ""
+        return f"python -m pip install {prepared}{'.' if self.config.editable is False else '--editable .'}"
+
+
+def read(beside: Path) -> Environment:
+    """Return the environment that lies in the folder of a build; raise StoreError (`damaged-build`) where that cannot be read."""
+    try:
+        found = json.loads((beside / _RECORD).read_text())
+        return Environment(
+            layout=Layout(beside / _ENVIRONMENT, beside / _ENVIRONMENT / found["site_packages"]),
+            packages=Layout(*map(Path, found["packages"])) if found["packages"] else None,
+            release=found["release"],
+            command=found["command"],
+            versions=dict(found["versions"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"the environment kept in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
+        ) from error
+
+
+def broken(beside: Path) -> str | None:
+    """Return what is wrong with the environment in the folder of a kept build, in words; None where it can be used.
+
+    The packages that it shares count as used now, so that they are kept as long as the build is.
+    """
+    shared = read(beside).packages
+    if shared is None or packages.is_whole(shared.folder.parent):
+        return None
+    return f"its packages in {shared.folder.parent} are not as they were installed"
+
+
+def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes an environment the active one of a command that runs in `environment` otherwise."""
+    return {
+        "PATH": os.pathsep.join([str(made.programs), *filter(None, [environment.get("PATH", "")])]),
+        "VIRTUAL_ENV": str(made.folder),
+        "PYTHONHASHSEED": environment.get("PYTHONHASHSEED", _HASH_SEED),
+        "PYTHONNOUSERSITE": "1",
+        # Empty is as if unset: the user's own lead to other modules than those of the revision.
+        "PYTHONHOME": "",
+        "PYTHONPATH": "",
+    }
+
+
+def _write(beside: Path, environment: Environment) -> None:
+    record = {
+        "site_packages": str(environment.layout.site_packages.relative_to(environment.layout.folder)),
+        "packages": [str(environment.packages.folder), str(environment.packages.site_packages)] if environment.packages else None,
+        "release": environment.release,
+        "command": environment.command,
+        "versions": dict(environment.versions),
+    }
+    (beside / _RECORD).write_text(json.dumps(record))
+
+
+def _uncompiled(found: Sequence[Uncompiled], tree: Path, release: str) -> Note:
+    first = found[0]
+    file = first.file.relative_to(tree) if first.file.is_relative_to(tree) else first.file
+    where = f"{file}{'' if first.line is None else f', line {first.line}'}: {first.error}"
+    what = "a module is" if len(found) == 1 else f"{len(found)} modules are"
+    return Note("python-syntax", f"{what} not valid for Python {release}, and cannot be imported ({where})")

@@ -1,0 +1,280 @@
+"""The functions of one file: their keys, texts, meanings, and what they name."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.python.facts import MODULE, FunctionFacts, Imported, References
+from perfdiff.languages.python.features import Inputs, plan_features
+from perfdiff.languages.python.meaning import fingerprint
+from perfdiff.languages.python.names import Inner, Names, dotted_name, header
+from perfdiff.languages.python.normal import last_name
+from perfdiff.languages.python.sources import Positions, SourceFile, first_node
+
+_LAMBDA = "<lambda>"
+_ACCESSORS = frozenset(("setter", "deleter", "getter"))
+_CONTAINERS = frozenset(("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter", "bytearray", "array"))
+SAME_LINE = "another function of the same name begins on the same line, and interpreters tell functions by these"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A function, or the module's level, as the functions inside see it."""
+
+    qualname: str
+    names: Names
+    bound: frozenset[str]  # names that are its own; none of the module's level, whose names are everybody's
+    self_name: str | None
+    inner: dict[str, str]  # keys of functions by the names that they have here
+    parent: Scope | None
+
+
+class Functions:
+    """Walks over a parsed and normalised file and makes the facts of its functions."""
+
+    def __init__(self, source: SourceFile, depth: int) -> None:
+        self._source, self._depth = source, depth
+        self._positions = Positions(source.data)
+        self._counts: Counter[str] = Counter()
+        self._varying: frozenset[str] = frozenset()
+        self.names = Names(source.module, source.is_package)
+        self.scope = Scope("", self.names, frozenset(), None, {}, None)
+
+    def facts(self, tree: ast.Module) -> tuple[FunctionFacts, ...]:
+        """Return the facts of all functions in order of their places, the module's level first."""
+        self.names.read(tree.body)
+        self._varying = _varying(tree, self.names, self._source.data)
+        found = [self._module(tree), *self._inside(self.names.inner, self.scope)]
+        return tuple(_without_namesakes(sorted(found, key=lambda one: (one.definition.start, -one.definition.end))))
+
+    def _module(self, tree: ast.Module) -> FunctionFacts:
+        size = len(self._source.data)
+        definition = FunctionDefinition(
+            key=self._key(MODULE),
+            name=f"{self._source.module}.{MODULE}",
+            names=(f"{self._source.module}.{MODULE}",),
+            file=self._source.file,
+            line=1,
+            start=0,
+            body=0,
+            end=size,
+            text=self._positions.text(0, size),
+            signature="",
+            tokens=fingerprint(tree),
+            uses=frozenset(),
+            calls=frozenset(),
+            reads=frozenset(),
+            writes=frozenset(),
+            features=(),
+            branches=(),
+            obstacle=None,
+            linkage=(f"1 {MODULE}",),
+            language="python",
+        )
+        return FunctionFacts(definition, "", (), False, references(self.names, self.scope))
+
+    def _inside(self, found: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
+        """Yield the functions that begin in a scope, each followed by those inside it."""
+        named = [(one, self._qualname(one, scope)) for one in found]
+        for one, qualname in named:
+            if one.name and not one.owner:
+                scope.inner[one.name] = self._key(qualname)
+        for one, qualname in named:
+            yield from self._function(one, qualname, scope)
+
+    def _qualname(self, one: Inner, scope: Scope) -> str:
+        name = one.name or _LAMBDA
+        if not isinstance(one.node, ast.Lambda):
+            accessors = [part for decorator in one.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
+            name = ".".join((name, *accessors))
+        plain = ".".join(filter(None, (scope.qualname, one.owner, name)))
+        self._counts[plain] += 1
+        return plain if self._counts[plain] == 1 else f"{plain}#{self._counts[plain]}"
+
+    def _key(self, qualname: str) -> str:
+        return f"python:{self._source.file}::{qualname}"
+
+    def _function(self, one: Inner, qualname: str, scope: Scope) -> Iterator[FunctionFacts]:
+        node = one.node
+        names = Names(self._source.module, self._source.is_package)
+        names.bound.update(argument.arg for argument in _arguments(node.args))
+        names.read([node.body] if isinstance(node, ast.Lambda) else node.body)
+        bound = frozenset(names.bound - names.made_global - names.nonlocals)
+        own = Scope(qualname, names, bound, _self_name(one), {}, scope)
+        inside = list(self._inside(names.inner, own))
+        defined = Names(self._source.module, self._source.is_package)
+        defined.read(header(node))
+        refers = _joined(references(names, own), references(defined, scope), inside)
+        decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
+        yield FunctionFacts(
+            self._definition(one, qualname, own),
+            ".".join(filter(None, (scope.qualname, one.owner))) if one.owner else "",
+            tuple(text for decorator in decorators if (text := _decorator(decorator)) is not None),
+            any(_is_property(decorator) for decorator in decorators),
+            refers,
+        )
+        yield from inside
+
+    def _definition(self, one: Inner, qualname: str, own: Scope) -> FunctionDefinition:
+        node, positions = one.node, self._positions
+        start, end = positions.start(node), positions.end(node)
+        body = node.body if isinstance(node, ast.Lambda) else node.body[0] if node.body else None
+        name = f"{self._source.module}.{qualname}"
+        code_name = _LAMBDA if isinstance(node, ast.Lambda) else node.name
+        skipped = own.self_name if _is_method(one) else None
+        unset = code_name in ("__init__", "__new__")
+        inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._varying)
+        return FunctionDefinition(
+            key=self._key(qualname),
+            name=name,
+            names=(name,),
+            file=self._source.file,
+            line=node.lineno,
+            start=start,
+            body=positions.start(body) if body is not None else end,
+            end=end,
+            text=positions.text(start, end),
+            signature=f"({ast.unparse(node.args)})",
+            tokens=fingerprint(node),
+            uses=frozenset(),
+            calls=frozenset(),
+            reads=frozenset(),
+            writes=frozenset(),
+            features=plan_features(inputs, self._depth),
+            branches=(),
+            obstacle=None,
+            linkage=(f"{first_node(node).lineno} {code_name}",),  # type: ignore[attr-defined]
+            language="python",
+        )
+
+    def _variables(self, scope: Scope) -> frozenset[str]:
+        """Return the names of the module's variables that a function sees by them."""
+        hidden: set[str] = set()
+        level: Scope | None = scope
+        while level is not None and level.parent is not None:
+            hidden |= level.bound
+            level = level.parent
+        return frozenset(one.name for one in self.names.held if not one.owner) - hidden
+
+
+def references(names: Names, scope: Scope) -> References:
+    """Return what a walk over code found, each name told by where it comes from; `scope` is the one that the code runs in."""
+    free, own, loose, inner = set[str](), set[str](), set(names.loose), set[str]()
+    imports: dict[Imported, None] = dict.fromkeys(names.imports)
+    for dotted in names.loaded:
+        root, _, rest = dotted.partition(".")
+        home = _home(root, scope)
+        if home is None:
+            free.add(dotted)
+        elif root == home.self_name:
+            own.add(rest)
+        elif root in home.inner:
+            inner.add(home.inner[root])
+        elif taken := [one for one in home.names.imports if one.name == root]:
+            imports.update(dict.fromkeys(taken))
+            free.add(dotted)
+        else:
+            loose.update(rest.split("."))
+            if not rest and dotted in names.called:
+                loose.add("__call__")
+    binds_free, binds_own, binds_loose = set[str](), set[str](), set(names.binds_loose)
+    for dotted in names.stored:
+        root, _, rest = dotted.partition(".")
+        home = _home(root, scope)
+        if home is None:
+            binds_free.add(root if not rest else dotted)
+        elif rest and root == home.self_name:
+            binds_own.add(rest.rpartition(".")[2] if "." not in rest else "")
+        if rest and (home is None or root != home.self_name or "." in rest):
+            binds_loose.add(rest.rpartition(".")[2])
+    empty = {""}
+    return References(
+        free=frozenset(free),
+        own=frozenset(own - empty),
+        inherited=frozenset(names.inherited),
+        loose=frozenset(loose - empty),
+        imports=tuple(imports),
+        inner=frozenset(inner),
+        binds_free=frozenset(binds_free),
+        binds_own=frozenset(binds_own - empty),
+        binds_loose=frozenset(binds_loose - empty),
+    )
+
+
+def _varying(tree: ast.Module, names: Names, data: bytes) -> frozenset[str]:
+    """Return the variables whose own value or size may differ from call to call: containers, and what functions give new values."""
+    held = {one.name for one in names.held if not one.owner and one.value is not None and _is_container(one.value)}
+    if b"global" in data:
+        held |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    return frozenset(held)
+
+
+def _is_container(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return last_name(value.func) in _CONTAINERS
+    return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
+
+
+def _home(name: str, scope: Scope) -> Scope | None:
+    """Return the function whose name it is, from the inside out; None where it is the module's, or built in."""
+    level: Scope | None = scope
+    while level is not None and level.parent is not None:
+        if name in level.bound:
+            return level
+        if name in level.names.made_global:
+            return None
+        level = level.parent
+    return None
+
+
+def _joined(body: References, defined: References, inside: Iterable[FunctionFacts]) -> References:
+    """Return what a function and its header name; a function may call all that begin in it, under whatever name they get about."""
+    return replace(
+        body,
+        free=body.free | defined.free,
+        own=body.own | defined.own,
+        loose=body.loose | defined.loose,
+        inner=body.inner | defined.inner | {one.definition.key for one in inside},
+        imports=tuple(dict.fromkeys((*body.imports, *defined.imports))),
+    )
+
+
+def _without_namesakes(found: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
+    """Yield the facts, those with an obstacle that an interpreter cannot tell from another function."""
+    functions = list(found)
+    counts = Counter(one.definition.linkage for one in functions)
+    for one in functions:
+        shared = counts[one.definition.linkage] > 1
+        yield replace(one, definition=replace(one.definition, obstacle=SAME_LINE, features=())) if shared else one
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (one for one in (arguments.vararg, arguments.kwarg) if one is not None)
+
+
+def _is_method(one: Inner) -> bool:
+    if not one.owner or not one.name:
+        return False
+    return isinstance(one.node, ast.Lambda) or all(last_name(decorator) != "staticmethod" for decorator in one.node.decorator_list)
+
+
+def _self_name(one: Inner) -> str | None:
+    """Return the parameter of a method that holds its object or class."""
+    if not _is_method(one):
+        return None
+    positional = (*one.node.args.posonlyargs, *one.node.args.args)
+    return positional[0].arg if positional else None
+
+
+def _decorator(decorator: ast.expr) -> str | None:
+    return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def _is_property(decorator: ast.expr) -> bool:
+    name = _decorator(decorator)
+    return name is not None and (name.endswith("property") or name.rpartition(".")[2] in _ACCESSORS)

@@ -1,0 +1,18 @@
+"""The functions and declarations of a Python program: all files of its tree, parsed and linked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfdiff.languages.protocol import Program
+from perfdiff.languages.python.linking import link
+from perfdiff.languages.python.module import module_facts
+from perfdiff.languages.python.sources import source_files
+
+
+def index(tree: Path, *, depth: int) -> Program:
+    """Parse the Python files of `tree` and return the program's functions and declarations.
+
+    Features follow at most `depth` attributes from a parameter or global. Files that cannot be parsed are the program's problems.
+    """
+    return link(module_facts(source, depth) for source in source_files(tree))

@@ -1,0 +1,61 @@
+/* Counting of lines in a Python process: what the parts share. */
+#ifndef PD_LINES_H
+#define PD_LINES_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A code object's lines: `places[line - first]` is the place of a line, PD_NO_PLACE where nothing of it is counted. */
+struct pd_lines {
+	int first;
+	int count;
+	uint32_t *places;
+};
+
+#define PD_NO_PLACE UINT32_MAX
+
+/* Codes that stand in no file of the sheet. */
+extern struct pd_lines pd_foreign;
+
+/* How often each place ran in this process so far: in the process's file, so that its end cannot lose them. NULL where there is none. */
+extern uint64_t *pd_counts;
+
+enum pd_counts_flag {
+	PD_DISTURBED = 1, /* not all is counted: it could not begin, or a debugger took the place of what counts */
+};
+
+int pd_sheet_read(const char *path, uint64_t *places);
+struct pd_lines *pd_sheet_find(PyCodeObject *code); /* never NULL */
+
+int pd_counts_open(const char *folder, uint64_t places);
+void pd_counts_flag(enum pd_counts_flag flag);
+
+/* What is kept of a code object. `loops` has, for each instruction that jumps back within its line, that line: 0 where it is not known yet. */
+struct pd_code {
+	struct pd_lines *lines;
+	int *loops;
+	Py_ssize_t units; /* of two bytes: instructions and what belongs to them */
+};
+
+int pd_codes_begin(void);
+struct pd_code *pd_codes_find(PyCodeObject *code); /* never NULL; looked up at the first call of each code */
+int *pd_codes_loop(struct pd_code *kept, PyCodeObject *code, Py_ssize_t unit); /* NULL where there is no room */
+
+static inline bool pd_codes_is_foreign(const struct pd_code *kept)
+{
+	return kept->lines == &pd_foreign;
+}
+
+int pd_events_begin(void); /* has every line of the sheet's files counted from here on, in all threads */
+
+static inline void pd_lines_count(const struct pd_lines *lines, long line)
+{
+	long offset = line - lines->first;
+
+	if (offset >= 0 && offset < lines->count && lines->places[offset] != PD_NO_PLACE && pd_counts)
+		pd_counts[lines->places[offset]]++;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * Lines by the interpreter's own monitoring, from 3.12 on: codes of other files have no events, and cost nothing after their first call. A
+ * jump back within a line, as of a comprehension, begins the line again, as it does for tracing; monitoring has no event of a line there.
+ */
+#include "lines.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* Tools of these numbers have no name in the documentation of sys.monitoring. */
+static const int numbers[] = {4, 3};
+
+static int tool = -1;
+static PyObject *disable;
+static PyObject *set_local_events;
+static PyObject *tool_number;
+static PyObject *local_events;
+
+static PyObject *code_starts(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	(void)self;
+	if (count && PyCode_Check(arguments[0]) && !pd_codes_is_foreign(pd_codes_find((PyCodeObject *)arguments[0]))) {
+		PyObject *done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, arguments[0], local_events, NULL);
+
+		if (!done)
+			return NULL;
+		Py_DECREF(done);
+	}
+	return Py_NewRef(disable);
+}
+
+static PyObject *line_begins(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	(void)self;
+	if (count == 2 && PyCode_Check(arguments[0]) && PyLong_Check(arguments[1]))
+		pd_lines_count(pd_codes_find((PyCodeObject *)arguments[0])->lines, PyLong_AsLong(arguments[1]));
+	Py_RETURN_NONE;
+}
+
+/* Returns the line that a jump begins again, -1 where it leads to another one. Offsets are in bytes. */
+static int line_of_loop(PyCodeObject *code, long from, long to)
+{
+	int line = PyCode_Addr2Line(code, (int)from);
+
+	return to < from && line == PyCode_Addr2Line(code, (int)to) ? line : -1;
+}
+
+static PyObject *jumps(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	PyCodeObject *code = count == 3 && PyCode_Check(arguments[0]) ? (PyCodeObject *)arguments[0] : NULL;
+	long from = code ? PyLong_AsLong(arguments[1]) : -1;
+	struct pd_code *kept = code ? pd_codes_find(code) : NULL;
+	int *line = kept && !pd_codes_is_foreign(kept) ? pd_codes_loop(kept, code, from / 2) : NULL;
+
+	(void)self;
+	if (line && !*line)
+		*line = line_of_loop(code, from, PyLong_AsLong(arguments[2]));
+	if (!line || *line < 0)
+		return Py_NewRef(disable); /* of this jump alone */
+	pd_lines_count(kept->lines, *line);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef callbacks[] = {
+	{"code_starts", (PyCFunction)(void (*)(void))code_starts, METH_FASTCALL, NULL},
+	{"line_begins", (PyCFunction)(void (*)(void))line_begins, METH_FASTCALL, NULL},
+	{"jumps", (PyCFunction)(void (*)(void))jumps, METH_FASTCALL, NULL},
+};
+
+/* The first of our numbers that no other tool has. */
+static int use_tool(PyObject *monitoring)
+{
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		PyObject *used = PyObject_CallMethod(monitoring, "use_tool_id", "is", numbers[i], "perfdiff");
+
+		if (used) {
+			Py_DECREF(used);
+			return numbers[i];
+		}
+		if (!PyErr_ExceptionMatches(PyExc_ValueError))
+			return -1;
+		PyErr_Clear();
+	}
+	PyErr_SetString(PyExc_RuntimeError, "other tools have all free numbers of sys.monitoring");
+	return -1;
+}
+
+static int register_callback(PyObject *monitoring, PyObject *event, PyMethodDef *callback)
+{
+	PyObject *function = PyCFunction_New(callback, NULL);
+	PyObject *former = function && event ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, event, function) : NULL;
+
+	Py_XDECREF(function);
+	Py_XDECREF(former);
+	return former ? 0 : -1;
+}
+
+static int begin(PyObject *monitoring, PyObject *events)
+{
+	PyObject *start = PyObject_GetAttrString(events, "PY_START"), *line = PyObject_GetAttrString(events, "LINE");
+	PyObject *jump = PyObject_GetAttrString(events, "JUMP"), *done = NULL;
+
+	disable = PyObject_GetAttrString(monitoring, "DISABLE");
+	set_local_events = PyObject_GetAttrString(monitoring, "set_local_events");
+	local_events = line && jump ? PyNumber_Or(line, jump) : NULL;
+	tool_number = PyLong_FromLong(tool);
+	if (disable && set_local_events && local_events && tool_number && !register_callback(monitoring, start, &callbacks[0]) &&
+	    !register_callback(monitoring, line, &callbacks[1]) && !register_callback(monitoring, jump, &callbacks[2]))
+		done = PyObject_CallMethod(monitoring, "set_events", "iO", tool, start);
+	Py_XDECREF(start);
+	Py_XDECREF(line);
+	Py_XDECREF(jump);
+	Py_XDECREF(done);
+	return done ? 0 : -1;
+}
+
+int pd_events_begin(void)
+{
+	PyObject *monitoring = PySys_GetObject("monitoring"), *events = NULL;
+	int status = -1;
+
+	if (!monitoring)
+		PyErr_SetString(PyExc_RuntimeError, "the interpreter has no sys.monitoring");
+	else if ((tool = use_tool(monitoring)) >= 0 && (events = PyObject_GetAttrString(monitoring, "events")))
+		status = begin(monitoring, events);
+	Py_XDECREF(events);
+	return status;
+}
+
+#endif

@@ -1,0 +1,285 @@
+"""Files become a program: what each function calls, depends on, reads and writes, over all files."""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
+from perfdiff.languages.python.facts import Imported, ModuleFacts, References
+from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
+from perfdiff.records.schema import Skipped
+
+# Attributes of the built-in types: that `x.append` means a method of the project needs more evidence than the name.
+_BUILTIN = frozenset(
+    name
+    for kind in (object, int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, memoryview, type, deque, Exception)
+    for name in dir(kind)
+) | frozenset(name for name in dir(builtins) if name.startswith("__"))
+# More methods of one name than this tell little of which is called: those of classes that the file knows are taken.
+_MOST_NAMESAKES = 20
+_MOST_OWNERS = 4  # classes with an attribute of one name to which reading and writing it is put down
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__call__")
+
+
+@dataclass(slots=True)
+class _Links:
+    """What one piece of code leads to."""
+
+    uses: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+
+def link(modules: Iterable[ModuleFacts]) -> Program:
+    """Return the program that the facts of all files make."""
+    facts = sorted(modules, key=lambda one: one.file)
+    problems = tuple(Skipped(one.file.rpartition("/")[2], one.file, one.problem) for one in facts if one.problem is not None)
+    return _Linker(Namespaces(facts)).program(problems)
+
+
+class _Linker:
+    def __init__(self, names: Namespaces) -> None:
+        self._names = names
+        self._methods: dict[str, set[tuple[str, str]]] = defaultdict(set)  # files and keys by name
+        self._attributes: dict[str, set[VariableKey]] = defaultdict(set)
+        self._owners: dict[str, set[Class]] = defaultdict(set)  # classes whose objects have an attribute of a name
+        for (file, _), function in names.functions.items():
+            if function.owner:
+                self._methods[own_name(function)].add((file, function.definition.key))
+                for attribute in function.references.binds_own:
+                    self._owners[attribute].add((file, function.owner))
+        for file, owner, name in names.variables:
+            if owner:
+                self._attributes[name].add((file, owner, name))
+                self._owners[name].add((file, owner))
+        self._visible = {file: self._visible_files(one) for file, one in names.modules.items()}
+        self._loose: dict[tuple[str, str], _Links] = {}
+        self._wrappers, self._wrapped = self._wrapping()
+
+    def program(self, problems: tuple[Skipped, ...]) -> Program:
+        """Return all functions with what they lead to, and what they depend on."""
+        declarations, depends = self._declarations()
+        functions: dict[str, FunctionDefinition] = {}
+        aliases = self._aliases()
+        for (file, _), function in sorted(self._names.functions.items()):
+            links = self._links(function.references, file, function.owner)
+            if function.owner and (file, function.owner) in self._names.classes:
+                links.uses.add(_class_key((file, function.owner)))
+            definition = function.definition
+            uses = _closure(links.uses, depends)
+            calls = links.calls | self._wrapped.get(definition.key, set())
+            functions[definition.key] = replace(
+                definition,
+                names=(*definition.names, *aliases.get(definition.key, ())),
+                uses=frozenset(uses & declarations.keys()),
+                calls=frozenset(calls.union(*(self._wrappers.get(key, ()) for key in links.calls))),
+                reads=frozenset(links.reads),
+                writes=frozenset(links.writes),
+            )
+        return Program(functions, declarations, problems)
+
+    def _links(self, references: References, file: str, owner: str) -> _Links:
+        links = _Links(calls=set(references.inner))
+        local = {one.name: one for one in references.imports if one.name}
+        for one in references.imports:
+            self._loads_module(one, file, links)
+        for dotted in references.free:
+            root, _, rest = dotted.partition(".")
+            if root in local and (file, root) not in self._names.functions:
+                self._add(self._names.imported(local[root], file, rest.split(".") if rest else ()), file, links)
+            self._add(self._names.meaning(file, dotted), file, links)
+        for dotted in references.own:
+            self._own(dotted, (file, owner), links)
+        for name in references.inherited:
+            for base in list(self._names.lineage((file, owner)))[1:]:
+                links.calls |= self._names.methods(base, name)
+        for name in references.loose:
+            self._add_loose(name, file, links)
+        self._bindings(references, file, owner, links)
+        return links
+
+    def _bindings(self, references: References, file: str, owner: str, links: _Links) -> None:
+        for name in references.binds_free:
+            if "." not in name and (file, "", name) in self._names.variables:
+                links.writes.add(self._variable_name((file, "", name)))
+        for name in references.binds_own:
+            links.writes.add(self._attribute_of((file, owner), name))
+            links.calls |= {key for key in self._names.methods((file, owner), name) if key.endswith((".setter", ".deleter"))}
+        for name in references.binds_loose:
+            links.writes |= self._attribute_names(name)
+            links.calls |= {key for _, key in self._methods.get(name, ()) if key.endswith((".setter", ".deleter"))}
+
+    def _add(self, meaning: Meaning, file: str, links: _Links) -> None:
+        links.calls |= meaning.functions
+        links.uses |= {_variable_key(one) for one in meaning.variables} | {_import_key(one) for one in meaning.imports}
+        links.reads |= {self._variable_name(one) for one in meaning.variables}
+        for one in meaning.classes:
+            links.uses.add(_class_key(one))
+            for name in _CONSTRUCTORS:
+                links.calls |= self._names.methods(one, name)
+        for name in meaning.loose:
+            self._add_loose(name, file, links)
+
+    def _own(self, dotted: str, owner: Class, links: _Links) -> None:
+        """Follow an attribute of an object of a known class; what none of its classes has, any class may have mixed in."""
+        first, *rest = dotted.split(".")
+        methods, attributes = self._names.methods(owner, first), self._names.attributes(owner, first)
+        links.calls |= methods
+        links.uses |= {_variable_key(one) for one in attributes}
+        if not methods:
+            links.reads.add(self._attribute_of(owner, first))
+        if not methods and not attributes and not self._has_attribute(owner, first):
+            self._add_loose(first, owner[0], links)
+        for name in rest:
+            self._add_loose(name, owner[0], links)
+
+    def _has_attribute(self, owner: Class, name: str) -> bool:
+        return any(one in self._owners.get(name, ()) for one in self._names.lineage(owner))
+
+    def _add_loose(self, name: str, file: str, links: _Links) -> None:
+        if (name, file) not in self._loose:
+            self._loose[name, file] = self._of_anything(name, file)
+        found = self._loose[name, file]
+        links.uses |= found.uses
+        links.calls |= found.calls
+        links.reads |= found.reads
+
+    def _of_anything(self, name: str, file: str) -> _Links:
+        """Return what an attribute of an unknown object may be: of all methods of that name, those that there is evidence for."""
+        visible = self._visible[file]
+        methods = self._methods.get(name, set())
+        if name in _BUILTIN or len(methods) > _MOST_NAMESAKES:
+            methods = {(home, key) for home, key in methods if home in visible}
+        attributes = {one for one in self._attributes.get(name, ()) if one[0] in visible}
+        reads = self._attribute_names(name) if not methods else set[str]()
+        return _Links({_variable_key(one) for one in attributes}, {key for _, key in methods}, reads)
+
+    def _attribute_names(self, name: str) -> set[str]:
+        if name in _BUILTIN:
+            return set()
+        owners = {self._first_owner(one, name) for one in self._owners.get(name, ())}
+        if 0 < len(owners) <= _MOST_OWNERS:
+            return {f"{one[1]}.{name}" for one in owners}
+        return {f".{name}"}
+
+    def _attribute_of(self, owner: Class, name: str) -> str:
+        return f"{self._first_owner(owner, name)[1]}.{name}"
+
+    def _first_owner(self, owner: Class, name: str) -> Class:
+        """Return the farthest base of a class that has an attribute itself: one name for what base and derived classes share."""
+        owners = self._owners.get(name, set())
+        return next((one for one in reversed(list(self._names.lineage(owner))) if one in owners), owner)
+
+    def _variable_name(self, key: VariableKey) -> str:
+        file, owner, name = key
+        return f"{owner}.{name}" if owner else f"{self._names.modules[file].module}.{name}"
+
+    def _visible_files(self, module: ModuleFacts) -> frozenset[str]:
+        """Return the files whose classes a file may hold objects of, as far as its imports tell: its own, and what they lead to."""
+        local = (one for function in module.functions for one in function.references.imports)
+        found = {module.file}
+        for one in {*module.imports, *local}:
+            found.update(self._names.module_files(one.module, module.file))
+            if one.attribute:
+                found.update(self._names.module_files(f"{one.module}.{one.attribute}", module.file))
+                meaning = self._names.imported(one, module.file, ())
+                found.update(file for file, _ in meaning.classes)
+                found.update(key.removeprefix("python:").partition("::")[0] for key in meaning.functions)
+        return frozenset(found)
+
+    def _loads_module(self, one: Imported, file: str, links: _Links) -> None:
+        """Importing runs a module's level, and that of the packages around it."""
+        names = [one.module, f"{one.module}.{one.attribute}"] if one.attribute else [one.module]
+        for name in names:
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                links.calls |= {module_key(each) for each in self._names.module_files(".".join(parts[:length]), file)} - {module_key(file)}
+
+    def _wrapping(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        """Return by key which functions inside its decorators stand in for a decorated function, and which functions those call in turn."""
+        wrappers: dict[str, set[str]] = defaultdict(set)
+        wrapped: dict[str, set[str]] = defaultdict(set)
+        for (file, _), function in self._names.functions.items():
+            for decorator in function.decorators:
+                for key in self._names.meaning(file, decorator).functions:
+                    for inner in self._inside(key):
+                        wrappers[function.definition.key].add(inner)
+                        wrapped[inner].add(function.definition.key)
+        return wrappers, wrapped
+
+    def _inside(self, key: str) -> Iterator[str]:
+        file, _, name = key.removeprefix("python:").partition("::")
+        function = self._names.functions[file, name]
+        return (inner for inner in function.references.inner if inner.startswith(f"{key}."))
+
+    def _declarations(self) -> tuple[dict[str, Declaration], dict[str, frozenset[str]]]:
+        """Return the declarations, and what each depends on itself."""
+        found: dict[str, Declaration] = {}
+        depends: dict[str, frozenset[str]] = {}
+        for variable, facts in self._names.variables.items():
+            key, says = (
+                _variable_key(variable),
+                f"{'attribute' if facts.owner else 'global'} {self._dotted(variable[0], facts.owner, facts.name)}",
+            )
+            found[key] = Declaration(key, says, facts.fingerprint, facts.summary, variable[0], facts.line)
+            depends[key] = frozenset(self._links(facts.references, variable[0], facts.owner).uses - {key})
+        for one, described in self._names.classes.items():
+            key, says = _class_key(one), f"class {self._dotted(one[0], '', described.qualname)}"
+            found[key] = Declaration(key, says, described.fingerprint, described.summary, one[0], described.line)
+            depends[key] = frozenset(self._links(described.references, one[0], "").uses - {key})
+        for file, module in self._names.modules.items():
+            groups: dict[str, list[Imported]] = defaultdict(list)
+            for imported in module.imports:
+                groups[imported.name].append(imported)
+            for name, group in groups.items():
+                if name:
+                    targets = [".".join(filter(None, (each.module, each.attribute))) for each in group]
+                    key, says = _import_key((file, name)), f"import {self._dotted(file, '', name)}"
+                    found[key] = Declaration(key, says, digest(targets), " or ".join(targets), file, group[0].line)
+        return dict(sorted(found.items())), depends
+
+    def _dotted(self, file: str, owner: str, name: str) -> str:
+        return ".".join(filter(None, (self._names.modules[file].module, owner, name)))
+
+    def _aliases(self) -> dict[str, tuple[str, ...]]:
+        """Return by key the names under which packages offer functions, and the methods of classes, that stand in their modules."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for file, module in self._names.modules.items():
+            for one in module.imports if module.is_package else ():
+                if not one.name or not one.attribute:
+                    continue
+                meaning = self._names.imported(one, file, ())
+                for key in meaning.functions:
+                    found[key][f"{module.module}.{one.name}"] = None
+                for home, name in meaning.classes:
+                    for function in self._names.modules[home].functions:
+                        if function.owner == name:
+                            short = qualname(function).removeprefix(f"{name}.")
+                            found[function.definition.key][f"{module.module}.{one.name}.{short}"] = None
+        return {key: tuple(names) for key, names in found.items()}
+
+
+def _closure(keys: set[str], depends: dict[str, frozenset[str]]) -> set[str]:
+    reached, waiting = set[str](), set(keys)
+    while waiting:
+        key = waiting.pop()
+        reached.add(key)
+        waiting |= depends.get(key, frozenset()) - reached
+    return reached
+
+
+def _class_key(one: Class) -> str:
+    return f"python:{one[0]}::class {one[1]}"
+
+
+def _variable_key(one: VariableKey) -> str:
+    return f"python:{one[0]}::variable {'.'.join(filter(None, one[1:]))}"
+
+
+def _import_key(one: ImportKey) -> str:
+    return f"python:{one[0]}::import {one[1]}"

@@ -1,0 +1,74 @@
+"""How Python functions differ between base and head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from perfdiff.languages import matching
+from perfdiff.languages.dialect import Renames
+from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.languages.python import texts
+from perfdiff.languages.python.facts import MODULE
+
+_VERBS = {"global": "reads", "attribute": "reads"}
+_SEPARATOR = "."
+_KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
+
+
+def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
+    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
+    return matching.match(base, head, _PythonDialect())
+
+
+class _PythonDialect:
+    """How texts and declarations of Python are compared: by their tokens, without docstrings and annotations."""
+
+    separator = _SEPARATOR
+
+    def __init__(self) -> None:
+        self._parts = lru_cache(_KEPT)(texts.parts)
+
+    def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
+        """Return the tokens of a definition's text."""
+        return self._parts(definition).all
+
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+        """Return what of a function's own text differs: its decorators, its signature, its body."""
+        if base.tokens == head.tokens:
+            return ()
+        before, after = self._parts(base), self._parts(head)
+        named = (
+            ("decorators", before.decorators, after.decorators),
+            ("signature", before.signature, after.signature),
+            ("body", before.body, after.body),
+        )
+        return tuple(f"{part} changed" for part, old, new in named if not _same_but_for_renames(old, new, renames))
+
+    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
+        """Return whether an import gives the same function or module under its new name."""
+        if not base.says.startswith("import "):
+            return False
+        return any((f"{base.summary}{end}", f"{head.summary}{end}") in renames for end in ("", f".{MODULE}"))
+
+    def uses(self, declaration: Declaration) -> str:
+        """Return what a function does with a declaration: `reads global pkg.limits.MOST`."""
+        return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
+
+    def difference(self, base: Declaration, head: Declaration) -> str:
+        """Return what differs between two declarations, with both texts where they are short."""
+        what = "source" if head.says.startswith("import ") else "definition"
+        return f"{what} changed from {base.summary} to {head.summary}" if base.summary and head.summary else f"{what} changed"
+
+
+def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:
+    """Return whether all differing tokens are names of functions, classes or modules that were renamed."""
+    if len(base) != len(head):
+        return False
+    return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
+
+
+def _is_rename(old: str, new: str, renames: Renames) -> bool:
+    if not (texts.is_word(old) and texts.is_word(new)):
+        return False
+    return any((old, new) in zip(before.split(_SEPARATOR), after.split(_SEPARATOR), strict=False) for before, after in renames)

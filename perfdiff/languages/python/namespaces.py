@@ -1,0 +1,254 @@
+"""What names mean across the files of a program: modules, and what stands in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from perfdiff.languages.python.facts import MODULE, ClassFacts, FunctionFacts, Imported, ModuleFacts, VariableFacts
+
+_STAR = "*"
+_MOST_STEPS = 20  # of an import that leads to an import, …
+
+Class = tuple[str, str]  # the file and the qualified name
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a dotted name led to. `loose` are attributes of objects of which nothing is known."""
+
+    functions: frozenset[str] = frozenset()
+    classes: frozenset[Class] = frozenset()
+    variables: frozenset[VariableKey] = frozenset()
+    imports: frozenset[ImportKey] = frozenset()
+    loose: frozenset[str] = frozenset()
+
+
+VariableKey = tuple[str, str, str]  # the file, the class or "", the name
+ImportKey = tuple[str, str]  # the file and the name that is bound
+
+
+class Namespaces:
+    """All names of a program."""
+
+    def __init__(self, modules: Iterable[ModuleFacts]) -> None:
+        self.modules = {one.file: one for one in modules}
+        self._files: dict[str, list[str]] = defaultdict(list)
+        for file, one in self.modules.items():
+            for name in dict.fromkeys((one.module, *_paths(file))):
+                self._files[name].append(file)
+        self.functions: dict[tuple[str, str], FunctionFacts] = {}  # by file and qualified name
+        self.classes: dict[Class, ClassFacts] = {}
+        self.variables: dict[VariableKey, VariableFacts] = {}
+        self._imports: dict[tuple[str, str], list[Imported]] = defaultdict(list)
+        for file, one in self.modules.items():
+            self.functions |= {(file, qualname(function)): function for function in one.functions}
+            self.classes |= {(file, each.qualname): each for each in one.classes}
+            self.variables |= {(file, each.owner, each.name): each for each in one.variables}
+            for imported in one.imports:
+                self._imports[file, imported.name].append(imported)
+        self._followed: dict[tuple[str, str], Meaning] = {}
+
+    def module_files(self, name: str, importer: str) -> list[str]:
+        """Return the files that a module's name may mean: of scripts, their neighbours too."""
+        found = self._files.get(name, [])
+        if not found:
+            beside = str(PurePosixPath(importer).parent / (name.replace(".", "/") + ".py"))
+            found = [beside] if beside in self.modules else []
+        if len(found) > 1:  # of several the nearest: with most folders in common
+            own = PurePosixPath(importer).parts
+            found = sorted(found, key=lambda file: -_shared(own, PurePosixPath(file).parts))[:1]
+        return found
+
+    def meaning(self, file: str, dotted: str) -> Meaning:
+        """Return what a name of a module's level leads to."""
+        if (file, dotted) not in self._followed:
+            collected = _Collected()
+            self._follow(file, dotted.split("."), collected, 0)
+            self._followed[file, dotted] = collected.meaning()
+        return self._followed[file, dotted]
+
+    def imported(self, one: Imported, file: str, rest: Iterable[str]) -> Meaning:
+        """Return what an imported name leads to, followed by `rest`."""
+        collected = _Collected()
+        self._import(one, file, [*rest], collected, 0)
+        return collected.meaning()
+
+    def _follow(self, file: str, parts: list[str], found: _Collected, steps: int) -> None:
+        if steps > _MOST_STEPS:
+            return
+        first, rest = parts[0], parts[1:]
+        found.functions |= self._accessors.get((file, "", first), set())
+        if (file, first) in self.classes:
+            self._in_class((file, first), rest, found)
+        if (file, "", first) in self.variables:
+            found.variables.add((file, "", first))
+            found.loose.update(rest)
+        for imported in self._imports.get((file, first), ()):
+            found.imports.add((file, first))
+            self._import(imported, file, rest, found, steps + 1)
+        if not self._has(file, first):
+            for imported in self._imports.get((file, _STAR), ()):
+                for target in self.module_files(imported.module, file):
+                    self._follow(target, parts, found, steps + 1)
+
+    def _has(self, file: str, name: str) -> bool:
+        return (
+            (file, "", name) in self._accessors
+            or (file, name) in self.classes
+            or (file, "", name) in self.variables
+            or (file, name) in self._imports
+        )
+
+    def _import(self, one: Imported, file: str, rest: list[str], found: _Collected, steps: int) -> None:
+        if one.attribute and one.attribute != _STAR:
+            submodules = self.module_files(f"{one.module}.{one.attribute}", file)
+            for target in submodules:
+                self._in_module(target, f"{one.module}.{one.attribute}", rest, found, steps)
+            for target in self.module_files(one.module, file) if not submodules else ():
+                self._follow(target, [one.attribute, *rest], found, steps)
+        elif not one.attribute:
+            for target in self.module_files(one.module, file):
+                self._in_module(target, one.module, rest, found, steps)
+
+    def _in_module(self, file: str, module: str, rest: list[str], found: _Collected, steps: int) -> None:
+        if not rest:
+            return
+        if self._has(file, rest[0]):
+            self._follow(file, rest, found, steps + 1)
+            return
+        inner = f"{module}.{rest[0]}"
+        files = self.module_files(inner, file) if inner in self._files else []
+        for target in files:
+            self._in_module(target, inner, rest[1:], found, steps + 1)
+        if not files:
+            self._follow(file, rest, found, steps + 1)
+
+    def _in_class(self, one: Class, rest: list[str], found: _Collected) -> None:
+        found.classes.add(one)
+        if not rest:
+            return
+        nested = (one[0], f"{one[1]}.{rest[0]}")
+        if nested in self.classes:
+            self._in_class(nested, rest[1:], found)
+            return
+        found.functions |= self.methods(one, rest[0])
+        found.variables |= self.attributes(one, rest[0])
+        found.loose.update(rest[1:])
+
+    def methods(self, one: Class, name: str) -> set[str]:
+        """Return the keys of the methods that `name` may mean on an object of a class: its own or inherited, and those that override it."""
+        found: set[str] = set()
+        for line in (self.lineage(one), *(iter((below,)) for below in self.below(one))):
+            for each in line:
+                own = self._accessors.get((*each, name))
+                if own:
+                    found |= own
+                    break
+        return found
+
+    def attributes(self, one: Class, name: str) -> set[VariableKey]:
+        """Return the class attributes that `name` may mean on an object of a class."""
+        found: set[VariableKey] = set()
+        own = next((each for each in self.lineage(one) if (*each, name) in self.variables), None)
+        for each in (*((own,) if own is not None else ()), *self.below(one)):
+            if (*each, name) in self.variables:
+                found.add((*each, name))
+        return found
+
+    @cached_property
+    def _accessors(self) -> Mapping[tuple[str, str, str], set[str]]:
+        """The keys of functions by file, class ("" for the module) and name; of a property all of its functions."""
+        found: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+        for (file, _), function in self.functions.items():
+            if function.owner or "." not in qualname(function):
+                found[file, function.owner, own_name(function)].add(function.definition.key)
+        return found
+
+    def lineage(self, one: Class) -> Iterator[Class]:
+        """Yield a class and its bases within the program, nearest first."""
+        seen: set[Class] = set()
+        waiting = [one]
+        while waiting:
+            each = waiting.pop(0)
+            if each not in seen and each in self.classes:
+                seen.add(each)
+                yield each
+                waiting += self._bases[each]
+
+    def below(self, one: Class) -> frozenset[Class]:
+        """Return the classes that derive from a class."""
+        return self._below.get(one, frozenset())
+
+    @cached_property
+    def _bases(self) -> Mapping[Class, list[Class]]:
+        return {
+            (file, name): sorted(
+                target
+                for base in each.bases
+                for target in self.meaning(file, base).classes
+                if target != (file, name) and self._ends_in(base, target)
+            )
+            for (file, name), each in self.classes.items()
+        }
+
+    def _ends_in(self, dotted: str, target: Class) -> bool:
+        # `Outer.Inner` leads over `Outer`, which is no base.
+        return "." not in dotted or target[1].rpartition(".")[2] == dotted.rpartition(".")[2]
+
+    @cached_property
+    def _below(self) -> Mapping[Class, frozenset[Class]]:
+        found: dict[Class, set[Class]] = defaultdict(set)
+        for one in self.classes:
+            for base in self.lineage(one):
+                if base != one:
+                    found[base].add(one)
+        return {base: frozenset(classes) for base, classes in found.items()}
+
+
+class _Collected:
+    """What following a name has met so far."""
+
+    def __init__(self) -> None:
+        self.functions: set[str] = set()
+        self.classes: set[Class] = set()
+        self.variables: set[VariableKey] = set()
+        self.imports: set[ImportKey] = set()
+        self.loose: set[str] = set()
+
+    def meaning(self) -> Meaning:
+        return Meaning(
+            frozenset(self.functions), frozenset(self.classes), frozenset(self.variables), frozenset(self.imports), frozenset(self.loose)
+        )
+
+
+def qualname(function: FunctionFacts) -> str:
+    """Return a function's qualified name within its file."""
+    return function.definition.key.partition("::")[2]
+
+
+def own_name(function: FunctionFacts) -> str:
+    """Return the name by which a module or class has a function."""
+    inside = qualname(function).removeprefix(f"{function.owner}.") if function.owner else qualname(function)
+    return inside.partition("#")[0].partition(".")[0]
+
+
+def module_key(file: str) -> str:
+    """Return the key of a file's module level."""
+    return f"python:{file}::{MODULE}"
+
+
+def _paths(file: str) -> Iterator[str]:
+    """Yield the names that a file has by its path: from the tree's root, and from `src`."""
+    parts = PurePosixPath(file).with_suffix("").parts
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    yield ".".join(parts)
+    if parts[:1] == ("src",):
+        yield ".".join(parts[1:])
+
+
+def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    return next((index for index, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other)))

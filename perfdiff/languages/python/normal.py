@@ -1,0 +1,61 @@
+"""Syntax trees without what means nothing to a running program: docstrings, annotations, `pass`, code for type checkers alone."""
+
+from __future__ import annotations
+
+import ast
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+_TYPE_ALIAS = getattr(ast, "TypeAlias", None)  # `type X = …`, from Python 3.12 on: evaluated when it is asked for
+
+
+def normalise(tree: ast.AST) -> None:
+    """Take out of a tree, in place, the statements that do nothing, and the annotations of assignments.
+
+    Annotations of parameters and results stay (features are planned by them) and are passed over by `meaning`.
+    """
+    keeps_fields = isinstance(tree, ast.ClassDef) and bool(tree.decorator_list or tree.bases)
+    for name in _BODIES:
+        statements = getattr(tree, name, None)
+        if isinstance(statements, list):
+            kept = _statements(statements, keeps_fields=keeps_fields)
+            setattr(tree, name, kept)
+            for statement in kept:
+                normalise(statement)
+
+
+def _statements(statements: list[ast.AST], *, keeps_fields: bool) -> list[ast.AST]:
+    kept: list[ast.AST] = []
+    for statement in statements:
+        if isinstance(statement, ast.If) and _is_for_type_checkers(statement.test):
+            kept += _statements(list(statement.orelse), keeps_fields=keeps_fields)
+        elif isinstance(statement, ast.AnnAssign) and not keeps_fields:
+            # Where bases or decorators may make fields of annotated names (dataclasses, named tuples), they stay as they are.
+            if statement.value is not None:
+                kept.append(ast.copy_location(ast.Assign([statement.target], statement.value), statement))
+        elif not _is_nothing(statement):
+            kept.append(statement)
+    return kept
+
+
+def _is_nothing(statement: ast.AST) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.ImportFrom(module="__future__"):
+            return all(alias.name == "annotations" for alias in statement.names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return any(last_name(decorator) == "overload" for decorator in statement.decorator_list)
+    return _TYPE_ALIAS is not None and isinstance(statement, _TYPE_ALIAS)
+
+
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    return last_name(test) == "TYPE_CHECKING"
+
+
+def last_name(expression: ast.expr) -> str | None:
+    """Return the last part of a dotted name, or None where an expression is none."""
+    match expression:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return None

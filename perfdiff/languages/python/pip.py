@@ -1,0 +1,87 @@
+"""pip in environments of ours: found where the interpreter has it, and run for one environment alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perfdiff import processes
+from perfdiff.languages.python import layout as layouts
+from perfdiff.languages.python.interpreters import Interpreter
+from perfdiff.languages.python.layout import Layout
+
+_TOOLS = "tools"  # folder of an environment: what is importable in it, but no dependency of anything
+_WITH_SETUPTOOLS = (3, 11)  # the last version whose `venv` puts setuptools into each environment
+_SCRIPTS = dict.fromkeys(("pip", "pip3"), "pip._internal.cli.main:main")
+_TIMEOUT_S = 1800.0
+_TAIL_LINES = 20
+
+
+def provide(layout: Layout, interpreter: Interpreter, cache: Path) -> None:
+    """Make pip a part of an environment, by links; raise OSError. `cache` keeps one that has to be unpacked.
+
+    Where there is no pip, the environment's program of that name says so: one found further on PATH would install elsewhere.
+    """
+    tools = layout.folder / _TOOLS
+    tools.mkdir()
+    package = interpreter.pip or _bundled(interpreter, cache) or _own()
+    names = ["pip"]
+    if interpreter.version[:2] <= _WITH_SETUPTOOLS:
+        names += ["setuptools", "pkg_resources", "_distutils_hack"]
+    for name in names if package else ():
+        assert package is not None
+        for found in (package.parent / name, *package.parent.glob(f"{name}-*.dist-info")):
+            if found.is_dir():
+                (tools / found.name).symlink_to(found)
+    layouts.add_paths(layout, "tools", [tools])
+    layouts.add_scripts(layout, _SCRIPTS)
+
+
+def _bundled(interpreter: Interpreter, cache: Path) -> Path | None:
+    """Return the package of the wheel that `ensurepip` would install, None where the interpreter has none."""
+    wheel = next(iter(sorted(interpreter.wheels.glob("pip-*.whl"))), None) if interpreter.wheels else None
+    if wheel is None:
+        return None
+    folder = cache / wheel.stem
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory(dir=cache) as temporary:
+            archive.extractall(temporary)
+            Path(temporary).rename(folder)
+    return folder / "pip"
+
+
+def _own() -> Path | None:
+    """Return the pip of the interpreter that runs this."""
+    found = importlib.util.find_spec("pip")
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def variables(cache: Path) -> dict[str, str]:
+    """Return what pip gets to know through its environment: wheels are kept in `cache`, and it installs where it is run, nowhere else."""
+    return {
+        "PIP_CACHE_DIR": str(cache / "wheels"),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INPUT": "1",
+        "PIP_NO_COMPILE": "1",  # all is compiled afterwards, in one way
+        "PIP_USER": "0",
+        "PIP_TARGET": "",
+        "PIP_PREFIX": "",
+        "PIP_ROOT": "",
+    }
+
+
+def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> str | None:
+    """Run pip in `folder` for an environment; return the end of its output where it fails, None where all went well."""
+    command = shlex.join([str(layout.python), "-m", "pip", *arguments])
+    with log.open("wb") as output, processes.running(command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as pip:
+        try:
+            status = pip.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            status = None
+    return None if status == 0 else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

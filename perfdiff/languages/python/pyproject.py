@@ -1,0 +1,47 @@
+"""A project's `pyproject.toml`: its tables, whatever somebody wrote there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perfdiff.errors import BuildError
+
+FILE = "pyproject.toml"
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Return the tables of a folder's file, none where there is no such file; raise BuildError where it cannot be read."""
+    file = folder / FILE
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise BuildError(f"{file} cannot be read: {error}; mend it, or compare other revisions", slug="python-project") from error
+
+
+def table(tables: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return a table in tables, an empty one where there is none."""
+    found: Any = tables
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def text(tables: Mapping[str, Any], key: str) -> str | None:
+    """Return the text at a key, None where something else or nothing stands there."""
+    found = tables.get(key)
+    return found if isinstance(found, str) else None
+
+
+def texts(tables: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the texts of the list at a key, none where there is no list."""
+    found = tables.get(key)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name in the form in which names are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()

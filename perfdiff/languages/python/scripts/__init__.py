@@ -1,0 +1,1 @@
+"""Programs that the target's interpreter runs: each stands alone, prints JSON, and runs on CPython 3.10 and later."""

@@ -1,0 +1,96 @@
+"""The tokens of a definition's text, without what means nothing, for comparing texts that are not the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.python.meaning import FUNCTIONS, bound_lambda
+from perfdiff.languages.python.normal import normalise
+
+# Of text that `ast.unparse` wrote: strings in all their forms, numbers, words, operators.
+_TOKEN = re.compile(
+    r"""
+      [A-Za-z]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")
+    | \.?\d(?:[eE][+-]|[\w.])*
+    | [^\W\d]\w*
+    | \*\*=?|//=?|<<=?|>>=?|->|:=|\.\.\.|[-+*/%&|^@<>=!]=
+    | \S
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_INDENT = re.compile(r"\A@.*?^([ \t]+)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
+_WORD = re.compile(r"[^\W\d]\w*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The tokens of a definition, part by part."""
+
+    decorators: tuple[str, ...]
+    signature: tuple[str, ...]
+    body: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Return the tokens in the order of the text."""
+        return (*self.decorators, *self.signature, *self.body)
+
+
+def parts(definition: FunctionDefinition) -> Parts:
+    """Return the tokens of a definition's text: without annotations and docstrings, and without the bodies of functions inside it."""
+    node = _parsed(definition)
+    normalise(node)
+    _strip(node)
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+            head = _tokens(f"{kind} {node.name}({ast.unparse(node.args)})")
+            return Parts(tuple(_each(node.decorator_list)), head, tuple(_each(node.body)))
+        case ast.Lambda():
+            return Parts((), _tokens(f"lambda {ast.unparse(node.args)}"), _tokens(ast.unparse(node.body)))
+    return Parts((), (), _tokens(ast.unparse(node)))
+
+
+def is_word(token: str) -> bool:
+    """Return whether a token is a name or keyword."""
+    return _WORD.match(token) is not None
+
+
+def _parsed(definition: FunctionDefinition) -> ast.AST:
+    if definition.linkage[0].endswith(" <module>"):
+        return ast.parse(definition.text)
+    if definition.linkage[0].endswith(" <lambda>"):
+        return ast.parse(f"({definition.text}\n)", mode="eval").body
+    indent = _INDENT.search(definition.text)
+    if indent is None:
+        return ast.parse(definition.text).body[0]
+    # Its first line has lost its indent, the others have not: it is put back where it stood, in a block.
+    block = ast.parse(f"if True:\n{indent.group(1)}{definition.text}").body[0]
+    assert isinstance(block, ast.If)
+    return block.body[0]
+
+
+def _strip(node: ast.AST) -> None:
+    """Take out annotations, and the bodies of functions inside."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+        elif isinstance(each, FUNCTIONS):
+            each.returns = None
+            if each is not node:
+                each.body = []
+        elif (function := bound_lambda(each)) is not None:
+            function.body = ast.Constant(...)
+
+
+def _each(nodes: list[ast.expr] | list[ast.stmt]) -> Iterator[str]:
+    for node in nodes:
+        yield from _tokens(ast.unparse(node))
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(text))

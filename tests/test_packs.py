@@ -1,0 +1,89 @@
+"""Any language behind the seam: a made-up one goes through the whole pipeline, beside the pack of C."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+import runtimes
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Verdict
+from perfdiff.config import BuildConfig
+from perfdiff.languages.c.pack import C
+from perfdiff.languages.packs import Packs
+from perfdiff.pipeline import Outcome
+from perfdiff.progress import Silent
+from perfdiff.records.schema import Phase, Side
+from perfdiff.request import Request
+from programs import git
+from toys import Toys
+
+pytestmark = pytest.mark.integration
+
+SCRIPT = """\
+def main
+each work
+call rest
+def work
+spend ROUNDS
+def rest
+spend 20000
+"""
+# What a run finds in its environment shows whether both runs of a pair have drawn the same.
+TOML = """
+build.command = "true"
+measure.budget_s = 5
+[[workload]]
+name = "toys"
+command = "toy program.toy {n} && echo drawn ${TOY_DRAW:?}"
+parameters.n = [200, 400, 800, 1600]
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Return what is found between two revisions of which one function spends four times as much."""
+    room = tmp_path_factory.mktemp("toys")
+    project, cache = room / "project", runtimes.lent_to(room / "cache")
+    project.mkdir()
+    git(project, "init", "-q")
+    (project / "perfdiff.toml").write_text(TOML)
+    for tag, rounds in (("v1", 2_000), ("v2", 8_000)):
+        (project / "program.toy").write_text(SCRIPT.replace("ROUNDS", str(rounds)))
+        git(project, "add", "-A")
+        git(project, "commit", "-q", "-m", tag)
+        git(project, "tag", tag)
+    config = configuration.load(project, environment={})
+    asked = Request(project, ("v1", "v2"), replace(config, build=BuildConfig("")), cache, os.environ)
+    return pipeline.compare(asked, Silent(), packs=Packs(C(cache / "units"), (Toys(cache),)))
+
+
+def test_the_guilty_function_is_named_as_its_language_names_it(found: Outcome) -> None:
+    assert found.findings.verdict is Verdict.REGRESSION
+    first = found.findings.functions[0]
+    assert (first.info.name, first.info.language, first.info.file, first.rank) == ("work", "toy", "program.toy", 1)
+    assert found.findings.sentence.startswith("Regression: `work`")
+
+
+def test_what_calls_are_given_is_read(found: Outcome) -> None:
+    calls = found.samples(found.findings.functions[0].info.id, Side.HEAD)
+    assert calls is not None
+    assert [feature.name for feature in calls.features] == ["arg.n", "n"]  # the second one is the workload's parameter
+    assert (calls.values[:, 0] == calls.values[:, 1]).all()
+
+
+def test_what_a_workplace_tells_reaches_the_report(found: Outcome) -> None:
+    assert "built" in [note.text.strip() for note in found.findings.notes if note.slug == "toy"]
+
+
+def test_runs_of_a_pair_draw_the_same_and_other_pairs_something_else(found: Outcome) -> None:
+    assert found.experiment is not None
+    drawn: dict[tuple[int, int], dict[Side, str]] = {}
+    for run in found.experiment.runs:
+        if run.phase is Phase.TIMED:
+            drawn.setdefault((run.point, run.block), {})[run.side] = run.output
+    assert drawn
+    assert all(pair[Side.BASE] == pair[Side.HEAD] for pair in drawn.values())
+    assert len({pair[Side.BASE] for pair in drawn.values()}) > 1

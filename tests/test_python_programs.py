@@ -1,0 +1,84 @@
+"""Every fixture program in Python, from git to verdict: the right answer, the guilty function first, the class on both sides."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from perfdiff.languages.python.index import index
+from perfdiff.languages.python.matching import match
+
+import runtimes
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.config import MeasureConfig
+from perfdiff.progress import Silent
+from perfdiff.records.schema import Change
+from programs import PYTHON, Case, cases, repository
+from test_programs import judge, longer, named, summary
+
+pytestmark = pytest.mark.integration
+BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
+# Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
+COUNTED = frozenset({"dict-view", "regex-in-loop", "same-dead-code", "slots"})
+CASES = cases(PYTHON)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that all programs share, so that what they depend on is installed once."""
+    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
+
+
+def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
+    checkout = repository(case, folder)
+    config = configuration.load(checkout, environment={})
+    config = replace(config, counters=replace(config.counters, software=case.name in COUNTED), measure=MeasureConfig(budget_s=BUDGET_S))
+    return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
+
+
+def environment() -> dict[str, str]:
+    """Return this process's variables, with the interpreter that runs the tests first, and nothing of perfdiff's own on its path."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
+
+
+def problems(case: Case, findings: Findings) -> Iterator[str]:
+    """Yield what the expectations that only Python programs have say of a finding that does not meet them."""
+    expected = case.expected
+    if "dependency" in expected and not any(expected["dependency"] in note.text for note in findings.notes):
+        yield f"no note names the dependency {expected['dependency']!r}"
+    if "shows" in expected and named(findings, expected["shows"]).verdict is Verdict.IMPROVEMENT:
+        yield f"{expected['shows']} is said to be faster"
+    if "mix" in expected and named(findings, expected["mix"]).verdict is Verdict.REGRESSION:
+        yield f"{expected['mix']} is said to be slower at equal inputs"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_known_change_is_judged_right(case: Case, kept: Path, tmp_path: Path) -> None:
+    """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
+    request = requested(case, tmp_path / "program", kept)
+    findings = pipeline.compare(request, Silent()).findings
+    assert findings.verdict is not Verdict.REGRESSION or case.expected["verdict"] == findings.verdict, summary(findings)
+    try:
+        judge(case, findings)
+    except AssertionError:
+        findings = pipeline.compare(longer(request), Silent()).findings
+        judge(case, findings)
+    assert not list(problems(case, findings)), summary(findings)
+
+
+def test_every_program_is_there_with_one_known_change() -> None:
+    assert len(CASES) == 21
+    assert sum(case.expected["verdict"] == "unchanged" for case in CASES) == 5  # four without an effect, and one of larger inputs
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "." in case.expected.get("guilty", "")], ids=lambda case: case.name)
+def test_the_guilty_function_is_one_whose_source_differs(case: Case) -> None:
+    base, head = (index(case.folder / side, depth=2) for side in ("base", "head"))
+    changed = {pair.head.name for pair in match(base, head) if pair.head and pair.change is Change.CHANGED}
+    assert case.expected["guilty"] in changed

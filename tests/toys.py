@@ -1,0 +1,141 @@
+"""A language pack of a made-up language, as `docs/languages.md` describes one. Its interpreter is `tests/toy/interpreter.c`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.protocol import (
+    Counterpart,
+    FeaturePlan,
+    FunctionDefinition,
+    Load,
+    PlaceReader,
+    PlainBuild,
+    Prepared,
+    Probe,
+    Program,
+    Workplace,
+)
+from perfdiff.records.schema import Change, Note, Origin, Phase
+
+INTERPRETER = Path(__file__).parent / "toy" / "interpreter.c"
+_DEFINITION = re.compile(r"^def (\w+)\n((?:(?!def ).*\n)*)", re.MULTILINE)
+_CALL = re.compile(r"(?:call|each) (\w+)")
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The workplace of toys: their interpreter, compiled beside the tree over perfdiff's runtime."""
+
+    cache: Path
+    identity: str = "toy 1"
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        """Compile the interpreter."""
+        runtime = runtime_library.build("gcc", self.cache / "runtime")
+        link = [f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"]
+        subprocess.run(["gcc", "-O2", f"-I{runtime}", str(INTERPRETER), "-o", str(beside / "toy"), *link], check=True)
+        return Prepared({"TOY": str(beside / "toy")}, 'test -x "$TOY" && echo built > built')
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        """Tell what the build command found."""
+        return (Note("toy", (tree / "built").read_text()),)
+
+
+@dataclass(frozen=True)
+class SameText:
+    """Code that is the same where its text is."""
+
+    identical: bool
+    other_files: tuple[str, ...] = ()
+
+    def is_same(self, pair: Counterpart) -> bool:
+        """Return whether a function has the same text on both sides."""
+        return pair.change is Change.UNCHANGED
+
+    def is_unlike(self, pair: Counterpart) -> bool:
+        """Return whether it has not."""
+        return not self.is_same(pair)
+
+
+class Toys:
+    """The pack."""
+
+    name = "toy"
+    counts = False
+    draws = ("TOY_DRAW",)
+
+    def __init__(self, cache: Path) -> None:
+        self.workplace: Workplace | None = Interpreter(cache)
+
+    def index(self, built: PlainBuild, *, depth: int) -> Program:
+        """Return the functions of all scripts."""
+        return Program({each.key: each for path in sorted(built.tree.glob("*.toy")) for each in _functions(path)}, {}, ())
+
+    def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
+        """Pair functions by name."""
+        return tuple(
+            Counterpart(one, head.functions[key], *_difference(one, head.functions[key]), culprits=())
+            for key, one in base.functions.items()
+        )
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return nothing: toys use nothing else."""
+        return ()
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> SameText:
+        """Compare texts."""
+        return SameText(all(pair.change is Change.UNCHANGED for pair in pairs))
+
+    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the way to the interpreter."""
+        return {"PATH": f"{built.beside}{os.pathsep}{environment['PATH']}"}
+
+    def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
+        """Write which function has which number, and whether its feature is read."""
+        text = "".join(f"{probe.definition.name} {probe.id} {len(probe.features)}\n" for probe in probes)
+        sheet = folder / f"toys-{hashlib.sha256(text.encode()).hexdigest()}"
+        sheet.write_text(text)
+        return {"TOY_SHEET": str(sheet)}
+
+    def places(self, built: PlainBuild) -> PlaceReader | None:
+        """Return nothing: nobody counts lines of toys."""
+        return None
+
+
+def _functions(path: Path) -> Iterator[FunctionDefinition]:
+    text = path.read_text()
+    for found in _DEFINITION.finditer(text):
+        name = found[1]
+        yield FunctionDefinition(
+            key=f"toy:{name}",
+            name=name,
+            names=(name,),
+            file=path.name,
+            line=1 + text[: found.start()].count("\n"),
+            start=found.start(),
+            body=found.start(2),
+            end=found.end(),
+            text=found[0],
+            signature=name,
+            tokens=" ".join(found[0].split()),
+            uses=frozenset(),
+            calls=frozenset(f"toy:{callee}" for callee in _CALL.findall(found[2])),
+            reads=frozenset(),
+            writes=frozenset(),
+            features=(FeaturePlan("n", Origin.ARGUMENT, Load.SIGNED, "n"),),
+            branches=(),
+            obstacle=None,
+            language="toy",
+        )
+
+
+def _difference(base: FunctionDefinition, head: FunctionDefinition) -> tuple[Change, tuple[str, ...]]:
+    return (Change.UNCHANGED, ()) if base.tokens == head.tokens else (Change.CHANGED, ("body changed",))
