@@ -514,11 +514,16 @@ def test_another_tool_in_place_of_the_probes_is_told(make: Make) -> None:
     assert ("taken", "another tool has taken the place of the probes") in outcome.notes
 
 
+TAKE_TOOLS = """\
+import sys; tools = getattr(sys, "monitoring", None); tools and not tools.get_tool(3) and [tools.use_tool_id(3, "a"), tools.use_tool_id(4, "b")]
+"""
+
+
 def test_a_program_without_a_free_monitoring_tool_is_measured_all_the_same(make: Make) -> None:
     program = make(NESTED, leaf=["length values", "number n"], middle=["number count"])
     (site,) = program.python.parents[1].glob("lib/python3*/site-packages")
     taking = site / "_others.pth"
-    taking.write_text("import sys; m = getattr(sys, 'monitoring', None); m and (m.use_tool_id(3, 'a'), m.use_tool_id(4, 'b'))\n")
+    taking.write_text(TAKE_TOOLS)
     try:
         outcome = program.run()
     finally:
