@@ -66,10 +66,8 @@ struct pd_probe_text {
 
 /* A file's lines of the sheet. */
 struct pd_file_text {
-	const char *name;   /* relative to the tree */
 	const char *module; /* as it is imported */
 	const char *places; /* lines that begin with "place " */
-	bool is_met;        /* a code object of it was executed */
 	struct pd_file_text *next;
 };
 
