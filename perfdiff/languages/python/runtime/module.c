@@ -38,7 +38,7 @@ static bool exit_watch(void)
 static PyObject *evaluator_check(PyObject *module, PyObject *arguments)
 {
 	(void)module, (void)arguments;
-	if (!pd_evaluator_stands(probed))
+	if (!(pd_counting_stands ? pd_counting_stands : pd_evaluator_stands)(probed))
 		pd_note("taken", "another tool evaluates frames since");
 	Py_RETURN_NONE;
 }
@@ -70,7 +70,7 @@ static bool start(PyInterpreterState *interpreter)
 	/* Last of all ends of an interpreter: one that was interrupted kills itself then, and no destructor runs. */
 	if (!exit_watch() || !check_at_exit() || Py_AtExit(pd_end))
 		return false;
-	return pd_evaluator_begin(interpreter);
+	return pd_evaluator_begin(interpreter) && (!pd_counting_begin || pd_counting_begin());
 }
 
 static int execute(PyObject *module)
