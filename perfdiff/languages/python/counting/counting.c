@@ -9,9 +9,9 @@
 #include "../lines/lines.h"
 
 void pd_note(const char *word, const char *text); /* ../runtime/notes.c */
-bool pd_evaluator_stands(PyInterpreterState *interpreter); /* ../runtime/evaluator.c */
+bool pd_evaluator_stands(void); /* ../runtime/evaluator.c */
 bool pd_counting_begin(void);
-bool pd_counting_stands(PyInterpreterState *interpreter);
+bool pd_counting_stands(void);
 
 __thread uint64_t pd_lines_begun;
 
@@ -50,11 +50,11 @@ bool pd_counting_begin(void)
 }
 
 /* Whether the evaluator of frames that is in front is one of ours. */
-bool pd_counting_stands(PyInterpreterState *interpreter)
+bool pd_counting_stands(void)
 {
 #if PY_VERSION_HEX < 0x030c0000
-	if (pd_events_stand(interpreter))
+	if (pd_events_stand())
 		return true;
 #endif
-	return pd_evaluator_stands(interpreter);
+	return pd_evaluator_stands();
 }

@@ -60,7 +60,7 @@ static inline bool pd_codes_is_foreign(const struct pd_code *kept)
 int pd_events_begin(void); /* has every line of the sheet's files counted from here on, in all threads */
 
 #if PY_VERSION_HEX < 0x030c0000
-bool pd_events_stand(PyInterpreterState *interpreter); /* whether nobody has put another evaluator of frames in front of ours */
+bool pd_events_stand(void); /* whether nobody has put another evaluator of frames in front of ours */
 #endif
 
 static inline void pd_lines_count(const struct pd_lines *lines, long line)

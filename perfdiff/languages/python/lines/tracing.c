@@ -146,9 +146,9 @@ static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
 	return result;
 }
 
-bool pd_events_stand(PyInterpreterState *interpreter)
+bool pd_events_stand(void)
 {
-	return _PyInterpreterState_GetEvalFrameFunc(interpreter) == evaluate;
+	return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == evaluate;
 }
 
 int pd_events_begin(void)
