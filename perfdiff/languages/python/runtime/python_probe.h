@@ -95,6 +95,10 @@ bool pd_attributes_begin(void);
 PyObject *pd_item(PyObject *dictionary, PyObject *name);
 PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 
+/* ../counting/counting.c: of the module that counts what calls do, behind the evaluator that makes them */
+bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
+bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
+
 /* notes.c */
 void pd_note(const char *word, const char *text);
 
