@@ -69,6 +69,7 @@ STANDS_ALONE = {
     "collect/papi.py",
     "languages/python/scripts/asking_backend.py",
     "languages/python/scripts/compiling.py",
+    "languages/python/scripts/counted_lines.py",
     "languages/python/scripts/describing.py",
 }
 HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
