@@ -109,7 +109,7 @@ class Bench:
             subjects=subjects,
             plain=plain,
             same_code=same_code and not config.measure.thorough,
-            toolchain=toolchain.look(programs, plain, config.workloads, self.request.environment),
+            toolchain=self._toolchain(programs, plain),
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
             notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
@@ -285,6 +285,11 @@ class Bench:
         pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
         return Subjects.number(cleared(pairs, code), self.request.followed), code.identical and not code.other_files
+
+    def _toolchain(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> toolchain.Toolchain:
+        """Return what the sides are made of, and what head runs on, or base where it is measured alone."""
+        found = toolchain.look(programs, plain, self.request.config.workloads, self.request.environment)
+        return replace(found, libraries=(*found.libraries, *self.packs.runs_on(plain[self.sides[-1]])))
 
     def _told(self, plain: Mapping[Side, Built]) -> tuple[Note, ...]:
         """Return what else there is to tell of how the builds differ."""

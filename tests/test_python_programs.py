@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from perfdiff.languages.python.index import index
-from perfdiff.languages.python.matching import match
 
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import MeasureConfig
+from perfdiff.languages.python.index import index
+from perfdiff.languages.python.matching import match
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from programs import PYTHON, Case, cases, repository

@@ -86,6 +86,10 @@ class Toys:
             for key, one in base.functions.items()
         )
 
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return the interpreter."""
+        return ("toy 1",)
+
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return nothing: toys use nothing else."""
         return ()

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from perfdiff.collect.workshop import Workshop
 
 # Files whose whole effect on the program is in its functions and what they depend on, as the index of the language sees it.
-SOURCES = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp", ".tpp", ".inl"))
+SOURCES = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp", ".tpp", ".inl", ".py"))
 
 
 def are_sources(files: Collection[str]) -> bool:

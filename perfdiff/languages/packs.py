@@ -57,6 +57,10 @@ class Packs:
         """Pair the functions of both revisions, those of each pack with each other, and say how each differs."""
         return tuple(pair for pack in self._all for pair in pack.match(_of(pack, base), _of(pack, head)))
 
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return what the programs of a build run on, with versions."""
+        return tuple(name for pack in self._all for name in pack.runs_on(built))
+
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return what else a reader must know of how two builds differ."""
         return tuple(note for pack in self._all for note in pack.told(base, head))

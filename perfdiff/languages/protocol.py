@@ -271,6 +271,10 @@ class Language(Protocol):
         """Pair the functions of both revisions and say how each differs."""
         ...
 
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return what the programs of a build run on, with versions: an interpreter, packages of other projects."""
+        ...
+
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return what else a reader must know of how two builds differ, such as versions of what they use."""
         ...

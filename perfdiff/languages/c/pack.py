@@ -44,6 +44,10 @@ class C:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
 
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return nothing: programs tell their libraries themselves."""
+        return ()
+
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return nothing: libraries of other projects are the machine's."""
         return ()

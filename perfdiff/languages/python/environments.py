@@ -58,7 +58,7 @@ class Environments:
     """Makes the environments of a project's revisions.
 
     `project` is its folder in the user's checkout, `environment` the user's; `cache` keeps what several revisions share. `hook` are
-    lines of a path file, which each start of an interpreter follows.
+    lines of a path file, which each start of an interpreter follows. `commands` are those of workloads.
     """
 
     config: PythonConfig
@@ -66,6 +66,7 @@ class Environments:
     environment: Mapping[str, str]
     cache: Path
     hook: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def interpreter(self) -> Interpreter:
@@ -75,8 +76,8 @@ class Environments:
     @property
     def identity(self) -> str:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
-        config = self.config
-        return "\n".join([self.interpreter.identity, *config.requirements, str(config.editable), self.hook])
+        asked = (*self.config.requirements, *requirements.runners(self.commands))
+        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook])
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
@@ -92,7 +93,7 @@ class Environments:
             if not self._lies_ready(project):
                 backend = backends.ask(project, place, interpreter, active, self.cache)
                 project = backend.project if backend else project
-            wanted = requirements.wanted(place, project, self.config.requirements)
+            wanted = requirements.wanted(place, project, self.config.requirements, requirements.runners(self.commands))
             shared, borrowed = _installed(wanted, interpreter, active, self.cache)
             layout.add_paths(made, "packages", [shared.site_packages] if shared else borrowed)
             if shared:

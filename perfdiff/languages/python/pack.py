@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.config import PythonConfig
+from perfdiff.config import Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
 from perfdiff.languages.python import copies, distributions, environments, extension, sheet, start
@@ -26,17 +26,20 @@ _COMPILERS = ("cc", "gcc", "clang")
 class Python:
     """The language pack of Python.
 
-    `project` is the folder of the user's checkout, `environment` the user's; `cache` keeps what several revisions share.
+    `project` is the folder of the user's checkout, with its configuration, `environment` the user's; `cache` keeps what several revisions
+    share.
     """
 
     name = "python"
     counts = False
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
-    def __init__(self, config: PythonConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
+    def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
-        self.workplace: Workplace | None = Environments(config, project, environment, cache, start.hook())
+        commands = tuple(command for workload in config.workloads for command in workload.commands)
+        python = config.python or PythonConfig()
+        self.workplace: Workplace | None = Environments(python, project, environment, cache, start.hook(), commands)
 
     def index(self, built: PlainBuild, *, depth: int) -> Program:
         """Parse the Python files of a tree and return their functions and declarations."""
@@ -45,6 +48,11 @@ class Python:
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return the interpreter and the packages of other projects."""
+        made = environments.read(built.beside)
+        return (f"CPython {made.release}", *(f"{name} {version}" for name, version in sorted(made.versions.items())))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
