@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import python_programs
+from perfdiff.errors import BuildError
+from perfdiff.languages.python import extension
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 from python_programs import Program
@@ -514,11 +516,16 @@ def test_another_tool_in_place_of_the_probes_is_told(make: Make) -> None:
     assert ("taken", "another tool has taken the place of the probes") in outcome.notes
 
 
+TAKE_TOOLS = """\
+import sys; m = getattr(sys, "monitoring", None); m and not m.get_tool(3) and [m.use_tool_id(3, "a"), m.use_tool_id(4, "b")]
+"""
+
+
 def test_a_program_without_a_free_monitoring_tool_is_measured_all_the_same(make: Make) -> None:
     program = make(NESTED, leaf=["length values", "number n"], middle=["number count"])
     (site,) = program.python.parents[1].glob("lib/python3*/site-packages")
     taking = site / "_others.pth"
-    taking.write_text("import sys; m = getattr(sys, 'monitoring', None); m and (m.use_tool_id(3, 'a'), m.use_tool_id(4, 'b'))\n")
+    taking.write_text(TAKE_TOOLS)
     try:
         outcome = program.run()
     finally:
@@ -530,3 +537,29 @@ def test_a_program_without_a_free_monitoring_tool_is_measured_all_the_same(make:
 
 def test_a_probe_that_is_off_records_nothing(make: Make) -> None:
     assert not calls(make(NESTED, leaf=[]).run(mode=Entry(Mode.OFF)).only)
+
+
+@pytest.mark.parametrize(
+    ("implementation", "version", "is_free_threaded", "slug"),
+    [
+        ("cpython", "[3, 9, 2]", "false", "python-unsupported"),
+        ("cpython", "[3, 13, 1]", "true", "python-unsupported"),
+        ("pypy", "[3, 11, 1]", "false", "python-unsupported"),
+        ("cpython", "[3, 12, 1]", "false", "no-python-headers"),
+    ],
+)
+def test_an_interpreter_that_cannot_be_probed_is_refused(
+    tmp_path: Path, implementation: str, version: str, is_free_threaded: str, slug: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho \'["{implementation}", {version}, "build", "{tmp_path}", "{tmp_path}", {is_free_threaded}]\'\n')
+    python.chmod(0o755)
+    with pytest.raises(BuildError) as caught:
+        extension.build(python, tmp_path, "gcc", tmp_path)
+    assert caught.value.slug == slug
+
+
+def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BuildError) as caught:
+        extension.build(tmp_path / "python", tmp_path, "gcc", tmp_path)
+    assert caught.value.slug == "no-interpreter"
