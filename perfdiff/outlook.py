@@ -84,7 +84,8 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
         survey, again = _survey(points, config.compare.seed)
         whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
-        variants = 3 + COUNTINGS * config.counters.software  # plain, survey, timed, counted
+        counting = config.counters.software and tools.counts
+        variants = 3 + COUNTINGS * counting if tools.rebuilds else 1  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
             head=pins.head.revision,
@@ -98,7 +99,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
             fewest_s=_seconds(fewest, took),
             most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
-            counting_s=COUNTINGS * config.counters.budget_s if config.counters.software else 0.0,
+            counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
         )
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
-from perfdiff.languages.python import copies, distributions, environments, extension, sheet, start
+from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
 from perfdiff.languages.python.places import Host
-from perfdiff.languages.python.same_code import same_code
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 
@@ -39,11 +39,14 @@ class Python:
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         commands = tuple(command for workload in config.workloads for command in workload.commands)
         python = config.python or PythonConfig()
-        self.workplace: Workplace | None = Environments(python, project, environment, cache, start.hook(), commands)
+        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", start.hook(), commands)
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
-        """Parse the Python files of a tree and return their functions and declarations."""
-        return index_program(built.tree, depth=depth)
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
+        made = environments.read(built.beside)
+        names = {change.name for other in others for change in environments.dependency_changes(other.beside, built.beside)}
+        foreign_files = foreign.sources(made.folders, names) if names else ()
+        return index_program(built.tree, depth=depth, cache=self._cache / "modules", foreign=foreign_files)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
@@ -56,12 +59,13 @@ class Python:
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
-        before, after = (environments.read(built.beside).versions for built in (base, head))
-        return tuple(Note("dependency-changed", f"head {change.says}") for change in distributions.changes(before, after))
+        changes = environments.dependency_changes(base.beside, head.beside)
+        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the syntax trees of two builds, and the packages that they use."""
-        return same_code(base, head, pairs)
+        found = sameness.same_code(base, head, pairs)
+        return replace(found, identical=found.identical and not environments.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""
@@ -76,14 +80,16 @@ class Python:
         module = extension.build(made.layout.python, runtime, compiler, self._cache / "runtime")
         path = folder / f"python-{phase}-{_digest(built, probes)}.sheet"
         if not path.exists():
-            sheet.write(path, probes, copies.places(built.tree, made.layout.site_packages))
+            elsewhere = {probe.definition.file: foreign.place(probe.definition.file, made.folders) for probe in probes}
+            places = copies.places(built.tree, made.folders) | {file: (found,) for file, found in elsewhere.items() if found}
+            sheet.write(path, probes, places)
         return start.environment(path, module)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines, which are written beside the tree."""
         made = environments.read(built.beside)
         module = extension.build_lines(made.layout.python, self._compiler_of(built), self._cache / "runtime")
-        host = Host(made.layout.python, module, copies.places(built.tree, made.layout.site_packages))
+        host = Host(made.layout.python, module, copies.places(built.tree, made.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
         return counted_places.places(built.tree, modules, host, built.beside / "lines.sheet")
 
