@@ -28,11 +28,20 @@ _SAYS: Mapping[str, str] = {
     "units": "parsed sources",
     "snapshots": "copies of working trees",
     "runtime": "runtime libraries",
+    "python": "Python packages",
     "logs": "build logs",
     "bisects": "states of bisects",
 }
 # What goes by its age, which is the time since it was used; builds have a time of their own.
-_AGEING: Mapping[str, str] = {"experiments": "*", "places": "*", "units": "*/*", "snapshots": "objects/*/*", "runtime": "*", "bisects": "*"}
+_AGEING: Mapping[str, str] = {
+    "experiments": "*",
+    "places": "*",
+    "units": "*/*",
+    "snapshots": "objects/*/*",
+    "runtime": "*",
+    "python": "*",
+    "bisects": "*",
+}
 _LAST = "last-"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 

@@ -23,7 +23,7 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis import policy
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, exits, options, waiting
-from perfdiff.config import RUNS_FOR_TIME
+from perfdiff.config import RUNS_FOR_TIME, PythonConfig
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.pipeline import Outcome
 from perfdiff.progress import Progress
@@ -476,6 +476,24 @@ def test_every_commented_key_of_init_is_valid_with_its_default(run: Callable[...
     run("a", "b")
     assert seam.requests[0].config.compare.fdr == 0.05
     assert seam.requests[0].config.build.overlay == ("bench/",)
+
+
+@pytest.mark.parametrize("sign", ["pyproject.toml", "requirements-dev.txt"])
+def test_init_knows_a_python_project_beside_a_makefile(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], sign: str
+) -> None:
+    (checkout / sign).write_text('[project]\nname = "x"\n')
+    assert run("init") == 0
+    assert f"a Python project, as {sign} tells" in capsys.readouterr().out
+    assert run("a", "b") == 0
+    config = seam.requests[0].config
+    assert (config.build.command, config.python) == ("", PythonConfig())
+    assert config.workloads[0].command == "python benchmark.py {n}"
+    text = (checkout / "perfdiff.toml").read_text()
+    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
+    (checkout / "perfdiff.toml").write_text(uncommented)
+    run("a", "b")
+    assert seam.requests[1].config.python == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
 
 
 def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

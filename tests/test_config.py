@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration
-from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
+from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, PythonConfig, WorkloadConfig
 from perfdiff.configuration import Overrides, buildsystem, settings, tomlfile
 from perfdiff.errors import ConfigError
 
@@ -76,6 +76,7 @@ def test_file_is_read_with_defaults_for_the_rest(checkout: Path) -> None:
         ("probes", ProbeConfig),
         ("compare", CompareConfig),
         ("counters", CountersConfig),
+        ("python", PythonConfig),
         ("workload", WorkloadConfig),
     ],
 )
@@ -451,6 +452,58 @@ def test_unknown_build_system_is_an_error_that_says_what_to_write(checkout: Path
     assert f"write in {checkout / 'perfdiff.toml'}" in str(raised.value)
     assert '[build]\ncommand = "make"' in str(raised.value)
     assert buildsystem.detect(checkout) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "sign"),
+    [
+        ({"pyproject.toml": "[build-system]\n"}, "./a", "pyproject.toml"),
+        ({"pyproject.toml": "[tool.poetry]\n"}, "./a", "pyproject.toml"),
+        ({"setup.py": "setup()"}, "./a", "setup.py"),
+        ({"setup.cfg": "[flake8]\n[metadata]\n"}, "./a", "setup.cfg"),
+        ({"pyproject.toml": "[project]\n", "Makefile": ""}, "pytest -k bench", "pyproject.toml"),
+        ({}, "env -i ./a", None),
+        ({}, "N=1 python3.12 run.py", "N=1 python3.12 run.py"),
+        ({}, "./bench/run.py", "./bench/run.py"),
+    ],
+)
+def test_a_python_project_is_known_and_needs_no_build_command(
+    checkout: Path, files: dict[str, str], command: str, sign: str | None
+) -> None:
+    for name, text in files.items():
+        (checkout / name).write_text(text)
+    if sign is None:
+        with pytest.raises(ConfigError, match="no build command is configured"):
+            load(checkout, overrides=Overrides(command=command))
+        return
+    config = load(checkout, overrides=Overrides(command=command))
+    assert (config.python, config.build.command, config.build_guessed_from) == (PythonConfig(), "", sign)
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"pyproject.toml": "[project]\n", "CMakeLists.txt": ""}, "./bench {n}"),  # bindings beside a library
+        ({"Makefile": ""}, "python3 drive.py"),  # a C program driven by a script
+        ({"pyproject.toml": "[tool.ruff]\n", "Makefile": ""}, "python3 drive.py"),
+        ({"requirements-docs.txt": "", "Makefile": ""}, "./bench"),
+    ],
+)
+def test_a_project_of_another_language_is_none_of_python(checkout: Path, files: dict[str, str], command: str) -> None:
+    for name, text in files.items():
+        (checkout / name).write_text(text)
+    config = load(checkout, overrides=Overrides(command=command, parameters={"n": (1,)} if "{n}" in command else {}))
+    assert config.python is None
+    assert config.build.command
+
+
+def test_a_table_makes_any_project_one_of_python(checkout: Path) -> None:
+    config = load(checkout, GOOD + '[python]\ninterpreter = "python3.12"\nrequirements = ["bench.txt", "six"]\n')
+    assert config.python == PythonConfig("python3.12", ("bench.txt", "six"))
+    assert config.build.command == "make -j2"
+    assert load(checkout, GOOD + "[python]\n").python == PythonConfig()
+    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON_EDITABLE": "false"}).python == PythonConfig(editable=False)
+    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON": "sheet"}).python is None
 
 
 def test_neither_build_nor_workload_is_needed_where_nothing_is_measured(checkout: Path) -> None:

@@ -231,6 +231,11 @@ def _users_environment() -> dict[str, str]:
 
 
 def _guess(config: Config) -> str:
+    if not config.build.command:
+        return (
+            f"a Python project, as {config.build_guessed_from} tells: each revision gets an environment of its own; `perfdiff init` writes "
+            "down what can be changed"
+        )
     return f"building with '{config.build.command}', guessed from {config.build_guessed_from}; `perfdiff init` writes it down to be changed"
 
 

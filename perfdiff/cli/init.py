@@ -10,7 +10,8 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem
+from perfdiff.configuration import buildsystem, pythonproject
+from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.errors import UsageError
 
 app = options.application()
@@ -19,8 +20,8 @@ _TEMPLATE = """\
 # What perfdiff builds and runs. All keys: docs/configuration.md of perfdiff.
 
 [build]
-# {found}
-command = {command}
+# {says}
+{command}
 # Files of this checkout that are copied over both revisions, such as benchmark drivers that old revisions lack:
 # overlay = ["bench/"]
 # timeout_s = {build_timeout:g}
@@ -38,13 +39,23 @@ parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # timeout_s = {workload_timeout:g}
 # exit_codes = [0]
 
-[probes]
+{python}[probes]
 # overhead = {overhead:g}          # share of CPU time that probes may add
 # exclude = ["third_party/*"]
 
 [compare]
 # min_effect = {min_effect:g}        # smaller shifts are reported as below the threshold of interest
 # fdr = {fdr:g}               # false discovery rate over all functions and metrics
+"""
+
+_INSTALLED = "{file} was found. Each revision is installed into an environment of its own; a command takes the place of that:"
+_PYTHON_COMMAND = "python benchmark.py {n}"
+_PYTHON = """\
+[python]
+# interpreter = "python3"      # by name or path; all revisions run under it
+# requirements = [".[bench]", "bench/requirements.txt"]   # of workloads, besides what the project requires
+# editable = true              # installed by its build back end, even where it can be imported as it lies
+
 """
 
 
@@ -56,26 +67,45 @@ def init(
     """Find the build system and write a commented perfdiff.toml to fill in."""
     with exits.exceptions_become_codes():
         here = repository.absolute()
-        folder = here if buildsystem.detect(here) else configuration.project(here)
+        folder = here if _found(here) else configuration.project(here)
         target = folder / configuration.FILE
         if target.exists() and not force:
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
-        system = buildsystem.detect(folder)
+        found = _found(folder)
         try:
-            target.write_text(template(system), encoding="utf-8")
+            target.write_text(template(found), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        built = f"built with '{system.command}'" if system else "no build system was found: fill in the build command"
+        if isinstance(found, str):
+            built = f"a Python project, as {found} tells"
+        else:
+            built = f"built with '{found.command}'" if found else "no build system was found: fill in the build command"
         output.write(f"wrote {target} ({built})\nnext: fill in the workload's command, then run `perfdiff BASE HEAD`")
 
 
-def template(system: buildsystem.BuildSystem | None) -> str:
-    """Return the text of a configuration for a build system, or with a place to fill in where it is not known."""
+def _found(folder: Path) -> BuildSystem | str | None:
+    """Return the file that tells a Python project, else the build system, where there is one."""
+    return pythonproject.recognise(folder, ()) or buildsystem.detect(folder)
+
+
+def template(found: BuildSystem | str | None) -> str:
+    """Return the text of a configuration for a build system, or for the Python project that a file tells.
+
+    Where neither is known, what builds the program is to be filled in.
+    """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
+    is_python = isinstance(found, str)
+    if isinstance(found, str):
+        says, command = _INSTALLED.format(file=found), '# command = "python -m pip install -e ."'
+    elif found:
+        says, command = f"{found.file} was found. The command runs in a fresh tree of each revision.", f'command = "{found.command}"'
+    else:
+        says, command = "Whatever builds a fresh tree:", 'command = "make"'
     return _TEMPLATE.format(
-        found=f"{system.file} was found. The command runs in a fresh tree of each revision." if system else "Whatever builds a fresh tree:",
-        command=f'"{system.command}"' if system else '"make"',
-        workload=TEMPLATE_COMMAND,
+        says=says,
+        command=command,
+        python=_PYTHON if is_python else "",
+        workload=_PYTHON_COMMAND if is_python else TEMPLATE_COMMAND,
         build_timeout=build.timeout_s,
         runs=workload.runs,
         warmup=workload.warmup,

@@ -20,10 +20,11 @@ from perfdiff.config import (
     CountersConfig,
     MeasureConfig,
     ProbeConfig,
+    PythonConfig,
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import buildsystem, inputs, settings, tomlfile
+from perfdiff.configuration import buildsystem, inputs, pythonproject, settings, tomlfile
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -77,7 +78,12 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         workloads = tuple(_with_inputs(workload, source, overrides, project(directory, overrides.file)) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    guessed = _guess(project(directory, overrides.file), source) if measuring and "command" not in values["build"] else None
+    place = project(directory, overrides.file)
+    sign = pythonproject.recognise(place, [workload.command for workload in workloads])
+    is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
+    guessed = None  # a Python project is installed without any command
+    if measuring and not is_python and "command" not in values["build"]:
+        guessed = _guess(place, source)
     values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
@@ -87,7 +93,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         counters=CountersConfig(**values["counters"]),
         measure=MeasureConfig(**values["measure"]),
         source=str(source.path) if source else None,
-        build_guessed_from=guessed.file if guessed else None,
+        python=PythonConfig(**values["python"]) if is_python else None,
+        build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
     )
 
 

@@ -131,6 +131,11 @@ BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     "build": {"command": BUILD_COMMAND, "overlay": _PATHS, "timeout_s": _SECONDS},
+    "python": {
+        "interpreter": Setting('a name or path, such as "python3.12"', _text, text=True),
+        "requirements": Setting('a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]', _texts),
+        "editable": _TRUTH,
+    },
     "probes": {
         "overhead": _SHARE,
         "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),

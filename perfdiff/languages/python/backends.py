@@ -74,13 +74,12 @@ def _answer(project: Project, place: Path, layout: Layout, environment: Mapping[
 
 def _told(project: Project, answer: Mapping[str, Any], interpreter: Interpreter) -> Project:
     """Return the project with what its metadata says of it."""
-    version = ".".join(map(str, interpreter.version[:2]))
     always: list[str] = []
     extras: dict[str, tuple[str, ...]] = {}
     for text in answer["requirements"]:
         requirement = Requirement(text)
         marker, requirement.marker = requirement.marker, None
-        setting = {"python_version": version, "python_full_version": interpreter.release, "extra": ""}
+        setting = {**interpreter.markers, "extra": ""}
         if marker is None or marker.evaluate(setting):
             always.append(str(requirement))
             continue

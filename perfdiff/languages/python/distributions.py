@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from perfdiff.languages.python.pyproject import normal
 
 
@@ -42,19 +44,45 @@ def versions(folders: Iterable[Path], tree: Path) -> dict[str, str]:
     Where several folders have one of a name, the first one counts, as it is what is imported.
     """
     found: dict[str, str] = {}
-    for distribution in importlib.metadata.distributions(path=[str(folder) for folder in folders]):
+    for distribution in _all(folders):
         name = distribution.metadata["Name"]
         if name and not _comes_from(distribution, tree):
             found.setdefault(normal(name), distribution.version)
     return found
 
 
+def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mapping[str, str]) -> bool:
+    """Return whether the distributions in folders are all that is required, and all that these require in turn.
+
+    `setting` are variables of markers (PEP 508) that the interpreter decides. What is no requirement by name is taken for missing.
+    """
+    installed = {normal(each.metadata["Name"] or ""): each for each in _all(folders)}
+    pending, seen = [(text, "") for text in requirements], set[tuple[str, str]]()
+    while pending:
+        text, extra = asked = pending.pop()
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            return False
+        if asked in seen or (requirement.marker and not requirement.marker.evaluate({**setting, "extra": extra})):
+            continue
+        seen.add(asked)
+        found = installed.get(normal(requirement.name))
+        if found is None or not requirement.specifier.contains(found.version, prereleases=True):
+            return False
+        pending.extend((each, name) for name in ("", *requirement.extras) for each in found.requires or ())
+    return True
+
+
 def is_installed(folder: Path, name: str, tree: Path) -> bool:
     """Return whether a folder of packages has the distribution of a name, or one whose sources lie in `tree`."""
     if next(folder.glob("*.egg-link"), None) is not None:  # as `setup.py develop` leaves it
         return True
-    found = importlib.metadata.distributions(path=[str(folder)])
-    return any(normal(each.metadata["Name"] or "") == normal(name) or _comes_from(each, tree) for each in found)
+    return any(normal(each.metadata["Name"] or "") == normal(name) or _comes_from(each, tree) for each in _all([folder]))
+
+
+def _all(folders: Iterable[Path]) -> Iterable[importlib.metadata.Distribution]:
+    return importlib.metadata.distributions(path=[str(folder) for folder in folders])
 
 
 def _comes_from(distribution: importlib.metadata.Distribution, tree: Path) -> bool:

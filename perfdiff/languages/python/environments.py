@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff.config import PythonConfig
-from perfdiff.errors import StoreError, store_errors
+from perfdiff.errors import BuildError, StoreError, store_errors
 from perfdiff.languages.protocol import Prepared
 from perfdiff.languages.python import (
     backends,
@@ -28,6 +28,7 @@ from perfdiff.languages.python.bytecode import Uncompiled
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
+from perfdiff.languages.python.requirements import Wanted
 from perfdiff.records.schema import Note
 
 _ENVIRONMENT, _RECORD = "venv", "python.json"
@@ -38,13 +39,15 @@ _HASH_SEED = "0"  # no randomisation: sets are walked through in the same order 
 class Environment:
     """The environment of a built revision.
 
-    `packages` is the set of packages in the cache that it shares with others, if any. `command` installs the project where no build command
-    is configured; it is empty where the project can be imported as it lies. `versions` are those of all installed distributions but
-    the project's own, by name; they are known once the environment is finished.
+    `packages` is the set of packages in the cache that it shares with others, if any; `borrowed` are the folders of the user's own packages
+    where such a set could not be had. `command` installs the project where no build command is configured; it is empty where the
+    project can be imported as it lies. `versions` are those of all installed distributions but the project's own, by name; they are
+    known once the environment is finished.
     """
 
     layout: Layout
     packages: Layout | None
+    borrowed: tuple[Path, ...]
     release: str  # of the interpreter
     command: str
     versions: Mapping[str, str]
@@ -55,7 +58,7 @@ class Environments:
     """Makes the environments of a project's revisions.
 
     `project` is its folder in the user's checkout, `environment` the user's; `cache` keeps what several revisions share. `hook` are
-    lines of a path file, which each start of an interpreter follows.
+    lines of a path file, which each start of an interpreter follows. `commands` are those of workloads.
     """
 
     config: PythonConfig
@@ -63,6 +66,7 @@ class Environments:
     environment: Mapping[str, str]
     cache: Path
     hook: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def interpreter(self) -> Interpreter:
@@ -72,8 +76,8 @@ class Environments:
     @property
     def identity(self) -> str:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
-        config = self.config
-        return "\n".join([self.interpreter.identity, *config.requirements, str(config.editable), self.hook])
+        asked = (*self.config.requirements, *requirements.runners(self.commands))
+        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook])
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
@@ -89,13 +93,13 @@ class Environments:
             if not self._lies_ready(project):
                 backend = backends.ask(project, place, interpreter, active, self.cache)
                 project = backend.project if backend else project
-            wanted = requirements.wanted(place, project, self.config.requirements)
-            shared = packages.obtain(wanted, interpreter, active, self.cache) if wanted.lines else None
+            wanted = requirements.wanted(place, project, self.config.requirements, requirements.runners(self.commands))
+            shared, borrowed = _installed(wanted, interpreter, active, self.cache)
+            layout.add_paths(made, "packages", [shared.site_packages] if shared else borrowed)
             if shared:
-                layout.add_paths(made, "packages", [shared.site_packages])
                 layout.adopt_scripts(made, shared)
             command = "" if self._lies_ready(project) else self._installing(backend)
-            _write(beside, Environment(made, shared, interpreter.release, command, {}))
+            _write(beside, Environment(made, shared, borrowed, interpreter.release, command, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
@@ -113,9 +117,9 @@ class Environments:
             if self.hook:
                 layout.add_hook(kept.layout, self.hook)
             uncompiled = bytecode.compile_modules(kept.layout, [tree, kept.layout.site_packages])
-            folders = [each.site_packages for each in (kept.layout, kept.packages) if each]
+            folders = [kept.layout.site_packages, *([kept.packages.site_packages] if kept.packages else kept.borrowed)]
             _write(beside, replace(kept, versions=distributions.versions(folders, tree)))
-        return (_uncompiled(uncompiled, tree, kept.release),) if uncompiled else ()
+        return tuple(_notes(kept, uncompiled, tree))
 
     def _lies_ready(self, project: Project) -> bool:
         """Return whether a project needs no installation: it is none that can be installed, or its modules can be imported as they lie."""
@@ -134,6 +138,7 @@ def read(beside: Path) -> Environment:
         return Environment(
             layout=Layout(beside / _ENVIRONMENT, beside / _ENVIRONMENT / found["site_packages"]),
             packages=Layout(*map(Path, found["packages"])) if found["packages"] else None,
+            borrowed=tuple(map(Path, found["borrowed"])),
             release=found["release"],
             command=found["command"],
             versions=dict(found["versions"]),
@@ -172,6 +177,7 @@ def _write(beside: Path, environment: Environment) -> None:
     record = {
         "site_packages": str(environment.layout.site_packages.relative_to(environment.layout.folder)),
         "packages": [str(environment.packages.folder), str(environment.packages.site_packages)] if environment.packages else None,
+        "borrowed": [str(folder) for folder in environment.borrowed],
         "release": environment.release,
         "command": environment.command,
         "versions": dict(environment.versions),
@@ -179,9 +185,31 @@ def _write(beside: Path, environment: Environment) -> None:
     (beside / _RECORD).write_text(json.dumps(record))
 
 
-def _uncompiled(found: Sequence[Uncompiled], tree: Path, release: str) -> Note:
-    first = found[0]
+def _installed(
+    wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str], cache: Path
+) -> tuple[Layout | None, tuple[Path, ...]]:
+    """Return the shared set of packages that is wanted; where it cannot be had, the folders of the user's own, if they have all of it."""
+    if not wanted.lines:
+        return None, ()
+    try:
+        return packages.obtain(wanted, interpreter, environment, cache), ()
+    except BuildError:
+        named = [line for line in (*wanted.lines, *wanted.constraints) if not line.startswith("-")]
+        if not distributions.satisfy(interpreter.own_packages, named, interpreter.markers):
+            raise
+        return None, interpreter.own_packages
+
+
+def _notes(kept: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> Iterator[Note]:
+    if kept.borrowed:
+        yield Note(
+            "python-packages",
+            f"what the project requires could not be installed; packages in {', '.join(map(str, kept.borrowed))} meet it, and were used",
+        )
+    if not uncompiled:
+        return
+    first = uncompiled[0]
     file = first.file.relative_to(tree) if first.file.is_relative_to(tree) else first.file
     where = f"{file}{'' if first.line is None else f', line {first.line}'}: {first.error}"
-    what = "a module is" if len(found) == 1 else f"{len(found)} modules are"
-    return Note("python-syntax", f"{what} not valid for Python {release}, and cannot be imported ({where})")
+    what = "a module is" if len(uncompiled) == 1 else f"{len(uncompiled)} modules are"
+    yield Note("python-syntax", f"{what} not valid for Python {kept.release}, and cannot be imported ({where})")

@@ -43,6 +43,11 @@ class Interpreter:
         return ".".join(map(str, self.version))
 
     @property
+    def markers(self) -> dict[str, str]:
+        """Return the variables of environment markers (PEP 508) that the interpreter decides, not the machine."""
+        return {"python_version": ".".join(map(str, self.version[:2])), "python_full_version": self.release}
+
+    @property
     def identity(self) -> str:
         """Return what a build depends on because it runs under this interpreter."""
         return f"{self.executable} {self.says}"

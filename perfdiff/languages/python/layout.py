@@ -62,11 +62,15 @@ def add_paths(layout: Layout, name: str, folders: Iterable[Path]) -> None:
     Where a folder of packages has path files of its own, they are followed.
     """
     lines = [f"import site; site.addsitedir({str(folder)!r})" if any(folder.glob("*.pth")) else str(folder) for folder in folders]
-    _write_path_file(layout, name, "".join(f"{line}\n" for line in lines))
+    if lines:
+        _write_path_file(layout, name, "".join(f"{line}\n" for line in lines))
 
 
 def add_hook(layout: Layout, text: str) -> None:
-    """Have each start of an environment's interpreter run lines of Python that begin with `import`."""
+    """Have each start of an environment's interpreter run lines of Python that begin with `import`.
+
+    In virtual environments, CPython runs them twice.
+    """
     _write_path_file(layout, "hook", text)
 
 

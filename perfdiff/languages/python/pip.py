@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 import subprocess
 import tempfile
@@ -77,7 +78,10 @@ def variables(cache: Path) -> dict[str, str]:
 
 
 def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> str | None:
-    """Run pip in `folder` for an environment; return the end of its output where it fails, None where all went well."""
+    """Run pip in `folder` for an environment, with `variables` in its own; return the end of its output where it fails, else None."""
+    wheels = Path(environment["PIP_CACHE_DIR"])
+    wheels.mkdir(parents=True, exist_ok=True)
+    os.utime(wheels)  # its age is the time since it was used
     command = shlex.join([str(layout.python), "-m", "pip", *arguments])
     with log.open("wb") as output, processes.running(command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as pip:
         try:

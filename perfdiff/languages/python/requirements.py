@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from perfdiff.config import program
 from perfdiff.errors import BuildError
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.pyproject import normal
 
 _INCLUDED = re.compile(r"(?:-r|--requirement)[ =]*(\S+)")
 _CONSTRAINTS = re.compile(r"(?:-c|--constraint)[ =]*(\S+)")
-_EDITABLE = re.compile(r"(?:-e|--editable)[ =]*(\S+)")
+_EDITABLE = re.compile(r"(?:-e|--editable)[ =]*(.+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRAS = re.compile(r"([^\[\]]+)(?:\[([^\]]*)\])?")
-_FILES = ("requirements.txt",)  # read where a plain folder of scripts has it, and nothing is configured
+_OF_SCRIPTS = "requirements.txt"  # read where a plain folder of scripts has it, and nothing is configured
+_RUNNERS = {"pytest": "pytest", "py.test": "pytest", "asv": "asv"}  # programs of workloads, and what brings them
+_INTERPRETER = re.compile(r"python[0-9.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +32,57 @@ class Wanted:
     constraints: tuple[str, ...] = ()
 
 
-def wanted(place: Path, project: Project, configured: Sequence[str]) -> Wanted:
+def runners(commands: Iterable[str]) -> tuple[str, ...]:
+    """Return what brings the programs that workloads run, of those that are Python packages themselves.
+
+    Without it, one further on PATH would run, under another interpreter and with other packages.
+    """
+    return tuple(sorted({runner for command in commands if (runner := _runner(command)) is not None}))
+
+
+def _runner(command: str) -> str | None:
+    try:
+        words = shlex.split(command)
+        named = PurePath(program(command)).name
+    except ValueError:  # a quotation is not closed, as the shell will say
+        return None
+    if _INTERPRETER.fullmatch(named) and "-m" in words[:-1]:
+        named = words[words.index("-m") + 1]
+    return _RUNNERS.get(named)
+
+
+def wanted(place: Path, project: Project, configured: Sequence[str], runners: Sequence[str]) -> Wanted:
     """Return what the environment of the project in folder `place` has to have, besides the project itself.
 
     `configured` are requirements, or names of requirements files. BuildError (`python-requirements`) where a file is not there.
     """
     lines: list[str] = []
     constraints: list[str] = []
-    if not configured and not project.is_packaged:
-        configured = [name for name in _FILES if (place / name).is_file()]
+    if not configured and not project.is_packaged and (place / _OF_SCRIPTS).is_file():
+        configured = [_OF_SCRIPTS]
     for each in configured:
         source = [f"-r {each}"] if (place / each).is_file() or each.endswith(".txt") else [each]
         for line in _expanded(source, place, place, constraints, frozenset()):
             lines.extend(_own(line, place, project))
-    return Wanted(tuple(dict.fromkeys([*(project.requirements or ()), *lines])), tuple(dict.fromkeys(constraints)))
+    lines = [*(project.requirements or ()), *lines]
+    named = {normal(found[0]) for line in lines if (found := _NAME.match(line))}
+    return Wanted(tuple(dict.fromkeys([*lines, *(each for each in runners if each not in named)])), tuple(dict.fromkeys(constraints)))
 
 
 def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list[str], within: frozenset[Path]) -> Iterator[str]:
-    """Yield the lines of a requirements file in `folder`, with those of files that it includes; constraints are added to theirs."""
+    """Yield the lines of a requirements file in `folder`, with those of files that it includes; constraints are added to theirs.
+
+    As for pip, names of included files are relative to the file, other paths to where it is run.
+    """
     for line in lines:
         if included := _INCLUDED.match(line):
-            file = folder / included[1]
+            file = (folder / included[1]).resolve()
             if file not in within:
                 yield from _expanded(_read(file, place), file.parent, place, constraints, within | {file})
         elif constrained := _CONSTRAINTS.match(line):
             constraints.extend(_read(folder / constrained[1], place))
         else:
-            yield _absolute(line, folder)
+            yield _absolute(line, place)
 
 
 def _read(file: Path, place: Path) -> list[str]:
@@ -61,24 +90,24 @@ def _read(file: Path, place: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        shown = file.relative_to(place) if file.is_relative_to(place) else file
+        shown = file.relative_to(place.resolve()) if file.is_relative_to(place.resolve()) else file
         raise BuildError(
             f"the requirements file {shown} cannot be read in this revision's tree ({getattr(error, 'strerror', None) or error}); where "
             "your checkout has it, name it in [build] overlay, else correct [python] requirements",
             slug="python-requirements",
         ) from error
-    lines = (_COMMENT.sub("", line).strip() for line in text.replace("\\\n", " ").splitlines())
+    lines = (" ".join(_COMMENT.sub("", line).split()) for line in text.replace("\\\n", " ").splitlines())
     return [line for line in lines if line]
 
 
-def _absolute(line: str, folder: Path) -> str:
-    """Return a line whose path, if it is one, is absolute."""
+def _absolute(line: str, place: Path) -> str:
+    """Return a line whose path, if it has one, is absolute."""
     editable = _EDITABLE.match(line)
     path = _EXTRAS.match(editable[1] if editable else line)
-    if path is None or not path[1].startswith((".", "/")) or not (folder / path[1].strip()).exists():
+    if path is None or not path[1].startswith((".", "/")) or not (place / path[1].strip()).exists():
         return line
     extras = f"[{path[2]}]" if path[2] else ""
-    return f"{'-e ' if editable else ''}{(folder / path[1].strip()).resolve()}{extras}"
+    return f"{'-e ' if editable else ''}{(place / path[1].strip()).resolve()}{extras}"
 
 
 def _own(line: str, place: Path, project: Project) -> tuple[str, ...]:

@@ -1,0 +1,320 @@
+"""Environments of Python projects: real interpreters and pip, with wheels that the tests make, so that no index is asked."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from perfdiff.config import PythonConfig
+from perfdiff.errors import BuildError, StoreError
+from perfdiff.languages.python import distributions, environments
+from perfdiff.languages.python.environments import Environments
+from perfdiff.records.schema import Note
+
+BASE = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")  # of the interpreter that runs the tests
+SECOND_S = 1.0  # of CPU time, by far enough for a revision whose packages are there: 0.3 s were measured
+
+PROJECT = """\
+[build-system]
+requires = ["{requires}"]
+build-backend = "{backend}"
+[project]
+name = "the-pack"
+version = "1.5"
+dependencies = [{dependencies}]
+[project.optional-dependencies]
+Bench_Mark = ["other>=1"]
+[project.scripts]
+packed = "the_pack.tool:main"
+[project.entry-points."the.plugins"]
+one = "the_pack:one"
+"""
+# A back end in the tree, which knows what `pyproject.toml` does not say.
+BACKEND = """\
+import os, zipfile
+
+def prepare_metadata_for_build_editable(folder, settings=None):
+    os.makedirs(os.path.join(folder, "made-3.dist-info"))
+    with open(os.path.join(folder, "made-3.dist-info", "METADATA"), "w") as file:
+        file.write(METADATA)
+    print("whatever back ends print")
+    return "made-3.dist-info"
+
+def build_editable(folder, settings=None, metadata=None):
+    name = "made-3-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("made.pth", os.path.join(os.getcwd(), "lib"))
+        wheel.writestr("made-3.dist-info/METADATA", METADATA)
+        wheel.writestr("made-3.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("made-3.dist-info/RECORD", "")
+    return name
+
+METADATA = '''Metadata-Version: 2.1
+Name: made
+Version: 3
+Requires-Dist: dep
+Requires-Dist: missing; python_version < "3"
+Requires-Dist: other; extra == "more"
+'''
+"""
+
+
+class Ground:
+    """A cache, an index of wheels, and revisions whose trees lie in builds of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.wheels = folder / "wheels"
+        self.wheels.mkdir()
+        self.cache = folder / "cache"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+            "PIP_CONFIG_FILE": os.devnull,
+            "SOURCE_DATE_EPOCH": "315532800",
+        }
+
+    def wheel(self, name: str, version: str, *, requires: str = "") -> None:
+        """Put a wheel into the index, of a module that has its version, and of a script that prints its interpreter's prefix."""
+        information = f"{name}-{version}.dist-info"
+        requirement = f"Requires-Dist: {requires}\n" if requires else ""
+        files = {
+            f"{name}.py": f"import sys\nVERSION = {version!r}\ndef main(): print(sys.prefix)\n",
+            f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirement}",
+            f"{information}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            f"{information}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
+        }
+        with zipfile.ZipFile(self.wheels / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+            for file, text in {**files, f"{information}/RECORD": "".join(f"{file},,\n" for file in files)}.items():
+                archive.writestr(file, text)
+
+    def makes(self, config: PythonConfig | None = None, hook: str = "") -> Environments:
+        return Environments(config or PythonConfig(str(BASE)), self.folder, self.environment, self.cache, hook)
+
+    def revision(self, name: str, files: Mapping[str, str], makes: Environments | None = None) -> Revision:
+        return Revision(self, self.folder / name, files, makes or self.makes())
+
+
+class Revision:
+    """A revision that was built: the variables of its build, and what was told."""
+
+    def __init__(self, ground: Ground, beside: Path, files: Mapping[str, str], makes: Environments) -> None:
+        self.beside, self.tree, self.ground = beside, beside / "source", ground
+        write(self.tree, files)
+        self.building = {**ground.environment, **makes.prepare(beside, self.tree, self.tree, ground.environment)}
+        self.command = environments.read(beside).command
+        if self.command:
+            subprocess.run(self.command, shell=True, cwd=self.tree, env=self.building, check=True, capture_output=True)
+        self.notes: tuple[Note, ...] = makes.finish(beside, self.tree, self.tree, self.building)
+        self.environment = environments.read(beside)
+
+    def run(self, command: str, **variables: str) -> str:
+        """Return what a command prints that runs as workloads do."""
+        user = {**self.ground.environment, **variables}
+        active = {**user, **environments.variables(self.environment.layout, user)}
+        done = subprocess.run(command, shell=True, cwd=self.tree, env=active, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def project(*dependencies: str, backend: str = "setuptools.build_meta", requires: str = "setuptools", more: str = "") -> dict[str, str]:
+    listed = ", ".join(f'"{each}"' for each in dependencies)
+    return {
+        "pyproject.toml": PROJECT.format(backend=backend, requires=requires, dependencies=listed) + more,
+        "src/the_pack/__init__.py": "one = 1\n",
+        "src/the_pack/tool.py": "import sys\ndef main(): print('packed', sys.prefix)\n",
+    }
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def error_of(call: Callable[[], object]) -> BuildError:
+    with pytest.raises(BuildError) as raised:
+        call()
+    return raised.value
+
+
+def test_scripts_run_in_an_environment_of_their_own(ground: Ground) -> None:
+    revision = ground.revision(
+        "base", {"show.py": "import os, sys\nprint(sys.prefix, os.environ['PYTHONHASHSEED'], 'stray' in ' '.join(sys.path))"}
+    )
+    assert revision.run("python show.py", PYTHONPATH="/stray", PYTHONHOME="/nowhere") == f"{revision.beside}/venv 0 False"
+    assert revision.run("python3 show.py", PYTHONHASHSEED="7").split()[1] == "7"
+    assert (revision.command, revision.notes, revision.environment.versions) == ("", (), {})
+
+
+def test_modules_are_compiled_before_any_run_and_held_against_their_times(ground: Ground) -> None:
+    revision = ground.revision(
+        "base", {"a/b.py": "x = 1\n", "c.py": "import a.b\n", ".git/hook.py": "", "venv/pyvenv.cfg": "", "venv/d.py": ""}
+    )
+    made = sorted(path.relative_to(revision.tree).as_posix() for path in revision.tree.rglob("*.pyc"))
+    tag = f"cpython-3{sys.version_info.minor}.pyc"
+    assert made == [f"__pycache__/c.{tag}", f"a/__pycache__/b.{tag}"]
+    compiled = (revision.tree / made[1]).read_bytes()
+    assert int.from_bytes(compiled[4:8], "little") == 0, "held against a digest of the source at each start"
+    revision.run("python c.py")
+    assert (revision.tree / made[1]).read_bytes() == compiled
+
+
+def test_a_module_that_is_not_valid_is_told_and_stops_nothing(ground: Ground) -> None:
+    revision = ground.revision("base", {"good.py": "print('good')", "bad.py": "x = 1\ndef f(:\n"})
+    [note] = revision.notes
+    assert note.slug == "python-syntax"
+    assert "(bad.py, line 2: SyntaxError: invalid syntax)" in note.text
+    assert revision.run("python good.py") == "good"
+
+
+def test_many_modules_are_compiled_by_several_processes(ground: Ground) -> None:
+    files = {f"m{number}.py": f"x = {number}" for number in range(150)} | {"bad.py": "("}
+    revision = ground.revision("base", files)
+    assert len(list(revision.tree.rglob("*.pyc"))) == 150
+    assert [note.slug for note in revision.notes] == ["python-syntax"]
+
+
+def test_a_project_is_imported_as_it_lies_with_version_scripts_and_plugins(ground: Ground) -> None:
+    revision = ground.revision("base", project())
+    assert revision.command == ""
+    assert revision.run("packed") == f"packed {revision.beside}/venv"
+    assert revision.run("cd / && python -c 'import the_pack; print(the_pack.__file__)'") == str(revision.tree / "src/the_pack/__init__.py")
+    asked = "from importlib.metadata import *; print(version('the-pack'), [point.load() for point in entry_points(group='the.plugins')])"
+    assert revision.run(f'python -c "{asked}"') == "1.5 [1]"
+    assert "the-pack" in revision.run("pip list")
+    assert revision.environment.versions == {}, "the project is no dependency of its own"
+
+
+def test_revisions_that_ask_for_the_same_share_it(ground: Ground) -> None:
+    ground.wheel("dep", "1.0", requires="other")
+    ground.wheel("other", "2.0")
+    base = ground.revision("base", project("dep"))
+    shutil.rmtree(ground.wheels)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    head = ground.revision("head", {**project("dep"), "src/the_pack/new.py": ""})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECOND_S
+    assert base.environment.packages == head.environment.packages
+    assert base.environment.versions == head.environment.versions == {"dep": "1.0", "other": "2.0"}
+    for revision in (base, head):
+        assert revision.run("python -c 'import dep, other; print(dep.VERSION, other.VERSION)'") == "1.0 2.0"
+        assert revision.run("dep") == f"{revision.beside}/venv", "scripts of packages run in the revision's environment"
+
+
+def test_versions_that_differ_between_revisions_are_told(ground: Ground) -> None:
+    for version in ("1.0", "2.0"):
+        ground.wheel("dep", version)
+    ground.wheel("other", "1")
+    ground.wheel("lost", "1")
+    base = ground.revision("base", project("dep<2", "lost"))
+    head = ground.revision("head", project("dep", "other"))
+    changes = distributions.changes(base.environment.versions, head.environment.versions)
+    assert [change.says for change in changes] == [
+        "now uses dep 2.0, was 1.0",
+        "does without lost, was 1",
+        "now uses other 1, which was not installed before",
+    ]
+    assert distributions.changes(base.environment.versions, base.environment.versions) == ()
+
+
+def test_pip_of_a_build_installs_into_the_revision_alone(ground: Ground) -> None:
+    for version in ("1.0", "2.0"):
+        ground.wheel("dep", version)
+    base = ground.revision("base", project("dep<2"))
+    subprocess.run("pip install 'dep==2.0'", shell=True, cwd=base.tree, env=base.building, check=True, capture_output=True)
+    head = ground.revision("head", project("dep<2"))
+    shown = "python -c 'import dep; print(dep.VERSION)'"
+    assert (base.run(shown), head.run(shown)) == ("2.0", "1.0")
+
+
+def test_a_package_that_cannot_be_had_is_an_error_with_what_pip_says(ground: Ground) -> None:
+    error = error_of(lambda: ground.revision("base", project("dep>=3")))
+    assert error.slug == "python-dependency"
+    assert "No matching distribution found for dep>=3" in str(error)
+    assert "Could not find a version" in error.detail
+    ground.wheel("dep", "3.1")
+    assert ground.revision("again", project("dep>=3")).environment.versions == {"dep": "3.1"}
+
+
+def test_packages_of_the_users_own_serve_where_none_can_be_installed(ground: Ground) -> None:
+    ground.wheel("dep", "1.0", requires="other>=2; python_version > '3'")
+    ground.wheel("other", "2.0")
+    own = ground.revision("own", project("dep"))
+    subprocess.run(
+        "pip install dep", shell=True, cwd=own.tree, env={**own.building, "PIP_IGNORE_INSTALLED": "1"}, check=True, capture_output=True
+    )
+    shutil.rmtree(ground.wheels)
+    shutil.rmtree(ground.cache)
+    makes = ground.makes(PythonConfig(str(own.environment.layout.python)))
+    revision = ground.revision("base", project("dep>=1"), makes)
+    assert [note.slug for note in revision.notes] == ["python-packages"]
+    assert revision.run("python -c 'import dep; print(dep.VERSION, dep.__file__)'") == f"1.0 {own.environment.layout.site_packages}/dep.py"
+    assert error_of(lambda: ground.revision("head", project("dep>=2"), makes)).slug == "python-dependency"
+
+
+def test_a_project_that_only_its_back_end_knows_is_installed_by_it(ground: Ground) -> None:
+    ground.wheel("dep", "1.0")
+    ground.wheel("other", "2.0")
+    system = '[build-system]\nrequires = []\nbuild-backend = "builds"\nbackend-path = ["own"]\n'
+    files = {"pyproject.toml": system, "own/builds.py": BACKEND, "lib/made.py": "import dep, other"}
+    revision = ground.revision("base", files, ground.makes(PythonConfig(str(BASE), (".[more]",))))
+    assert revision.command == "python -m pip install --no-deps --no-build-isolation --editable ."
+    assert revision.run("cd / && python -c 'import made; print(made.__file__)'") == str(revision.tree / "lib/made.py")
+    assert revision.environment.versions == {"dep": "1.0", "other": "2.0"}
+
+
+def test_a_back_end_that_fails_is_left_to_the_build_to_tell(ground: Ground) -> None:
+    tree = ground.folder / "base" / "source"
+    write(tree, {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "nosuch"\n'})
+    ground.makes().prepare(tree.parent, tree, tree, ground.environment)
+    assert environments.read(tree.parent).command == "python -m pip install --editable ."
+
+
+def test_a_hook_is_followed_at_each_start(ground: Ground) -> None:
+    revision = ground.revision("base", {"a.py": "print(hooked)"}, ground.makes(hook="import builtins; builtins.hooked = 'hooked'\n"))
+    assert revision.run("python a.py") == "hooked"
+
+
+def test_an_environment_whose_packages_are_gone_is_known(ground: Ground) -> None:
+    ground.wheel("dep", "1.0")
+    base = ground.revision("base", project("dep"))
+    assert environments.broken(base.beside) is None
+    shutil.rmtree(ground.cache)
+    assert "are not as they were installed" in (environments.broken(base.beside) or "")
+    (base.beside / "python.json").write_text("{}")
+    with pytest.raises(StoreError, match="is damaged"):
+        environments.broken(base.beside)
+
+
+def test_what_a_build_depends_on_names_interpreter_and_settings(ground: Ground) -> None:
+    plain = ground.makes().identity
+    assert sys.version in plain
+    assert plain == ground.makes().identity
+    assert len({plain, ground.makes(PythonConfig(str(BASE), ("dep",))).identity, ground.makes(hook="x").identity}) == 3
+
+
+@pytest.mark.parametrize("minor", [10, 11, 12, 13, 14])
+def test_every_supported_interpreter_has_environments(ground: Ground, minor: int) -> None:
+    name = f"python3.{minor}"
+    program = shutil.which(name)
+    if program is None or subprocess.run([program, "--version"], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"no {name} here")
+    ground.wheel("dep", "1.0")
+    revision = ground.revision("base", project("dep"), ground.makes(PythonConfig(name)))
+    assert revision.run("python -c 'import sys, dep, the_pack; print(*sys.version_info[:2])'") == f"3 {minor}"
+    assert revision.run("packed") == f"packed {revision.beside}/venv"
