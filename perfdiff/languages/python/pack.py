@@ -20,6 +20,7 @@ from perfdiff.languages.python.same_code import same_code
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 
+_DRIVER = Path(__file__).parent / "benchmarks"
 _COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -36,7 +37,7 @@ class Python:
     def __init__(self, config: PythonConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
-        self.workplace: Workplace | None = Environments(config, project, environment, cache, start.hook())
+        self.workplace: Workplace | None = Environments(config, project, environment, cache, start.hook(), drivers={BENCHMARKS: _DRIVER})
 
     def index(self, built: PlainBuild, *, depth: int) -> Program:
         """Parse the Python files of a tree and return their functions and declarations."""
