@@ -15,7 +15,7 @@ import pytest
 
 from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.python import distributions, environments
+from perfdiff.languages.python import environments
 from perfdiff.languages.python.environments import Environments
 from perfdiff.records.schema import Note
 
@@ -79,9 +79,8 @@ class Ground:
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(self.wheels),
+            "PIP_FIND_LINKS": self.wheels.as_uri(),  # a list, in which spaces part
             "PIP_CONFIG_FILE": os.devnull,
-            "SOURCE_DATE_EPOCH": "315532800",
         }
 
     def wheel(self, name: str, version: str, *, requires: str = "") -> None:
@@ -112,7 +111,7 @@ class Revision:
         self.beside, self.tree, self.ground = beside, beside / "source", ground
         write(self.tree, files)
         self.building = {**ground.environment, **makes.prepare(beside, self.tree, self.tree, ground.environment)}
-        self.command = environments.read(beside).command
+        self.command = makes.command(beside)
         if self.command:
             subprocess.run(self.command, shell=True, cwd=self.tree, env=self.building, check=True, capture_output=True)
         self.notes: tuple[Note, ...] = makes.finish(beside, self.tree, self.tree, self.building)
@@ -161,7 +160,8 @@ def test_scripts_run_in_an_environment_of_their_own(ground: Ground) -> None:
     assert (revision.command, revision.notes, revision.environment.versions) == ("", (), {})
 
 
-def test_modules_are_compiled_before_any_run_and_held_against_their_times(ground: Ground) -> None:
+def test_modules_are_compiled_before_any_run_and_held_against_their_times(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "315532800")  # for which Python would hold them against digests
     revision = ground.revision(
         "base", {"a/b.py": "x = 1\n", "c.py": "import a.b\n", ".git/hook.py": "", "venv/pyvenv.cfg": "", "venv/d.py": ""}
     )
@@ -216,6 +216,16 @@ def test_revisions_that_ask_for_the_same_share_it(ground: Ground) -> None:
         assert revision.run("dep") == f"{revision.beside}/venv", "scripts of packages run in the revision's environment"
 
 
+def test_a_path_may_be_long_and_have_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / f"with a space {'x' * 100}"
+    folder.mkdir()
+    ground = Ground(folder)
+    ground.wheel("dep", "1.0")
+    revision = ground.revision("base", project("dep"))
+    assert revision.run("dep") == f"{revision.beside}/venv"
+    assert revision.run("packed") == f"packed {revision.beside}/venv"
+
+
 def test_versions_that_differ_between_revisions_are_told(ground: Ground) -> None:
     for version in ("1.0", "2.0"):
         ground.wheel("dep", version)
@@ -223,13 +233,13 @@ def test_versions_that_differ_between_revisions_are_told(ground: Ground) -> None
     ground.wheel("lost", "1")
     base = ground.revision("base", project("dep<2", "lost"))
     head = ground.revision("head", project("dep", "other"))
-    changes = distributions.changes(base.environment.versions, head.environment.versions)
+    changes = environments.dependency_changes(base.beside, head.beside)
     assert [change.says for change in changes] == [
         "now uses dep 2.0, was 1.0",
         "does without lost, was 1",
         "now uses other 1, which was not installed before",
     ]
-    assert distributions.changes(base.environment.versions, base.environment.versions) == ()
+    assert environments.dependency_changes(base.beside, base.beside) == ()
 
 
 def test_pip_of_a_build_installs_into_the_revision_alone(ground: Ground) -> None:
@@ -281,8 +291,9 @@ def test_a_project_that_only_its_back_end_knows_is_installed_by_it(ground: Groun
 def test_a_back_end_that_fails_is_left_to_the_build_to_tell(ground: Ground) -> None:
     tree = ground.folder / "base" / "source"
     write(tree, {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "nosuch"\n'})
-    ground.makes().prepare(tree.parent, tree, tree, ground.environment)
-    assert environments.read(tree.parent).command == "python -m pip install --editable ."
+    makes = ground.makes()
+    makes.prepare(tree.parent, tree, tree, ground.environment)
+    assert makes.command(tree.parent) == "python -m pip install --editable ."
 
 
 def test_a_hook_is_followed_at_each_start(ground: Ground) -> None:

@@ -59,6 +59,9 @@ ANALYSIS = {
     "search": {"stats", "sums", "compare", "trends"},
     "trends": {"stats"},
 }
+PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
+# What one pack takes from another: all processes record through the one C runtime.
+LENT = "perfdiff.languages.c.runtime_library."
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 
 # Run as programs of their own: in the user's build, in place of the compiler; beside us, where a library may crash; by the interpreter
@@ -118,6 +121,14 @@ def test_imports_within_the_analysis_point_one_way(path: Path) -> None:
     own = path.parent.name
     used = {name.split(".")[2] for name in imports(parse(path)) if name.startswith("perfdiff.analysis.")}
     assert used - {own, "findings", "policy"} <= ANALYSIS[own]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "languages").rglob("*.py")), ids=relative)
+def test_language_packs_know_nothing_of_each_other(path: Path) -> None:
+    own = path.relative_to(PACKAGE / "languages").parts[0]
+    used = {name for name in imports(parse(path)) if name.startswith("perfdiff.languages.") and not f"{name}.".startswith(LENT)}
+    packs = {name.split(".")[2] for name in used} & PACKS
+    assert packs <= ({own} if own in PACKS else set())
 
 
 def test_no_module_imports_what_imports_it() -> None:

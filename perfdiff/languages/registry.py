@@ -14,4 +14,4 @@ from perfdiff.languages.python.pack import Python
 def packs(config: Config, project: Path, cache: Path, environment: Mapping[str, str]) -> Packs:
     """Return the packs for a project's folder; `cache` keeps what they find, from one revision to the next."""
     compiled = C(cache / "units")
-    return Packs(compiled, (Python(config.python, project, environment, cache),) if config.python else ())
+    return Packs(compiled, (Python(config, project, environment, cache),) if config.python else ())

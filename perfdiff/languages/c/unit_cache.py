@@ -15,7 +15,6 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ from perfdiff.languages.c import front
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import UnitFacts
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import BranchPlan, Declaration, FeaturePlan, FunctionDefinition, Load
-from perfdiff.records.schema import Origin
+from perfdiff.languages.protocol import Declaration
+from perfdiff.languages.stored import function, plain
 
 _VERSION = 2
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
@@ -52,7 +51,7 @@ class UnitCache:
         """Keep the facts of a unit; the oldest of too many variants goes."""
         made_of = {file: self._digest(file) for file in facts.files}
         header = {"files": made_of, "names": self._places_of_names(facts.files)}
-        text = f"{json.dumps(header)}\n{json.dumps(_plain(facts))}\n"
+        text = f"{json.dumps(header)}\n{json.dumps(plain(facts))}\n"
         folder = self._entries(unit)
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -99,44 +98,16 @@ def _code() -> str:
     return digest(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of the index as JSON knows it: values by the order of their fields, sets sorted."""
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return [[key, _plain(one)] for key, one in value.items()]
-    if hasattr(value, "__dataclass_fields__"):
-        return [_plain(getattr(value, field.name)) for field in fields(value)]
-    return value
-
-
 def _facts(plain: list[Any]) -> UnitFacts:
     file, functions, dependencies, overrides, files, problem = plain
     return UnitFacts(
         file,
-        tuple(map(_function, functions)),
+        tuple(map(function, functions)),
         tuple(map(_dependency, dependencies)),
         {key: tuple(bases) for key, bases in overrides},
         tuple(files),
         problem,
     )
-
-
-def _function(plain: list[Any]) -> FunctionDefinition:
-    values = dict(zip((field.name for field in fields(FunctionDefinition)), plain, strict=True))
-    for name in ("uses", "calls", "reads", "writes"):
-        values[name] = frozenset(values[name])
-    values["names"], values["linkage"] = tuple(values["names"]), tuple(values["linkage"])
-    values["features"] = tuple(map(_feature, values["features"]))
-    values["branches"] = tuple(BranchPlan(*branch) for branch in values["branches"])
-    return FunctionDefinition(**values)
-
-
-def _feature(plain: list[Any]) -> FeaturePlan:
-    name, origin, load, expression, category, labels = plain
-    return FeaturePlan(name, Origin(origin), Load(load), expression, category, None if labels is None else dict(map(tuple, labels)))
 
 
 def _dependency(plain: list[Any]) -> Dependency:

@@ -25,6 +25,7 @@ from perfdiff.languages.python import (
 )
 from perfdiff.languages.python.backends import Backend
 from perfdiff.languages.python.bytecode import Uncompiled
+from perfdiff.languages.python.distributions import DependencyChange
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
@@ -107,6 +108,10 @@ class Environments:
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
 
+    def command(self, beside: Path) -> str:
+        """Return what installs the prepared project where no build command is configured, to be run as that would be; empty for nothing."""
+        return read(beside).command
+
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Complete an environment after the build command, so that the project is found and all is compiled; return what there is to tell.
 
@@ -163,6 +168,11 @@ def broken(beside: Path) -> str | None:
     if shared is None or packages.is_whole(shared.folder.parent):
         return None
     return f"its packages in {shared.folder.parent} are not as they were installed"
+
+
+def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
+    """Return how the packages differ that two builds run with, whose folders these are; raise StoreError."""
+    return distributions.changes(read(base).versions, read(head).versions)
 
 
 def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:

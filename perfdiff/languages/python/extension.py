@@ -80,7 +80,7 @@ def ask(python: Path) -> Interpreter:
         ended = subprocess.run([python, "-I", "-S", "-c", _QUESTION], capture_output=True, check=True, timeout=_TIMEOUT_S)
         implementation, version, build, include, platform_include, is_free_threaded = json.loads(ended.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise BuildError(f"{python} does not run as a Python interpreter: {error}", slug="python-not-run") from error
+        raise BuildError(f"{python} does not run as a Python interpreter: {error}", slug="no-interpreter") from error
     folders = dict.fromkeys((Path(include), Path(platform_include)))
     return Interpreter(implementation, tuple(version), build, tuple(folders), is_free_threaded)
 
@@ -92,7 +92,7 @@ def _check(python: Path, interpreter: Interpreter) -> None:
         raise BuildError(
             f"{python} is {kind}{interpreter.implementation} {version}, whose calls cannot be measured yet: name a CPython from"
             f" {_FIRST[0]}.{_FIRST[1]} to {_LAST[0]}.{_LAST[1]} as `interpreter` under [python]",
-            slug="python-not-supported",
+            slug="python-unsupported",
         )
     if not any((folder / "Python.h").is_file() for folder in interpreter.include):
         raise BuildError(

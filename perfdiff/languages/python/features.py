@@ -41,8 +41,8 @@ _NUMBER, _LENGTH = "number", "length"
 class Inputs:
     """What a function is given: its parameters, the one among them that is its object, and what its body names.
 
-    `unset` tells that the object has no attributes yet when the call begins; `variables` are the module's that it sees, `varying` those
-    of them whose own value or size may differ from call to call.
+    `unset` tells that the object has no attributes yet when the call begins; `variables` are the module's that it sees, `containers` and
+    `rebound` those of them whose size, or whose very value, may differ from call to call.
     """
 
     parameters: ast.arguments
@@ -50,7 +50,8 @@ class Inputs:
     unset: bool
     names: Names
     variables: frozenset[str]
-    varying: frozenset[str]
+    containers: frozenset[str]
+    rebound: frozenset[str]
 
 
 def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
@@ -79,8 +80,10 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
             break
         if root in known and rest:
             yield from _both(path, path, Origin.FIELD)
-        elif root in inputs.variables and (rest or root in inputs.varying):
+        elif root in inputs.variables and (rest or root in inputs.rebound):
             yield from _both(path, f"@{path}", Origin.GLOBAL)
+        elif root in inputs.variables and root in inputs.containers:
+            yield _length(path, f"@{path}", Origin.GLOBAL)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:

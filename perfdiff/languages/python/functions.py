@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from perfdiff.languages.python.sources import Positions, SourceFile, first_node
 
 _LAMBDA = "<lambda>"
 _ACCESSORS = frozenset(("setter", "deleter", "getter"))
+_GLOBAL = re.compile(rb"^\s*global\s", re.MULTILINE)
 _CONTAINERS = frozenset(("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter", "bytearray", "array"))
 SAME_LINE = "another function of the same name begins on the same line, and interpreters tell functions by these"
 
@@ -40,14 +42,18 @@ class Functions:
         self._source, self._depth = source, depth
         self._positions = Positions(source.data)
         self._counts: Counter[str] = Counter()
-        self._varying: frozenset[str] = frozenset()
+        self._containers: frozenset[str] = frozenset()
+        self._rebound: frozenset[str] = frozenset()
         self.names = Names(source.module, source.is_package)
         self.scope = Scope("", self.names, frozenset(), None, {}, None)
 
     def facts(self, tree: ast.Module) -> tuple[FunctionFacts, ...]:
         """Return the facts of all functions in order of their places, the module's level first."""
         self.names.read(tree.body)
-        self._varying = _varying(tree, self.names, self._source.data)
+        held = ((one.name, one.value) for one in self.names.held if not one.owner)
+        self._containers = frozenset(name for name, value in held if value is not None and _is_container(value))
+        if _GLOBAL.search(self._source.data):
+            self._rebound = frozenset(name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
         found = [self._module(tree), *self._inside(self.names.inner, self.scope)]
         return tuple(_without_namesakes(sorted(found, key=lambda one: (one.definition.start, -one.definition.end))))
 
@@ -127,7 +133,7 @@ class Functions:
         code_name = _LAMBDA if isinstance(node, ast.Lambda) else node.name
         skipped = own.self_name if _is_method(one) else None
         unset = code_name in ("__init__", "__new__")
-        inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._varying)
+        inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
         return FunctionDefinition(
             key=self._key(qualname),
             name=name,
@@ -203,14 +209,6 @@ def references(names: Names, scope: Scope) -> References:
         binds_own=frozenset(binds_own - empty),
         binds_loose=frozenset(binds_loose - empty),
     )
-
-
-def _varying(tree: ast.Module, names: Names, data: bytes) -> frozenset[str]:
-    """Return the variables whose own value or size may differ from call to call: containers, and what functions give new values."""
-    held = {one.name for one in names.held if not one.owner and one.value is not None and _is_container(one.value)}
-    if b"global" in data:
-        held |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    return frozenset(held)
 
 
 def _is_container(value: ast.expr) -> bool:

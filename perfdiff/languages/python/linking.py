@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.languages.python.facts import Imported, ModuleFacts, References
+from perfdiff.languages.python.facts import IMPORTED, Imported, ModuleFacts, References
 from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
 from perfdiff.records.schema import Skipped
 
@@ -57,6 +57,9 @@ class _Linker:
             if owner:
                 self._attributes[name].add((file, owner, name))
                 self._owners[name].add((file, owner))
+        self._written = self._owners.keys() | {
+            name for function in names.functions.values() for name in function.references.binds_loose if name not in _BUILTIN
+        }
         self._visible = {file: self._visible_files(one) for file, one in names.modules.items()}
         self._loose: dict[tuple[str, str], _Links] = {}
         self._wrappers, self._wrapped = self._wrapping()
@@ -96,8 +99,7 @@ class _Linker:
         for dotted in references.own:
             self._own(dotted, (file, owner), links)
         for name in references.inherited:
-            for base in list(self._names.lineage((file, owner)))[1:]:
-                links.calls |= self._names.methods(base, name)
+            links.calls |= self._names.inherited((file, owner), name)
         for name in references.loose:
             self._add_loose(name, file, links)
         self._bindings(references, file, owner, links)
@@ -160,7 +162,7 @@ class _Linker:
         return _Links({_variable_key(one) for one in attributes}, {key for _, key in methods}, reads)
 
     def _attribute_names(self, name: str) -> set[str]:
-        if name in _BUILTIN:
+        if name not in self._written:
             return set()
         owners = {self._first_owner(one, name) for one in self._owners.get(name, ())}
         if 0 < len(owners) <= _MOST_OWNERS:
@@ -173,7 +175,7 @@ class _Linker:
     def _first_owner(self, owner: Class, name: str) -> Class:
         """Return the farthest base of a class that has an attribute itself: one name for what base and derived classes share."""
         owners = self._owners.get(name, set())
-        return next((one for one in reversed(list(self._names.lineage(owner))) if one in owners), owner)
+        return next((one for one in reversed(self._names.lineage(owner)) if one in owners), owner)
 
     def _variable_name(self, key: VariableKey) -> str:
         file, owner, name = key
@@ -239,7 +241,7 @@ class _Linker:
             for name, group in groups.items():
                 if name:
                     targets = [".".join(filter(None, (each.module, each.attribute))) for each in group]
-                    key, says = _import_key((file, name)), f"import {self._dotted(file, '', name)}"
+                    key, says = _import_key((file, name)), f"{IMPORTED}{self._dotted(file, '', name)}"
                     found[key] = Declaration(key, says, digest(targets), " or ".join(targets), file, group[0].line)
         return dict(sorted(found.items())), depends
 

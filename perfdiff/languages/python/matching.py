@@ -9,7 +9,7 @@ from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.languages.python import texts
-from perfdiff.languages.python.facts import MODULE
+from perfdiff.languages.python.facts import IMPORTED
 
 _VERBS = {"global": "reads", "attribute": "reads"}
 _SEPARATOR = "."
@@ -47,9 +47,11 @@ class _PythonDialect:
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return whether an import gives the same function or module under its new name."""
-        if not base.says.startswith("import "):
+        if not base.says.startswith(IMPORTED):
             return False
-        return any((f"{base.summary}{end}", f"{head.summary}{end}") in renames for end in ("", f".{MODULE}"))
+        # A module or class has a new name where what stands in it has one.
+        old, new = base.summary, head.summary
+        return any(before.startswith(old) and after == new + before[len(old) :] for before, after in renames)
 
     def uses(self, declaration: Declaration) -> str:
         """Return what a function does with a declaration: `reads global pkg.limits.MOST`."""
@@ -57,7 +59,7 @@ class _PythonDialect:
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""
-        what = "source" if head.says.startswith("import ") else "definition"
+        what = "source" if head.says.startswith(IMPORTED) else "definition"
         return f"{what} changed from {base.summary} to {head.summary}" if base.summary and head.summary else f"{what} changed"
 
 

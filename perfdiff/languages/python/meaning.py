@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 from perfdiff.languages.digest import digest
 
 _SILENT = frozenset(("annotation", "returns", "type_comment", "type_params", "type_ignores", "ctx", "kind", "simple"))
+_BINDING = (ast.Assign, ast.AnnAssign)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -31,10 +33,8 @@ def _add(node: ast.AST, words: list[str], root: _Root) -> None:
         _add_inner(node, words, root)
         return
     words.append(type(node).__name__)
-    bound = bound_lambda(node)
-    for name in node._fields:
-        if name in _SILENT:
-            continue
+    bound = bound_lambda(node) if isinstance(node, _BINDING) else None
+    for name in _meaningful(node._fields):
         value = getattr(node, name, None)
         if isinstance(value, ast.Lambda) and value is bound:
             _add(value.args, words, root)
@@ -44,6 +44,11 @@ def _add(node: ast.AST, words: list[str], root: _Root) -> None:
             _add_all(value, words, root)
         else:
             words.append(_word(value))
+
+
+@functools.cache
+def _meaningful(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in fields if name not in _SILENT)
 
 
 def _add_all(values: list[object], words: list[str], root: _Root) -> None:

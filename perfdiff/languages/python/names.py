@@ -66,6 +66,10 @@ _BUILTIN_CALLS = {
 _OPENING = frozenset(("open", "Path", "stat", "listdir", "scandir", "read_text", "read_bytes"))
 _ASKING = frozenset(("isinstance", "issubclass", "type", "singledispatch"))
 
+# Nodes that name nothing: most of a tree, not worth a visit.
+_OPERATORS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_LEAVES = frozenset((ast.Constant, *(kind for base in _OPERATORS for kind in base.__subclasses__())))
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -143,7 +147,13 @@ class Names:
                 self._assign(node, owner)
             case _:
                 self._statement(node)
-                for child in ast.iter_child_nodes(node):
+                self._children(node, owner)
+
+    def _children(self, node: ast.AST, owner: str) -> None:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST) and type(child) not in _LEAVES:
                     self._visit(child, owner)
 
     def _name(self, node: ast.Name) -> None:
@@ -227,8 +237,7 @@ class Names:
                 self.loose.add(attribute)
             case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(attribute)), _]):
                 self.binds_loose.add(attribute)
-        for child in ast.iter_child_nodes(node):
-            self._visit(child, owner)
+        self._children(node, owner)
 
     def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, owner: str) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -51,6 +51,8 @@ class Namespaces:
             for imported in one.imports:
                 self._imports[file, imported.name].append(imported)
         self._followed: dict[tuple[str, str], Meaning] = {}
+        self._lineages: dict[Class, tuple[Class, ...]] = {}
+        self._known_methods: dict[tuple[Class, str], frozenset[str]] = {}
 
     def module_files(self, name: str, importer: str) -> list[str]:
         """Return the files that a module's name may mean: of scripts, their neighbours too."""
@@ -139,16 +141,19 @@ class Namespaces:
         found.variables |= self.attributes(one, rest[0])
         found.loose.update(rest[1:])
 
-    def methods(self, one: Class, name: str) -> set[str]:
+    def methods(self, one: Class, name: str) -> frozenset[str]:
         """Return the keys of the methods that `name` may mean on an object of a class: its own or inherited, and those that override it."""
-        found: set[str] = set()
-        for line in (self.lineage(one), *(iter((below,)) for below in self.below(one))):
-            for each in line:
-                own = self._accessors.get((*each, name))
-                if own:
-                    found |= own
-                    break
-        return found
+        if (one, name) not in self._known_methods:
+            overriding = (self._accessors.get((*each, name), set()) for each in self.below(one))
+            self._known_methods[one, name] = self._nearest(self.lineage(one), name).union(*overriding)
+        return self._known_methods[one, name]
+
+    def inherited(self, one: Class, name: str) -> frozenset[str]:
+        """Return the keys of the methods that `name` may mean in the bases of a class."""
+        return self._nearest(self.lineage(one)[1:], name)
+
+    def _nearest(self, lineage: Iterable[Class], name: str) -> frozenset[str]:
+        return frozenset(next((own for each in lineage if (own := self._accessors.get((*each, name)))), ()))
 
     def attributes(self, one: Class, name: str) -> set[VariableKey]:
         """Return the class attributes that `name` may mean on an object of a class."""
@@ -168,16 +173,18 @@ class Namespaces:
                 found[file, function.owner, own_name(function)].add(function.definition.key)
         return found
 
-    def lineage(self, one: Class) -> Iterator[Class]:
-        """Yield a class and its bases within the program, nearest first."""
-        seen: set[Class] = set()
-        waiting = [one]
-        while waiting:
-            each = waiting.pop(0)
-            if each not in seen and each in self.classes:
-                seen.add(each)
-                yield each
-                waiting += self._bases[each]
+    def lineage(self, one: Class) -> tuple[Class, ...]:
+        """Return a class and its bases within the program, nearest first."""
+        if one not in self._lineages:
+            found: dict[Class, None] = {}
+            waiting = [one]
+            while waiting:
+                each = waiting.pop(0)
+                if each not in found and each in self.classes:
+                    found[each] = None
+                    waiting += self._bases[each]
+            self._lineages[one] = tuple(found)
+        return self._lineages[one]
 
     def below(self, one: Class) -> frozenset[Class]:
         """Return the classes that derive from a class."""

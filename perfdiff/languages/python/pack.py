@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.config import PythonConfig
+from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
 from perfdiff.languages.python import copies, distributions, environments, extension, sheet, start
@@ -27,17 +27,20 @@ _COMPILERS = ("cc", "gcc", "clang")
 class Python:
     """The language pack of Python.
 
-    `project` is the folder of the user's checkout, `environment` the user's; `cache` keeps what several revisions share.
+    `project` is the folder of the user's checkout, with its configuration, `environment` the user's; `cache` keeps what several revisions
+    share.
     """
 
     name = "python"
     counts = False
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
-    def __init__(self, config: PythonConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
+    def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
-        self.workplace: Workplace | None = Environments(config, project, environment, cache, start.hook(), drivers={BENCHMARKS: _DRIVER})
+        commands = tuple(command for workload in config.workloads for command in workload.commands)
+        python, drivers = config.python or PythonConfig(), {DRIVER: _DRIVER}
+        self.workplace: Workplace | None = Environments(python, project, environment, cache, start.hook(), commands, drivers)
 
     def index(self, built: PlainBuild, *, depth: int) -> Program:
         """Parse the Python files of a tree and return their functions and declarations."""

@@ -41,13 +41,14 @@ def source_files(tree: Path) -> tuple[SourceFile, ...]:
 def _python_files(tree: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(tree):
         place = Path(folder)
-        folders[:] = sorted(name for name in folders if not _is_foreign(place, name))
+        folders[:] = sorted(name for name in folders if not is_foreign(place, name))
         for name in sorted(names):
             if name.endswith(".py") and not (place / name).is_symlink() and (place / name).is_file():
                 yield (place / name).relative_to(tree).as_posix()
 
 
-def _is_foreign(parent: Path, name: str) -> bool:
+def is_foreign(parent: Path, name: str) -> bool:
+    """Return whether a folder holds what tools made or fetched, and nothing of the project's own."""
     if name in _FOREIGN or name.endswith(".egg-info"):
         return True
     if parent.name == "build" and _BUILT_COPY.fullmatch(name):

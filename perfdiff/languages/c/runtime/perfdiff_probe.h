@@ -42,6 +42,8 @@ extern unsigned int pd_probes; /* probes of the plan, 0 while nothing is recorde
 extern __thread unsigned int *pd_gates __attribute__((tls_model("initial-exec")));
 
 int pd_enter_call(struct pd_frame *);
+int pd_enter_keyed(struct pd_frame *, const void *key);
+void pd_leave_keyed(unsigned int probe, const void *key);
 int pd_start(struct pd_frame *);
 void pd_leave_call(struct pd_frame *);
 void pd_text(struct pd_frame *, unsigned int cell, const void *text);
@@ -50,6 +52,7 @@ void pd_depth(struct pd_frame *, unsigned int cell, const void *path);
 void pd_type(struct pd_frame *, unsigned int cell, const void *object);
 int pd_type_of(struct pd_frame *, unsigned int cell, const void *type);
 void pd_type_tell(const void *type, const char *name);
+int pd_is_off(unsigned int probe);
 void pd_end(void);
 void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
 void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
@@ -69,18 +72,24 @@ int pd_branch(struct pd_frame *, unsigned int features, unsigned int branch, int
 #define PD_INLINE static __inline__ __attribute__((always_inline, no_instrument_function))
 #endif
 
-PD_INLINE int pd_enter(struct pd_frame *frame)
+/* Whether the next call of a probe passes without a look. */
+PD_INLINE int pd_passes(unsigned int probe)
 {
 	unsigned int *gates;
 
-	if (__builtin_expect(frame->probe >= pd_probes, 0))
-		return 0;
+	if (__builtin_expect(probe >= pd_probes, 0))
+		return 1;
 	gates = pd_gates;
-	if (__builtin_expect(gates != 0, 1) && gates[frame->probe]) {
-		gates[frame->probe]--;
-		return 0;
+	if (__builtin_expect(gates != 0, 1) && gates[probe]) {
+		gates[probe]--;
+		return 1;
 	}
-	return pd_enter_call(frame);
+	return 0;
+}
+
+PD_INLINE int pd_enter(struct pd_frame *frame)
+{
+	return pd_passes(frame->probe) ? 0 : pd_enter_call(frame);
 }
 
 PD_INLINE void pd_leave(struct pd_frame *frame)

@@ -4,6 +4,9 @@
 
 #include "runtime.h"
 
+/* How far above the function that enters a call the one that interprets it may have its own frame: a few functions lie between. */
+#define INTERPRETER_STACK 4096u
+
 PD_API unsigned int pd_probes;
 PD_API PD_TLS unsigned int *pd_gates;
 unsigned char *pd_modes;
@@ -94,7 +97,7 @@ static void abandon(struct pd_thread *thread, struct pd_entry *entry)
  * unwind tables. A call is gone when a new one enters from further up the stack, or with the very same frame. Calls of the
  * interrupted stack are not gone when a signal handler enters on its alternate stack.
  */
-static __attribute__((noinline, cold)) struct pd_entry *drop_stale(struct pd_thread *thread, const struct pd_frame *frame, uintptr_t stack)
+static __attribute__((noinline, cold)) struct pd_entry *drop_stale(struct pd_thread *thread, const void *frame, uintptr_t stack)
 {
 	struct pd_entry *entry = thread->top;
 	int error = errno;
@@ -271,10 +274,10 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	return 1;
 }
 
-PD_API int pd_enter_call(struct pd_frame *frame)
+/* `key` tells the call from all that are open, `stack` says how far down the stack it is. */
+static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack)
 {
 	struct pd_thread *thread = pd_self.thread;
-	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	struct pd_entry *entry, *parent;
 	struct pd_local *local;
 	struct pd_edge *edge;
@@ -293,8 +296,8 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	if (pd_unlikely(!local->totals) && !pd_local_open(thread, local, frame->probe))
 		return 0;
 	parent = thread->top;
-	if (pd_unlikely(parent->stack < stack || parent->frame == frame))
-		parent = drop_stale(thread, frame, stack);
+	if (pd_unlikely(parent->stack < stack || parent->frame == key))
+		parent = drop_stale(thread, key, stack);
 	is_extra = thread->gates[frame->probe] != 0;
 	if (pd_unlikely(is_extra) && passes_anyway(thread, local))
 		return 0;
@@ -313,7 +316,7 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 	if (local->granted && !is_extra)
 		count_passed(thread, local, edge, parent);
 	entry->parent = parent;
-	entry->frame = frame;
+	entry->frame = key;
 	entry->stack = stack;
 	entry->local = local;
 	entry->edge = edge;
@@ -358,6 +361,24 @@ PD_API int pd_enter_call(struct pd_frame *frame)
 		counters_begin(thread, entry);
 	entry->start = pd_unlikely(local->is_long || entry->counters) ? moment(local) : entry->entered;
 	return 0;
+}
+
+PD_API int pd_enter_call(struct pd_frame *frame)
+{
+	return enter(frame, frame, (uintptr_t)__builtin_frame_address(0));
+}
+
+/*
+ * The same for calls that have no frame on the C stack, as an interpreter's. They stand as far down as the C function that interprets them,
+ * about: what it calls is below, and calls inside one another that it interprets are at one height.
+ */
+PD_API int pd_enter_keyed(struct pd_frame *frame, const void *key)
+{
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0) + INTERPRETER_STACK;
+
+	if (pd_self.thread && stack > pd_self.thread->top->stack)
+		stack = pd_self.thread->top->stack;
+	return enter(frame, key, stack);
 }
 
 PD_API int pd_start(struct pd_frame *frame)
@@ -545,6 +566,16 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 	return true;
 }
 
+static inline __attribute__((always_inline)) void leave(struct pd_thread *thread, struct pd_entry *entry, uint64_t now)
+{
+	if (entry->weight | entry->share) {
+		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
+		if (pd_unlikely(entry->local->is_long))
+			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
+	}
+	close_call(thread, entry, now, pd_self.resources);
+}
+
 PD_API void pd_leave_call(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
@@ -555,12 +586,32 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 		return;
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
-	if (entry->weight | entry->share) {
-		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
-		if (pd_unlikely(entry->local->is_long))
-			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
+	leave(thread, entry, now);
+}
+
+/* Of a probe's calls, those that have passed the gate have no entry; only below an open one of the same probe is it looked for. */
+PD_API void pd_leave_keyed(unsigned probe, const void *key)
+{
+	struct pd_thread *thread = pd_self.thread;
+	struct pd_entry *entry;
+	uint64_t now;
+
+	if (pd_unlikely(!thread))
+		return;
+	entry = thread->top;
+	now = pd_likely(entry->frame == key) && entry->weight | entry->share ? moment(entry->local) : 0;
+	if (pd_unlikely(entry->frame != key)) {
+		if (!thread->locals[probe].active)
+			return;
+		while (entry->parent && entry->frame != key)
+			entry = entry->parent;
+		if (!entry->parent)
+			return;
+		now = moment(entry->local);
+		while (thread->top != entry)
+			abandon(thread, thread->top);
 	}
-	close_call(thread, entry, now, pd_self.resources);
+	leave(thread, entry, now);
 }
 
 /* Counts what has passed the gates of a thread that ends. */

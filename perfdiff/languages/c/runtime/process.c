@@ -79,6 +79,12 @@ static bool plan_samples(void)
 	return false;
 }
 
+/* Whether the plan has nothing to do for a probe, so that who can leave it out may do so. */
+PD_API int pd_is_off(unsigned probe)
+{
+	return probe >= pd_process.probes || pd_process.plan[probe].mode == PD_OFF || pd_process.plan[probe].mode > PD_SAMPLE;
+}
+
 /* A child starts a recording of its own at its first probed call; many children only exec. */
 static void child_begin(void)
 {

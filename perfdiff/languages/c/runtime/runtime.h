@@ -85,8 +85,8 @@ struct pd_local {
 /* An open call. */
 struct pd_entry {
 	struct pd_entry *parent;
-	struct pd_frame *frame;
-	uintptr_t stack; /* stack pointer at entry */
+	const void *frame; /* what tells it from all others that are open: its frame's address, or a key */
+	uintptr_t stack;   /* stack pointer at entry */
 	struct pd_local *local;
 	struct pd_edge *edge;
 	uint64_t entered; /* sampled calls: before the cells were read */

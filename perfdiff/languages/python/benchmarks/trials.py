@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-MODULE = "perfdiff_benchmarks"
+MODULE = __package__  # as it is called where it was copied to
 TRIAL_S = 0.02  # in which calls are timed: how often a benchmark is called is a round number that follows from it
 _LONGEST = 60  # characters of a value as it is shown
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python_probe.h"
+#include "frames.h"
 
-static PyInterpreterState *probed;
 static PyCFunction exit_at_once; /* what `os._exit` was */
 
 /* `os._exit`, by which the children of multiprocessing end: the C library's `_exit` is ours only in programs that are linked with us. */
@@ -35,17 +34,17 @@ static bool exit_watch(void)
 	return is_known;
 }
 
-static PyObject *evaluator_check(PyObject *module, PyObject *arguments)
+static PyObject *probes_check(PyObject *module, PyObject *arguments)
 {
 	(void)module, (void)arguments;
-	if (!pd_evaluator_stands(probed))
-		pd_note("taken", "another tool evaluates frames since");
+	if (!pd_evaluator_stands() || !pd_monitoring_stands())
+		pd_note("taken", "another tool has taken the place of the probes");
 	Py_RETURN_NONE;
 }
 
-static PyMethodDef check_method = {"evaluator_check", evaluator_check, METH_NOARGS, NULL};
+static PyMethodDef check_method = {"probes_check", probes_check, METH_NOARGS, NULL};
 
-/* Has the evaluator looked at when the interpreter ends. */
+/* Has it looked at whether the probes still stand when the interpreter ends. */
 static bool check_at_exit(void)
 {
 	PyObject *registry = PyImport_ImportModule("atexit"), *check = PyCFunction_New(&check_method, NULL), *done = NULL;
@@ -64,13 +63,16 @@ static bool start(PyInterpreterState *interpreter)
 
 	if (!sheet || !pd_probes)
 		return false;
-	probed = interpreter;
 	if (!pd_sheet_open(sheet) || !pd_values_begin() || !pd_attributes_begin())
 		return false;
 	/* Last of all ends of an interpreter: one that was interrupted kills itself then, and no destructor runs. */
 	if (!exit_watch() || !check_at_exit() || Py_AtExit(pd_end))
 		return false;
-	return pd_evaluator_begin(interpreter);
+	if (!pd_plans_begin())
+		return false;
+	if (!pd_monitoring_begin())
+		pd_evaluator_begin(interpreter);
+	return true;
 }
 
 static int execute(PyObject *module)
@@ -82,7 +84,7 @@ static int execute(PyObject *module)
 		pd_note("interpreter", "a subinterpreter's calls are not recorded");
 		return 0;
 	}
-	if (probed)
+	if (exit_at_once)
 		return 0;
 	pd_note("version", PY_VERSION);
 	if (!start(interpreter)) {

@@ -48,6 +48,7 @@ struct pd_reader {
 struct pd_plan {
 	unsigned number;
 	bool generates; /* a generator or coroutine: its creation is no call */
+	bool is_watched; /* its events are set */
 	unsigned count;
 	struct pd_reader readers[];
 };
@@ -80,8 +81,12 @@ bool pd_sheet_is_at(const struct pd_file_text *file, const char *path);
 const char *pd_line_next(const char *line);
 
 /* evaluator.c */
-bool pd_evaluator_begin(PyInterpreterState *interpreter);
-bool pd_evaluator_stands(PyInterpreterState *interpreter);
+void pd_evaluator_begin(PyInterpreterState *interpreter);
+bool pd_evaluator_stands(void);
+
+/* monitoring.c */
+bool pd_monitoring_begin(void);
+bool pd_monitoring_stands(void);
 
 /* values.c */
 bool pd_values_begin(void);

@@ -1,0 +1,32 @@
+/* The frames of all versions under the same names. */
+#ifndef PERFDIFF_PYTHON_FRAMES_H
+#define PERFDIFF_PYTHON_FRAMES_H
+
+#include "python_probe.h"
+
+#if PY_VERSION_HEX >= 0x030b0000
+typedef struct _PyInterpreterFrame pd_python_frame;
+#define PD_LOCALS(frame) ((frame)->localsplus)
+#else
+typedef PyFrameObject pd_python_frame;
+#define PD_LOCALS(frame) ((frame)->f_localsplus)
+#endif
+
+#if PY_VERSION_HEX >= 0x030d0000
+#define PD_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
+#else
+#define PD_CODE(frame) ((frame)->f_code)
+#endif
+
+#if PY_VERSION_HEX >= 0x030c0000
+#define PD_FUNCTION(frame) ((PyFunctionObject *)(frame)->f_funcobj)
+#elif PY_VERSION_HEX >= 0x030b0000
+#define PD_FUNCTION(frame) ((frame)->f_func)
+#endif
+
+/* plans.c */
+bool pd_plans_begin(void);
+struct pd_plan *pd_plan_of(pd_python_frame *frame);
+void pd_features_read(struct pd_frame *call, struct pd_plan *plan, pd_python_frame *frame);
+
+#endif

@@ -1,0 +1,130 @@
+"""What files of Python told is kept by their content, and two builds are the same where nothing differs that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from perfdiff.languages.protocol import CompileCommand
+from perfdiff.languages.python import module_cache
+from perfdiff.languages.python.index import index
+from perfdiff.languages.python.matching import match
+from perfdiff.languages.python.sameness import SourceComparison, same_code
+from python_sources import write
+
+FILES = {
+    "shop/__init__.py": "from .table import Table, load as read\nfrom json import *\n",
+    "shop/table.py": """
+        from functools import cached_property
+        from dataclasses import dataclass
+        LIMIT = 10
+        CACHE = {}
+        @dataclass
+        class Table:
+            rows: list
+            @cached_property
+            def size(self): return len(self.rows) + LIMIT
+            def grow(self, other):
+                import json
+                self.rows = other.rows
+                other.count += 1
+                return super().grow(), CACHE, json.dumps([self.size])
+        def load(path, limit: int = 3):
+            return Table(open(path), key=lambda row: row).grow(None)
+    """,
+    "bad.py": "def f(:\n",
+}
+
+
+def test_what_is_kept_is_what_was_told(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree", FILES)
+    fresh = index(tree, depth=2)
+    assert index(tree, depth=2, cache=tmp_path / "cache") == fresh
+    assert index(tree, depth=2, cache=tmp_path / "cache") == fresh
+
+
+def test_a_file_is_parsed_again_where_its_content_or_place_or_depth_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree, cache = write(tmp_path / "tree", FILES), tmp_path / "cache"
+    parsed: list[str] = []
+    told = module_cache.module_facts
+    monkeypatch.setattr(module_cache, "module_facts", lambda source, depth: (parsed.append(source.file), told(source, depth))[1])
+
+    def parsed_now(depth: int = 2) -> list[str]:
+        parsed.clear()
+        index(tree, depth=depth, cache=cache)
+        return [*parsed]
+
+    assert parsed_now() == ["bad.py", "shop/__init__.py", "shop/table.py"]
+    assert parsed_now() == []
+    write(tree, {"shop/table.py": "def load(path): return 1\n", "shop/copy.py": FILES["shop/table.py"]})
+    assert parsed_now() == ["shop/copy.py", "shop/table.py"]
+    write(tree, FILES)
+    assert parsed_now() == []
+    assert parsed_now(depth=1) == ["bad.py", "shop/__init__.py", "shop/copy.py", "shop/table.py"]
+
+
+def test_few_contents_of_a_file_are_kept(tmp_path: Path) -> None:
+    for number in range(12):
+        index(write(tmp_path / "tree", {"a.py": f"x = {number}\n"}), depth=2, cache=tmp_path / "cache")
+    assert len([*(tmp_path / "cache").rglob("*.json")]) == 8
+
+
+def test_a_damaged_entry_is_made_again(tmp_path: Path) -> None:
+    tree, cache = write(tmp_path / "tree", FILES), tmp_path / "cache"
+    fresh = index(tree, depth=2, cache=cache)
+    for text in ("", "[]", '{"a": 1}', "[" * 10):
+        for entry in cache.rglob("*.json"):
+            entry.write_text(text)
+        assert index(tree, depth=2, cache=cache) == fresh
+
+
+@dataclass(frozen=True)
+class _Build:
+    tree: Path
+    commands: tuple[CompileCommand, ...] = ()
+
+
+def compared(tmp_path: Path, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes]) -> SourceComparison:
+    trees = (write(tmp_path / "base", base), write(tmp_path / "head", head))
+    pairs = match(*(index(tree, depth=2) for tree in trees))
+    return same_code(_Build(trees[0]), _Build(trees[1]), pairs)
+
+
+def test_texts_that_mean_the_same_are_the_same_program(tmp_path: Path) -> None:
+    base = FILES | {"README.md": "one", "docs/a.txt": "one", ".github/x.yml": "1", "shop/py.typed": "", "build/lib/shop.py": "1"}
+    head = FILES | {"shop/table.py": FILES["shop/table.py"].replace("LIMIT = 10", "# most\n        LIMIT: int = 10"), "README.md": "two"}
+    found = compared(tmp_path, base, head)
+    assert (found.identical, found.other_files) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "differ"),
+    [
+        ({"data.json": "1"}, {"data.json": "2"}, ("data.json",)),
+        ({}, {"data.json": "2"}, ("data.json",)),
+        ({"bad.py": "def f(:\n"}, {"bad.py": "def g(:\n"}, ("bad.py",)),
+        ({"pyproject.toml": "[project]"}, {"pyproject.toml": ""}, ("pyproject.toml",)),
+        ({"speed.c": "int f;"}, {"speed.c": "int g;"}, ("speed.c",)),
+    ],
+)
+def test_other_files_that_a_workload_may_read_are_named(
+    tmp_path: Path, base: dict[str, str], head: dict[str, str], differ: tuple[str, ...]
+) -> None:
+    found = compared(tmp_path, {"a.py": "x = 1\n"} | base, {"a.py": "x = 1\n"} | head)
+    assert (found.identical, found.other_files) == (True, differ)
+
+
+def test_a_changed_function_is_not_the_same_and_its_caller_is(tmp_path: Path) -> None:
+    text = "def f(): return {}\ndef g(): return f()\n"
+    trees = [write(tmp_path / name, {"a.py": text.format(name)}) for name in ("base", "head")]
+    pairs = match(*(index(tree, depth=2) for tree in trees))
+    found = same_code(_Build(trees[0]), _Build(trees[1]), pairs)
+    names = {pair.head.name: pair for pair in pairs if pair.head is not None}
+    assert not found.identical
+    assert not found.is_same(names["a.f"])
+    assert found.is_unlike(names["a.f"])
+    assert found.is_same(names["a.g"])
+    assert not found.is_unlike(names["a.g"])

@@ -1,0 +1,233 @@
+"""What changed between two revisions of a Python program, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.python.matching import match
+from perfdiff.records.schema import Change
+from python_sources import program
+
+Compare = Callable[..., dict[str, Counterpart]]
+
+STEPS = """
+        total = 0
+        for value in values:
+            if value > limit:
+                total += value - limit
+            else:
+                total -= limit - value
+        return total
+"""
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Compare:
+    """Index two trees, or two texts of one file, and return the counterparts by the function's name, head's where there is one."""
+
+    def run(base: str | Mapping[str, str], head: str | Mapping[str, str]) -> dict[str, Counterpart]:
+        trees = [{"a.py": files} if isinstance(files, str) else files for files in (base, head)]
+        before, after = program(tmp_path / "base", trees[0]), program(tmp_path / "head", trees[1])
+        assert before.problems == after.problems == ()
+        return {one.name: part for part in match(before, after) if (one := part.head or part.base) is not None}
+
+    return run
+
+
+def differing(found: dict[str, Counterpart]) -> dict[str, Change]:
+    return {name: part.change for name, part in found.items() if part.change is not Change.UNCHANGED}
+
+
+FORMATTED = """
+    '''A module.'''
+    from typing import TYPE_CHECKING
+    if TYPE_CHECKING:
+        from b import Row
+    LIMIT: int = 1_000
+    class Table:
+        '''A table.'''
+        rows: "list[Row]"
+        name: str = 'rows'
+        def sort(self, key: str = "name", *, reverse: bool = False) -> "list[Row]":
+            '''Sort.'''
+            # by key
+            count: int = (
+                len(self.rows,)
+            )
+            left: Row
+            return f(self.rows, key + 'x',
+                     count)
+"""
+PLAIN = """
+    from typing import TYPE_CHECKING
+    LIMIT = 1000
+    class Table:
+        name = "rows"
+
+        def sort(self, key='name', *, reverse=False):
+            count = len(self.rows)
+            pass
+            return f(self.rows, key + "x", count)
+"""
+
+
+def test_comments_docstrings_layout_and_annotations_change_nothing(compare: Compare) -> None:
+    assert differing(compare(FORMATTED, PLAIN)) == {}
+    assert differing(compare(PLAIN, FORMATTED)) == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "reasons"),
+    [
+        ("def f(a): return a + 1", "def f(a): return a - 1", ("body changed",)),
+        ("def f(a): return a", "def f(a, b=1): return a", ("signature changed",)),
+        ("def f(a=1): return a", "def f(a=[]): return a", ("signature changed",)),
+        ("def f(a): return a", "async def f(a): return a", ("signature changed",)),
+        ("@cache\ndef f(a): return a", "def f(a): return a", ("decorators changed",)),
+        ("@cache(1)\ndef f(a): return a", "@cache(2)\ndef f(a): return a", ("decorators changed",)),
+        ("f = lambda a: a", "f = lambda a: a + 1", ("body changed",)),
+        ("f = lambda a: a", "f = lambda b: 1", ("signature changed", "body changed")),
+        ("def f(a): return 'x y'", "def f(a): return 'x  y'", ("body changed",)),
+        ("def f(a):\n  yield a", "def f(a):\n  return [a]", ("body changed",)),
+        ("def f(a): return [x for x in a]", "def f(a): return {x for x in a}", ("body changed",)),
+        ("def f(a): return g(lambda x: x)", "def f(a): return g(lambda x: -x)", ("body changed",)),
+    ],
+)
+def test_a_changed_function_says_what_of_it_changed(compare: Compare, base: str, head: str, reasons: tuple[str, ...]) -> None:
+    found = compare(base, head)["a.f"]
+    assert (found.change, found.reasons) == (Change.CHANGED, reasons)
+
+
+def test_decorated_methods_are_taken_apart_where_they_are_indented(compare: Compare) -> None:
+    text = (
+        'class A:\n    class B:\n        @property\n        # note\n        def f(self):\n            """d\n  e"""\n            return {}\n'
+    )
+    found = compare(text.format(1), text.format(2))
+    assert found["a.A.B.f"].reasons == ("body changed",)
+    assert differing(found) == {"a.A.B.f": Change.CHANGED}
+
+
+def test_a_changed_inner_function_leaves_the_outer_one_a_caller(compare: Compare) -> None:
+    text = "def outer(a):\n    def inner(b): return b + {}\n    return inner(a)\ndef main(): return outer(1)\n"
+    found = compare(text.format(1), text.format(2))
+    assert differing(found) == {"a.outer.inner": Change.CHANGED, "a.outer": Change.CALLER}
+    assert found["a.outer"].reasons == ("calls inner, which changed",)
+
+
+def test_an_added_function_changes_nothing_else(compare: Compare) -> None:
+    found = compare(
+        "class A:\n    def f(self): return 1\n", "class A:\n    def f(self): return 1\n    def g(self): return 2\ndef h(): return 3\n"
+    )
+    assert differing(found) == {"a.A.g": Change.ADDED, "a.h": Change.ADDED}
+
+
+def test_statements_of_a_module_and_of_its_classes_are_the_modules(compare: Compare) -> None:
+    assert differing(compare("import a1\n", "import a1\nfor i in range(3): a1.f(i)\n")) == {"a.<module>": Change.CHANGED}
+    assert differing(compare("class A:\n    f()\n", "class A:\n    f(1)\n")) == {"a.<module>": Change.CHANGED}
+    assert differing(compare("@d\ndef f(): return 1\n", "@d\ndef f(): return 2\n")) == {"a.f": Change.CHANGED}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "function", "reason"),
+    [
+        ("M = 1\ndef f(): return M", "M = 2\ndef f(): return M", "a.f", "reads global a.M, whose definition changed from 1 to 2 (a.py:1)"),
+        (
+            "class A:\n    m = 1\n    def f(self): return self.m",
+            "class A:\n    m = 2\n    def f(self): return self.m",
+            "a.A.f",
+            "reads attribute a.A.m, whose definition changed from 1 to 2 (a.py:2)",
+        ),
+        (
+            "class A:\n    pass\ndef f(): return A()",
+            "class A:\n    __slots__ = ('x',)\ndef f(): return A()",
+            "a.f",
+            "uses class a.A, whose definition changed from class to class with __slots__ (a.py:1)",
+        ),
+        (
+            "@dataclass\nclass A:\n    x: int\ndef f(): return A(1)",
+            "@dataclass(frozen=True)\nclass A:\n    x: int\ndef f(): return A(1)",
+            "a.f",
+            "uses class a.A, whose definition changed from @dataclass class to @dataclass(frozen=True) class (a.py:2)",
+        ),
+        (
+            "from json import loads\ndef f(): return loads('1')",
+            "from slow import loads\ndef f(): return loads('1')",
+            "a.f",
+            "uses imported name a.loads, whose source changed from json.loads to slow.loads (a.py:1)",
+        ),
+        (
+            "M = 1\nN = M\ndef f(): return N",
+            "M = 2\nN = M\ndef f(): return N",
+            "a.f",
+            "reads global a.M, whose definition changed from 1 to 2 (a.py:1)",
+        ),
+    ],
+)
+def test_a_function_is_affected_by_what_it_depends_on(compare: Compare, base: str, head: str, function: str, reason: str) -> None:
+    found = compare(base, head)[function]
+    assert (found.change, found.reasons) == (Change.AFFECTED, (reason,))
+
+
+def test_a_base_of_a_base_affects_those_who_make_objects(compare: Compare) -> None:
+    text = "class A:\n    __slots__ = {}\nclass B(A): pass\nclass C(B): pass\ndef f(): return C()\ndef g(): return 1\n"
+    assert differing(compare(text.format("('a',)"), text.format("('a', 'b')"))) == {"a.<module>": Change.CHANGED, "a.f": Change.AFFECTED}
+
+
+def test_an_import_from_another_module_of_the_project_affects(compare: Compare) -> None:
+    files = {"fast.py": "def load(): return 1\n", "slow.py": "def load(): return [1][0]\n"}
+    text = "from {} import load\ndef f(): return load()\n"
+    found = compare(files | {"a.py": text.format("fast")}, files | {"a.py": text.format("slow")})
+    assert differing(found) == {"a.<module>": Change.CHANGED, "a.f": Change.AFFECTED}
+
+
+def test_a_renamed_function_is_matched_and_its_callers_are_unchanged(compare: Compare) -> None:
+    text = f"def {{0}}(values, limit):{STEPS}\ndef main(): return {{0}}([1], 2)\n"
+    found = compare(text.format("total"), text.format("excess"))
+    assert differing(found) == {"a.excess": Change.RENAMED}
+    assert found["a.excess"].reasons == ("renamed from a.total",)
+
+
+def test_a_moved_function_is_matched_and_its_importers_are_unchanged(compare: Compare) -> None:
+    text = f"def total(values, limit):{STEPS}\n"
+    main = "from {} import total\ndef main(): return total([1], 2)\n"
+    base = {"a.py": main.format("one"), "one.py": text, "two.py": ""}
+    head = {"a.py": main.format("two"), "one.py": "", "two.py": text}
+    found = compare(base, head)
+    assert found["two.total"].change is Change.RENAMED
+    assert found["two.total"].reasons == ("renamed from one.total", "moved from one.py")
+    assert found["a.main"].change is Change.UNCHANGED
+
+
+def test_a_moved_module_is_matched_as_a_whole(compare: Compare) -> None:
+    text = f"LIMIT = 3\nclass Sums:\n    def total(self, values, limit=LIMIT):{STEPS.replace('        ', '            ')}\n"
+    main = "{}\ndef main(): return {}.Sums().total([1])\n"
+    base = {"a.py": text, "p/__init__.py": "", "main.py": main.format("import a as sums", "sums")}
+    head = {"p/__init__.py": "", "p/a.py": text, "main.py": main.format("from p import a as sums", "sums")}
+    found = compare(base, head)
+    assert found["p.a.Sums.total"].change is Change.RENAMED
+    assert found["main.main"].change is Change.UNCHANGED
+
+
+def test_a_function_renamed_and_changed_a_little_is_changed(compare: Compare) -> None:
+    base = f"def total(values, limit):{STEPS}\n"
+    head = f"def excess(values, limit):{STEPS}\n".replace("limit - value", "limit - value * 2")
+    found = compare(base, head)
+    assert differing(found) == {"a.excess": Change.CHANGED}
+    assert found["a.excess"].reasons == ("renamed from a.total", "body changed")
+
+
+def test_removed_and_added_functions_are_said(compare: Compare) -> None:
+    found = compare("def f(): return 1\n", "def g(a): return [a] * 3\n")
+    assert differing(found) == {"a.f": Change.REMOVED, "a.g": Change.ADDED}
+    assert found["a.f"].head is None
+    assert found["a.g"].base is None
+
+
+def test_callers_of_changed_methods_are_callers(compare: Compare) -> None:
+    text = "class A:\n    @property\n    def size(self): return {}\ndef f(a): return a.size\ndef g(a): return a.other\n"
+    found = compare(text.format(1), text.format(2))
+    assert differing(found) == {"a.A.size": Change.CHANGED, "a.f": Change.CALLER}
