@@ -105,7 +105,7 @@ class Suites:
         with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor):
             executor.execute(command)
         try:
-            return _read(json.loads(file.read_text()))
+            return _read(json.loads(file.read_text().replace(f"{target.tree}/", "")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WorkloadError(
                 f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); run it by hand in "

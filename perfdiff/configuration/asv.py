@@ -20,7 +20,7 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*[}}\]])")
 
 @dataclass(frozen=True, slots=True)
 class AsvSuite:
-    """A suite: its `file` and the `folder` of its benchmarks, both relative to the project, and the requirements of its first environment."""
+    """A suite: its `file` and the `folder` of its benchmarks, relative to the project, and the requirements of its first environment."""
 
     file: str
     folder: str
