@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 LISTING = "PERFDIFF_LISTING"
@@ -30,11 +28,18 @@ def main(words: list[str]) -> int:
     if task != "run":
         found = tasks[task](*rest)
         if task == "list":
-            Path(os.environ.get(LISTING, "/dev/stderr")).write_text(json.dumps(found))
+            _write(found)
         return 0
     target, name, *given, _, calls = rest
     code: int = tasks[task](target, name, dict(each.split("=", 1) for each in given), int(calls))
     return code
+
+
+def _write(found: object) -> None:
+    import json
+    from pathlib import Path
+
+    Path(os.environ.get(LISTING, "/dev/stderr")).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,7 @@ What follows of a suite's rules is written down in its documentation, "Writing b
 from __future__ import annotations
 
 import importlib
-import inspect
 import itertools
-import pickle
-import pkgutil
 import re
 import sys
 import time
@@ -49,7 +46,10 @@ class Benchmark:
     @property
     def parameters(self) -> dict[str, list[Any]]:
         """Return the values of its parameters, by name."""
-        lists, names = list(self.first("params", ())), list(self.first("param_names", ()))
+        given, names = self.first("params", ()), list(self.first("param_names", ()))
+        if isinstance(given, Mapping):
+            names, given = list(given), given.values()
+        lists = list(given)
         if lists and not isinstance(lists[0], tuple | list):
             lists = [lists]
         names += [f"param{number}" for number in range(len(names) + 1, len(lists) + 1)]
@@ -62,7 +62,7 @@ class Benchmark:
         return found
 
     def run(self, values: Sequence[object], calls: int) -> None:
-        """Call it so many times between its setups and teardowns, which are repeated where it says after how many calls."""
+        """Call it so many times between its setups and teardowns, which are made again where it says after how many calls."""
         for number in self._portions(values, calls):
             for _ in range(number):
                 self.function(*values)
@@ -112,6 +112,8 @@ def list_suite(folder: str, pattern: str) -> dict[str, object]:
 
 def modules(name: str, failures: dict[str, str]) -> Iterator[Any]:
     """Import a package and all that is in it; what cannot be imported goes to `failures`."""
+    import pkgutil
+
     with Attempt() as attempt:
         module = importlib.import_module(name)
     if attempt.failure:
@@ -124,6 +126,8 @@ def modules(name: str, failures: dict[str, str]) -> Iterator[Any]:
 
 def timed(module: Any) -> Iterator[str]:
     """Yield the functions of a module, and the methods of its classes, that are benchmarks of time."""
+    import inspect
+
     for name, value in list(vars(module).items()):
         if name.startswith("_"):
             continue
@@ -168,6 +172,8 @@ def _benchmark(folder: str, name: str) -> Benchmark:
 
 def keep_cache(folder: str, name: str) -> int:
     """Keep what the `setup_cache` of a benchmark returns for its runs."""
+    import pickle
+
     made = _benchmark(folder, name).setup_cache
     Path(_CACHE).write_bytes(pickle.dumps(made() if made else None, protocol=pickle.HIGHEST_PROTOCOL))
     return 0
@@ -181,6 +187,8 @@ def run(folder: str, name: str, given: Mapping[str, str], calls: int) -> int:
         for text, values in zip(given.values(), benchmark.parameters.values(), strict=True)
     ]
     if benchmark.setup_cache:
+        import pickle
+
         values.insert(0, pickle.loads(Path(_CACHE).read_bytes()))
     benchmark.run(values, calls)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
-import json
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -25,6 +24,8 @@ def resolve(target: str) -> Any:
 
 def list_function(target: str, text: str) -> dict[str, object]:
     """Return what there is to tell of a function with parameters."""
+    import json
+
     parameters = json.loads(text)
     points, failures, start_s = [], {}, 0.0
     with Attempt() as whole:

@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import os
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from .trials import Label, command, identifiers, labels, listed, point, took
 
 # Options of plugins that a project may have: runs are alike, in one process and in the order of the files, and nothing traces them.
 _PLAIN = {"xdist": "-n0", "pytest_cov": "--no-cov"}
+_FAILURES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)  # of pytest, not of a test
 # Assertions are as Python has them: rewritten modules would be compiled in each run, and written into the tree.
 _FIXED = ("-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "-q")
 
@@ -52,43 +54,40 @@ class _Fixtures:
 
     @pytest.fixture
     def benchmark(self, benchmark: Any, request: Any) -> Any:
-        """Return what calls a function as often as is asked for, in place of rounds that each run would choose for itself."""
+        """Have functions called as often as is asked for, in place of rounds that each run would choose for itself."""
         benchmark.disabled = True
-        return _Benchmark(benchmark, lambda call: self._calling(request.node, call))
+        benchmark.__class__ = _counted(type(benchmark), lambda call: self._calling(request.node, call))
+        return benchmark
 
 
-class _Benchmark:
-    """The fixture `benchmark` as tests use it."""
+def _counted(kind: Any, calling: Callable[[Callable[[], object]], None]) -> Any:
+    """Return the class of the fixture `benchmark` as a class that calls functions as `calling` says; the plugin asks for its own class."""
 
-    def __init__(self, fixture: Any, calling: Callable[[Callable[[], object]], None]) -> None:
-        self._fixture = fixture
-        self._calling = calling
+    class Counted(kind):  # type: ignore[misc]
+        def __call__(self, function: Callable[..., object], *arguments: Any, **named: Any) -> object:
+            return super().__call__(_repeated(function, calling), *arguments, **named)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._fixture, name)
+        def pedantic(
+            self,
+            target: Callable[..., object],
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+            setup: Callable[[], Any] | None = None,
+            teardown: Callable[..., object] | None = None,
+            **_: object,
+        ) -> object:
+            """Call a function with arguments that are made anew each time where there is a `setup`."""
 
-    def __call__(self, function: Callable[..., object], *arguments: Any, **named: Any) -> object:
-        return self._fixture(_repeated(function, self._calling), *arguments, **named)
+            def call() -> object:
+                arguments, named = (setup() if setup else None) or (args, kwargs or {})
+                result = target(*arguments, **named)
+                if teardown:
+                    teardown(*arguments, **named)
+                return result
 
-    def pedantic(
-        self,
-        target: Callable[..., object],
-        args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
-        setup: Callable[[], Any] | None = None,
-        teardown: Callable[..., object] | None = None,
-        **_: object,
-    ) -> object:
-        """Call a function with arguments that are made anew each time where there is a `setup`."""
+            return self(call)
 
-        def call() -> object:
-            arguments, named = (setup() if setup else None) or (args, kwargs or {})
-            result = target(*arguments, **named)
-            if teardown:
-                teardown(*arguments, **named)
-            return result
-
-        return self._fixture(_repeated(call, self._calling))
+    return Counted
 
 
 def _is_benchmark(item: Any) -> bool:
@@ -191,7 +190,9 @@ class _One:
 def list_selection(arguments: str) -> dict[str, object]:
     """Return what there is to tell of the tests that pytest selects by some arguments."""
     listing = _Listing()
-    _run_pytest(arguments, listing)
+    code = _run_pytest(arguments, listing)
+    if code in _FAILURES:
+        sys.exit(code)
     failures = {point(*_called(test, listing.names)): failure for test, failure in listing.failures.items()}
     return {"benchmarks": list(listing.benchmarks(arguments)), "failures": failures, "start_s": listing.start_s}
 

@@ -33,7 +33,7 @@ class Attempt:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if isinstance(error, Exception) or (error is not None and type(error).__module__.startswith("_pytest")):
+        if isinstance(error, Exception):
             self.failure = f"{type(error).__name__}: {error}".partition("\n")[0]
             return True
         return False
