@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from perfdiff.config import CacheSize, Config, WorkloadConfig
+from perfdiff.config import CacheSize, Config, PythonConfig, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
@@ -115,7 +115,13 @@ def _quoted(value: str) -> str:
 
 def configuration_text(config: Config) -> str:
     """Return a configuration as TOML that means the same, without what is as by default."""
-    sections = {"build": config.build, "probes": config.probes, "compare": config.compare, "counters": config.counters}
+    sections: dict[str, object] = {
+        "build": config.build,
+        "python": config.python or PythonConfig(),
+        "probes": config.probes,
+        "compare": config.compare,
+        "counters": config.counters,
+    }
     parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
     parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"
@@ -133,7 +139,7 @@ def _keys(section: str, values: Any) -> str:
     lines = []
     for field in fields(values):
         value = getattr(values, field.name)
-        differs = value not in (None, {}) and value != field.default
+        differs = value not in (None, {}, "") and value != field.default
         if (section, field.name) not in _LEFT_OUT and (differs or field.name in asked_for):
             lines.append(f"{field.name} = {_value(value)}")
     return "\n".join(lines)
