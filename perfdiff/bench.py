@@ -290,7 +290,7 @@ class Bench:
         self.progress.stage("finding functions", len(self.sides))
         programs = {}
         for side in self.sides:
-            programs[side] = self.packs.index(plain[side], depth=self.request.config.probes.depth)
+            programs[side] = self.packs.index(plain[side], depth=self.request.config.probes.depth, others=list(plain.values()))
             self.progress.advance(side)
         return programs
 

@@ -37,7 +37,7 @@ class Outlook:
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
     None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
     runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
-    never ran. Counted runs take up to `counting_s`.
+    never ran. Counted runs take up to `counting_s`. Each of the `suites` is one point, as its benchmarks are not known before all is built.
     """
 
     base: Revision
@@ -53,6 +53,7 @@ class Outlook:
     fewest_s: float | None
     most_s: float | None
     counting_s: float
+    suites: tuple[str, ...] = ()
 
     @property
     def changes(self) -> Counter[Change]:
@@ -84,7 +85,8 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
         survey, again = _survey(points, config.compare.seed)
         whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
-        variants = 3 + COUNTINGS * config.counters.software  # plain, survey, timed, counted
+        counting = config.counters.software and tools.counts
+        variants = 3 + COUNTINGS * counting if tools.rebuilds else 1  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
             head=pins.head.revision,
@@ -98,7 +100,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
             fewest_s=_seconds(fewest, took),
             most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
-            counting_s=COUNTINGS * config.counters.budget_s if config.counters.software else 0.0,
+            counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
         )
 
 

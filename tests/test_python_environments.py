@@ -110,8 +110,8 @@ class Revision:
     def __init__(self, ground: Ground, beside: Path, files: Mapping[str, str], makes: Environments) -> None:
         self.beside, self.tree, self.ground = beside, beside / "source", ground
         write(self.tree, files)
-        self.building = {**ground.environment, **makes.prepare(beside, self.tree, self.tree, ground.environment)}
-        self.command = makes.command(beside)
+        prepared = makes.prepare(beside, self.tree, self.tree, ground.environment)
+        self.building, self.command = {**ground.environment, **prepared.variables}, prepared.command
         if self.command:
             subprocess.run(self.command, shell=True, cwd=self.tree, env=self.building, check=True, capture_output=True)
         self.notes: tuple[Note, ...] = makes.finish(beside, self.tree, self.tree, self.building)
@@ -292,8 +292,8 @@ def test_a_back_end_that_fails_is_left_to_the_build_to_tell(ground: Ground) -> N
     tree = ground.folder / "base" / "source"
     write(tree, {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "nosuch"\n'})
     makes = ground.makes()
-    makes.prepare(tree.parent, tree, tree, ground.environment)
-    assert makes.command(tree.parent) == "python -m pip install --editable ."
+    prepared = makes.prepare(tree.parent, tree, tree, ground.environment)
+    assert prepared.command == "python -m pip install --editable ."
 
 
 def test_a_hook_is_followed_at_each_start(ground: Ground) -> None:
@@ -304,12 +304,13 @@ def test_a_hook_is_followed_at_each_start(ground: Ground) -> None:
 def test_an_environment_whose_packages_are_gone_is_known(ground: Ground) -> None:
     ground.wheel("dep", "1.0")
     base = ground.revision("base", project("dep"))
-    assert environments.broken(base.beside) is None
+    makes = ground.makes()
+    assert makes.broken(base.beside) is None
     shutil.rmtree(ground.cache)
-    assert "are not as they were installed" in (environments.broken(base.beside) or "")
+    assert "are not as they were installed" in (makes.broken(base.beside) or "")
     (base.beside / "python.json").write_text("{}")
     with pytest.raises(StoreError, match="is damaged"):
-        environments.broken(base.beside)
+        makes.broken(base.beside)
 
 
 def test_what_a_build_depends_on_names_interpreter_and_settings(ground: Ground) -> None:

@@ -44,6 +44,10 @@ class Interpreter:
         subprocess.run(["gcc", "-O2", f"-I{runtime}", str(INTERPRETER), "-o", str(beside / "toy"), *link], check=True)
         return Prepared({"TOY": str(beside / "toy")}, 'test -x "$TOY" && echo built > built')
 
+    def broken(self, beside: Path) -> str | None:
+        """Return whether the interpreter is gone."""
+        return None if (beside / "toy").exists() else "its interpreter is gone"
+
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Tell what the build command found."""
         return (Note("toy", (tree / "built").read_text()),)
@@ -75,7 +79,7 @@ class Toys:
     def __init__(self, cache: Path) -> None:
         self.workplace: Workplace | None = Interpreter(cache)
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the functions of all scripts."""
         return Program({each.key: each for path in sorted(built.tree.glob("*.toy")) for each in _functions(path)}, {}, ())
 

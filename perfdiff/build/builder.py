@@ -6,7 +6,8 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand, Prepared
 from perfdiff.records.schema import Note, Phase
+from perfdiff.revisions import overlay
 from perfdiff.revisions.trees import lay_out, settle
 
 _SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
@@ -62,7 +64,7 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     changed: list[str] = []
 
     def is_whole(folder: Path) -> bool:
-        what = seals.broken(folder)
+        what = seals.broken(folder) or (request.workplace.broken(folder) if request.workplace else None)
         changed.extend([what] if what else [])
         return what is None
 
@@ -140,12 +142,14 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     started, workplace = time.monotonic(), request.workplace
     prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
     variables = {**environment, **prepared.variables}
+    is_ours = not request.config.command
     request = replace(request, config=replace(request.config, command=request.config.command or prepared.command))
     masquerade = set_up_masquerade(folder / _BUILD, tree, variables, flags)
     # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
         ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
-        status = _run(request.config, place, {**masquerade.environment, **ours}, log) if request.config.command else 0
+        with _without_overlay(request, tree, folder) if is_ours else nullcontext():
+            status = _run(request.config, place, {**masquerade.environment, **ours}, log) if request.config.command else 0
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
     if workplace:
@@ -160,6 +164,13 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
         )
     (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
     seals.close(folder)
+
+
+@contextmanager
+def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterator[None]:
+    """Keep the overlay's own folders and modules out of the way of a command that nobody wrote with them in mind."""
+    with tempfile.TemporaryDirectory(dir=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, Path(room)):
+        yield
 
 
 def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:

@@ -106,8 +106,11 @@ class Layouts:
         return min(MOST_BYTES, DISK_SHARE * shutil.disk_usage(self.room).free)
 
     def notes(self, count: int, asked: int) -> tuple[Note, ...]:
-        """Say why there are `count` layouts where more were `asked` for, and which programs lie in all of them as in the plain build."""
-        if asked == 1:
+        """Say why there are `count` layouts where more were `asked` for, and which programs lie in all of them as in the plain build.
+
+        Of a build that compiled nothing there is nothing to say.
+        """
+        if asked == 1 or not (self.built.commands or self.built.links):
             return ()
         reasons = [*dict.fromkeys(self._refused.values())]
         if count == 1:

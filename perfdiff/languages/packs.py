@@ -44,9 +44,19 @@ class Packs:
         """Return what measuring depends on because of the packs."""
         return self.workplace.identity if self.workplace else ""
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
-        """Return the functions and declarations of all packs."""
-        found = [pack.index(built, depth=depth) for pack in self._serving(built)]
+    @property
+    def rebuilds(self) -> bool:
+        """Return whether probes and counters make builds of their own, as far as that is known before anything is built."""
+        return not self.others
+
+    @property
+    def counts(self) -> bool:
+        """Return whether work is counted without a clock, as far as that is known before anything is built."""
+        return any(pack.counts for pack in self.others or (self.compiled,))
+
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        """Return the functions and declarations of all packs; `others` are builds that it is compared with."""
+        found = [pack.index(built, depth=depth, others=others) for pack in self._serving(built)]
         return Program(
             functions={key: value for program in found for key, value in program.functions.items()},
             declarations={key: value for program in found for key, value in program.declarations.items()},
@@ -150,6 +160,9 @@ class _Workplaces:
             found |= made.variables
             commands.append(made.command)
         return Prepared(found, " && ".join(filter(None, commands)))
+
+    def broken(self, beside: Path) -> str | None:
+        return next(filter(None, (one.broken(beside) for one in self.each)), None)
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         return tuple(note for one in self.each for note in one.finish(beside, tree, place, environment))

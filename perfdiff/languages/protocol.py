@@ -246,6 +246,10 @@ class Workplace(Protocol):
         """Make what the build command needs in the folder `beside`; it runs in the folder `place` of `tree`; raise BuildError."""
         ...
 
+    def broken(self, beside: Path) -> str | None:
+        """Return why what was laid in the folder of a kept build does not serve any more, None where it does."""
+        ...
+
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Do what is left after the build command; return what there is to tell; raise BuildError."""
         ...
@@ -263,8 +267,11 @@ class Language(Protocol):
     counts: bool
     draws: tuple[str, ...]
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
-        """Return the functions and declarations of a built tree; features lie up to `depth` steps from what a call is given."""
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        """Return the functions and declarations of a built tree; features lie up to `depth` steps from what a call is given.
+
+        `others` are builds that it is compared with: what it uses of other projects belongs to it where it is not the same there.
+        """
         ...
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:

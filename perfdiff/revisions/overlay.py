@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -103,6 +104,26 @@ def replace_overlay(repository: Repository, overlay: Sequence[str], files: Seque
             place.symlink_to(source.readlink())
         else:
             shutil.copy(source, place)
+
+
+@contextmanager
+def apart(repository: Repository, overlay: Sequence[str], target: Path, room: Path) -> Iterator[None]:
+    """Keep what the overlay added to the tree `target` in the empty folder `room` meanwhile, as far as it may pass for a part of a project.
+
+    Packagers that look for packages themselves take each folder for one, and refuse to go on where there are several.
+    """
+    tree = Repository(target / ".git", target / ".git", target, repository.folder)
+    moved = []
+    for number, path in enumerate(overlay):
+        place = target / _place(repository, path)
+        known = tree.tell("ls-files", "--", f":(top,literal){place.relative_to(target).as_posix()}")
+        if not known and (place.is_dir() or place.suffix == ".py"):
+            moved.append((place, place.rename(room / str(number))))
+    try:
+        yield
+    finally:
+        for place, kept in moved:
+            kept.rename(place)
 
 
 def _place(repository: Repository, path: str) -> Path:

@@ -36,7 +36,7 @@ class C:
     def __init__(self, units: Path | None = None) -> None:
         self._units = units
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse everything that was compiled in a tree and return its functions and declarations."""
         return index_program(built.tree, built.commands, depth=depth, cache=self._units)
 

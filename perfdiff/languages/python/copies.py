@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.python.sources import SourceFile, source_files
 
 
-def places(tree: Path, site_packages: Path) -> Mapping[str, tuple[Path, ...]]:
-    """Return by file of a tree all paths that it is imported from: its own, and that of a copy in `site_packages` with the same content."""
-    return {file.file: (tree / file.file, *_copies(file, site_packages)) for file in source_files(tree)}
+def places(tree: Path, folders: Sequence[Path]) -> dict[str, tuple[Path, ...]]:
+    """Return by file of a tree all paths that it is imported from: its own, and those of copies in `folders` of packages, byte by byte."""
+    return {file.file: (tree / file.file, *_copies(file, folders)) for file in source_files(tree)}
 
 
-def _copies(file: SourceFile, site_packages: Path) -> Iterator[Path]:
+def _copies(file: SourceFile, folders: Sequence[Path]) -> Iterator[Path]:
     module = PurePosixPath(*file.module.split("."))
-    installed = site_packages / (module / "__init__.py" if file.is_package else module.with_suffix(".py"))
-    if installed.is_file() and installed.read_bytes() == file.data:
-        yield installed
+    for folder in folders:
+        installed = folder / (module / "__init__.py" if file.is_package else module.with_suffix(".py"))
+        if installed.is_file() and installed.read_bytes() == file.data:
+            yield installed

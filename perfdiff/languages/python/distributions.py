@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,17 +38,29 @@ def changes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[Dependenc
     return tuple(DependencyChange(name, base.get(name), head.get(name)) for name in names if base.get(name) != head.get(name))
 
 
-def versions(folders: Iterable[Path], tree: Path) -> dict[str, str]:
-    """Return the versions of the distributions in folders of packages by name, without those whose sources lie in `tree`.
+def versions(folders: Iterable[Path], tree: Path, place: Path) -> dict[str, str]:
+    """Return the versions of the distributions in folders of packages by name, without the project's own.
 
+    These come from the folder `place` of `tree`, from a folder above it, or lie in the tree as they are imported (editable); what was
+    installed from another folder of the tree is a copy of somebody else's that the project keeps.
     Where several folders have one of a name, the first one counts, as it is what is imported.
     """
     found: dict[str, str] = {}
     for distribution in _all(folders):
         name = distribution.metadata["Name"]
-        if name and not _comes_from(distribution, tree):
+        if name and not _is_own(distribution, tree, place):
             found.setdefault(normal(name), distribution.version)
     return found
+
+
+def files(folders: Iterable[Path], names: Collection[str]) -> Iterator[tuple[str, Path]]:
+    """Yield the Python files of distributions: their paths in the folder where they are installed, and where that is."""
+    for distribution in _all(folders):
+        if normal(distribution.metadata["Name"] or "") in names:
+            for file in distribution.files or ():
+                path = Path(str(distribution.locate_file(file)))
+                if file.suffix == ".py" and ".." not in file.parts and path.is_file():
+                    yield file.as_posix(), path
 
 
 def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mapping[str, str]) -> bool:
@@ -78,17 +90,30 @@ def is_installed(folder: Path, name: str, tree: Path) -> bool:
     """Return whether a folder of packages has the distribution of a name, or one whose sources lie in `tree`."""
     if next(folder.glob("*.egg-link"), None) is not None:  # as `setup.py develop` leaves it
         return True
-    return any(normal(each.metadata["Name"] or "") == normal(name) or _comes_from(each, tree) for each in _all([folder]))
+    return any(
+        normal(each.metadata["Name"] or "") == normal(name) or ((source := _source(each)) is not None and source[0].is_relative_to(tree))
+        for each in _all([folder])
+    )
 
 
 def _all(folders: Iterable[Path]) -> Iterable[importlib.metadata.Distribution]:
     return importlib.metadata.distributions(path=[str(folder) for folder in folders])
 
 
-def _comes_from(distribution: importlib.metadata.Distribution, tree: Path) -> bool:
-    """Return whether a distribution was installed from sources in `tree` (PEP 610)."""
-    try:
-        url = urllib.parse.urlsplit(json.loads(distribution.read_text("direct_url.json") or "{}").get("url", ""))
-    except (ValueError, AttributeError):
+def _is_own(distribution: importlib.metadata.Distribution, tree: Path, place: Path) -> bool:
+    source = _source(distribution)
+    if source is None:
         return False
-    return url.scheme == "file" and Path(urllib.parse.unquote(url.path)).is_relative_to(tree)
+    folder, is_editable = source
+    return folder.is_relative_to(tree) and (is_editable or place.is_relative_to(folder))
+
+
+def _source(distribution: importlib.metadata.Distribution) -> tuple[Path, bool] | None:
+    """Return the folder whose sources a distribution was installed from, and whether it is imported from there (PEP 610)."""
+    try:
+        told = json.loads(distribution.read_text("direct_url.json") or "{}")
+        url = urllib.parse.urlsplit(told.get("url", ""))
+        is_editable = bool(told.get("dir_info", {}).get("editable"))
+    except (ValueError, AttributeError):
+        return None
+    return (Path(urllib.parse.unquote(url.path)), is_editable) if url.scheme == "file" else None

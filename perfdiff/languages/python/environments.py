@@ -41,17 +41,20 @@ class Environment:
     """The environment of a built revision.
 
     `packages` is the set of packages in the cache that it shares with others, if any; `borrowed` are the folders of the user's own packages
-    where such a set could not be had. `command` installs the project where no build command is configured; it is empty where the
-    project can be imported as it lies. `versions` are those of all installed distributions but the project's own, by name; they are
-    known once the environment is finished.
+    where such a set could not be had. `versions` are those of all installed distributions but the project's own, by name; they are known
+    once the environment is finished.
     """
 
     layout: Layout
     packages: Layout | None
     borrowed: tuple[Path, ...]
     release: str  # of the interpreter
-    command: str
     versions: Mapping[str, str]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folders in which its interpreter finds packages, in order."""
+        return (self.layout.site_packages, *((self.packages.site_packages,) if self.packages else ()), *self.borrowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +106,10 @@ class Environments:
             if shared:
                 layout.adopt_scripts(made, shared)
             command = "" if self._lies_ready(project) else self._installing(backend)
-            _write(beside, Environment(made, shared, borrowed, interpreter.release, command, {}))
+            _write(beside, Environment(made, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
-
-    def command(self, beside: Path) -> str:
-        """Return what installs the prepared project where no build command is configured, to be run as that would be; empty for nothing."""
-        return read(beside).command
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Complete an environment after the build command, so that the project is found and all is compiled; return what there is to tell.
@@ -128,8 +127,18 @@ class Environments:
                 layout.add_package(kept.layout, name, driver)
             uncompiled = bytecode.compile_modules(kept.layout, [tree, kept.layout.site_packages])
             folders = [kept.layout.site_packages, *([kept.packages.site_packages] if kept.packages else kept.borrowed)]
-            _write(beside, replace(kept, versions=distributions.versions(folders, tree)))
+            _write(beside, replace(kept, versions=distributions.versions(folders, tree, place)))
         return tuple(_notes(kept, uncompiled, tree))
+
+    def broken(self, beside: Path) -> str | None:
+        """Return what is wrong with the environment in the folder of a kept build, in words; None where it can be used.
+
+        The packages that it shares count as used now, so that they are kept as long as the build is.
+        """
+        shared = read(beside).packages
+        if shared is None or packages.is_whole(shared.folder.parent):
+            return None
+        return f"its packages in {shared.folder.parent} are not as they were installed"
 
     def _lies_ready(self, project: Project) -> bool:
         """Return whether a project needs no installation: it is none that can be installed, or its modules can be imported as they lie."""
@@ -150,24 +159,12 @@ def read(beside: Path) -> Environment:
             packages=Layout(*map(Path, found["packages"])) if found["packages"] else None,
             borrowed=tuple(map(Path, found["borrowed"])),
             release=found["release"],
-            command=found["command"],
             versions=dict(found["versions"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"the environment kept in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
         ) from error
-
-
-def broken(beside: Path) -> str | None:
-    """Return what is wrong with the environment in the folder of a kept build, in words; None where it can be used.
-
-    The packages that it shares count as used now, so that they are kept as long as the build is.
-    """
-    shared = read(beside).packages
-    if shared is None or packages.is_whole(shared.folder.parent):
-        return None
-    return f"its packages in {shared.folder.parent} are not as they were installed"
 
 
 def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
@@ -194,7 +191,6 @@ def _write(beside: Path, environment: Environment) -> None:
         "packages": [str(environment.packages.folder), str(environment.packages.site_packages)] if environment.packages else None,
         "borrowed": [str(folder) for folder in environment.borrowed],
         "release": environment.release,
-        "command": environment.command,
         "versions": dict(environment.versions),
     }
     (beside / _RECORD).write_text(json.dumps(record))

@@ -15,7 +15,9 @@ from perfdiff.languages import compiled
 
 SOURCES = Path(__file__).parent / "runtime"
 LINES = Path(__file__).parent / "lines"
+COUNTING = Path(__file__).parent / "counting"
 MODULE = "_perfdiff.so"
+_ENTRY = "module.c"  # where a module begins
 
 _FLAGS = (
     "-std=gnu11",
@@ -58,20 +60,30 @@ def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
     Raises BuildError where the interpreter cannot be run or is none that can be probed, where its headers are missing and where the
     compiler fails; StoreError where `cache` cannot be written.
     """
-    return _built(python, SOURCES, (f"-L{runtime}", f"-I{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"), compiler, cache)
+    return _built(python, (SOURCES,), _over(runtime), compiler, cache)
+
+
+def build_counting(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
+    """Return the extension module that probes calls and counts what they do, as `build` does."""
+    return _built(python, (SOURCES, COUNTING, LINES), ("-DPD_PER_CALL", *_over(runtime)), compiler, cache)
 
 
 def build_lines(python: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that counts lines for the interpreter `python`, as `build` does; it needs no runtime library."""
-    return _built(python, LINES, ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)  # it stands in the list of what a fork calls
+    # Never unloaded, as it stands in the list of what a fork calls.
+    return _built(python, (LINES,), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
 
 
-def _built(python: Path, sources: Path, link: Sequence[str], compiler: str, cache: Path) -> Path:
+def _over(runtime: Path) -> tuple[str, ...]:
+    return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
+
+
+def _built(python: Path, folders: Sequence[Path], options: Sequence[str], compiler: str, cache: Path) -> Path:
     interpreter = ask(python)
     _check(python, interpreter)
     driver = compiled.c_driver(compiler)
-    name = f"python-{_fingerprint(interpreter, sources, link, driver)}"
-    return compiled.kept(cache, name, partial(_compile, interpreter, sources, link, driver)) / MODULE
+    name = f"python-{_fingerprint(interpreter, folders, options, driver)}"
+    return compiled.kept(cache, name, partial(_compile, interpreter, folders, options, driver)) / MODULE
 
 
 def ask(python: Path) -> Interpreter:
@@ -103,19 +115,23 @@ def _check(python: Path, interpreter: Interpreter) -> None:
         )
 
 
-def _sources(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
+def _sources(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the sources of a module: of several folders, the first says how it begins."""
+    for folder in folders:
+        yield from (
+            path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h") and (folder is folders[0] or path.name != _ENTRY)
+        )
 
 
-def _fingerprint(interpreter: Interpreter, folder: Path, link: Sequence[str], driver: str) -> str:
+def _fingerprint(interpreter: Interpreter, folders: Sequence[Path], options: Sequence[str], driver: str) -> str:
     digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((interpreter, link, driver, _FLAGS)).encode())
-    for source in _sources(folder):
+    digest.update(repr((interpreter, options, driver, _FLAGS)).encode())
+    for source in _sources(folders):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def _compile(interpreter: Interpreter, folder: Path, link: Sequence[str], driver: str, made: Path) -> None:
+def _compile(interpreter: Interpreter, folders: Sequence[Path], options: Sequence[str], driver: str, made: Path) -> None:
     headers = [argument for include in interpreter.include for argument in ("-isystem", str(include))]
-    sources = [str(source) for source in _sources(folder) if source.suffix == ".c"]
-    compiled.run([driver, "-shared", *_FLAGS, *headers, *sources, "-o", str(made / MODULE), *link])
+    sources = [str(source) for source in _sources(folders) if source.suffix == ".c"]
+    compiled.run([driver, "-shared", *_FLAGS, *headers, *sources, "-o", str(made / MODULE), *options])

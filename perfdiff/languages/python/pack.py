@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
-from perfdiff.languages.python import copies, distributions, environments, extension, sheet, start
+from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
-from perfdiff.languages.python.places import Host
-from perfdiff.languages.python.same_code import same_code
+from perfdiff.languages.python.places import Host, Places
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 
@@ -32,19 +32,22 @@ class Python:
     """
 
     name = "python"
-    counts = False
+    counts = True
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
     def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         commands = tuple(command for workload in config.workloads for command in workload.commands)
-        python, drivers = config.python or PythonConfig(), {DRIVER: _DRIVER}
-        self.workplace: Workplace | None = Environments(python, project, environment, cache, start.hook(), commands, drivers)
+        python, hook, drivers = config.python or PythonConfig(), start.hook(), {DRIVER: _DRIVER}
+        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", hook, commands, drivers)
 
-    def index(self, built: PlainBuild, *, depth: int) -> Program:
-        """Parse the Python files of a tree and return their functions and declarations."""
-        return index_program(built.tree, depth=depth)
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
+        made = environments.read(built.beside)
+        names = {change.name for other in others for change in environments.dependency_changes(other.beside, built.beside)}
+        foreign_files = foreign.sources(made.folders, names) if names else ()
+        return index_program(built.tree, depth=depth, cache=self._cache / "modules", foreign=foreign_files)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
@@ -57,12 +60,13 @@ class Python:
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
-        before, after = (environments.read(built.beside).versions for built in (base, head))
-        return tuple(Note("dependency-changed", f"head {change.says}") for change in distributions.changes(before, after))
+        changes = environments.dependency_changes(base.beside, head.beside)
+        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the syntax trees of two builds, and the packages that they use."""
-        return same_code(base, head, pairs)
+        found = sameness.same_code(base, head, pairs)
+        return replace(found, identical=found.identical and not environments.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""
@@ -72,21 +76,32 @@ class Python:
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""
         if not probes:
             return {}
-        made, compiler = environments.read(built.beside), self._compiler_of(built)
-        runtime = runtime_library.build(compiler, self._cache / "runtime")
-        module = extension.build(made.layout.python, runtime, compiler, self._cache / "runtime")
+        made = environments.read(built.beside)
         path = folder / f"python-{phase}-{_digest(built, probes)}.sheet"
         if not path.exists():
-            sheet.write(path, probes, copies.places(built.tree, made.layout.site_packages))
-        return start.environment(path, module)
+            elsewhere = {probe.definition.file: foreign.place(probe.definition.file, made.folders) for probe in probes}
+            places = copies.places(built.tree, made.folders) | {file: (found,) for file, found in elsewhere.items() if found}
+            sheet.write(path, probes, places)
+        python, compiler, kept = made.layout.python, self._compiler_of(built), self._cache / "runtime"
+        runtime = runtime_library.build(compiler, kept)
+        if phase is not Phase.COUNTED:
+            return start.environment(path, extension.build(python, runtime, compiler, kept))
+        lines = folder / f"lines-{path.stem}.sheet"
+        if not lines.exists():
+            self._places(built, lines)
+        return start.counting(path, lines, extension.build_counting(python, runtime, compiler, kept))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines, which are written beside the tree."""
+        """Return what reads the counts of lines."""
+        return self._places(built, built.beside / "lines.sheet")
+
+    def _places(self, built: PlainBuild, lines: Path) -> Places:
+        """Return the lines of a tree, and write which they are to a sheet."""
         made = environments.read(built.beside)
         module = extension.build_lines(made.layout.python, self._compiler_of(built), self._cache / "runtime")
-        host = Host(made.layout.python, module, copies.places(built.tree, made.layout.site_packages))
+        host = Host(made.layout.python, module, copies.places(built.tree, made.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
-        return counted_places.places(built.tree, modules, host, built.beside / "lines.sheet")
+        return counted_places.places(built.tree, modules, host, lines)
 
     def _compiler_of(self, built: PlainBuild) -> str:
         """Return what our module is compiled with: that of the project's own modules, so that all find the same runtime in a process."""

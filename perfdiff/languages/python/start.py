@@ -6,6 +6,7 @@ from pathlib import Path
 
 SHEET = "PERFDIFF_PYTHON"
 EXTENSION = "PERFDIFF_EXTENSION"
+LINES = "PERFDIFF_LINES"
 HOOK = "_perfdiff.pth"  # in the environment's site-packages
 
 _HOOK = (
@@ -25,3 +26,8 @@ def hook() -> str:
 def environment(sheet: Path, extension: Path) -> dict[str, str]:
     """Return the variables of a run whose functions are probed as the sheet says; the plan and the folder come beside them."""
     return {SHEET: str(sheet), EXTENSION: str(extension)}
+
+
+def counting(sheet: Path, lines: Path, extension: Path) -> dict[str, str]:
+    """Return the variables of a run whose calls are counted, too: `lines` is the sheet of `places`, `extension` of `build_counting`."""
+    return {**environment(sheet, extension), LINES: str(lines)}

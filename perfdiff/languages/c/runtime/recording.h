@@ -119,6 +119,18 @@ struct pd_edges {
 	struct pd_edge edges[]; /* those with calls are in use */
 };
 
+#define PD_BLOCK_FUNCTION 7u
+#define PD_LIBRARY (UINT32_C(1) << 31) /* edges lead to `PD_LIBRARY | number` */
+
+/* Names a function outside of the project. */
+struct pd_function_block {
+	struct pd_block block;
+	uint32_t number;
+	uint32_t unseen; /* some of its calls are not counted */
+	uint64_t length;
+	char name[];
+};
+
 struct pd_samples {
 	struct pd_block block;
 	uint32_t probe;

@@ -286,6 +286,11 @@ void pd_counters_thread_open(struct pd_thread *thread);
 void pd_counters_thread_close(struct pd_thread *thread);
 void pd_counters_read(struct pd_thread *thread, uint64_t *values);
 
+/* outside.c: calls that leave the project's code, told by an interpreter; those of machine code are pmu/thunks.c's */
+#define PD_UNNAMED UINT32_MAX
+PD_API uint32_t pd_outside_name(const char *name); /* its number, PD_UNNAMED where there is no room */
+PD_API void pd_outside_call(uint32_t number);      /* one call from the innermost open one */
+
 /* calibration.c */
 void pd_calibrate(struct pd_thread *thread);
 

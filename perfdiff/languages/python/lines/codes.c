@@ -20,9 +20,10 @@
 static Py_ssize_t slot = -1;
 static struct pd_code foreign = {&pd_foreign, NULL, 0}; /* of all codes without a counted line */
 
+/* Of a code that only others keep something of, nothing is. */
 static void forget(void *kept)
 {
-	if (kept == &foreign)
+	if (!kept || kept == &foreign)
 		return;
 	PyMem_RawFree(((struct pd_code *)kept)->loops);
 	PyMem_RawFree(kept);
@@ -50,7 +51,7 @@ static struct pd_code *look_up(PyCodeObject *code)
 	struct pd_code *kept;
 
 	PyErr_Fetch(&type, &value, &traceback);
-	kept = make(pd_sheet_find(code));
+	kept = make(pd_lines_sheet_find(code));
 	if (SET((PyObject *)code, slot, kept)) {
 		PyErr_Clear();
 		forget(kept);

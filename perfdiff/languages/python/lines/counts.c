@@ -14,6 +14,8 @@
 
 #include "lines.h"
 
+#ifndef PD_PER_CALL
+
 #define MOST_FILES 1000 /* of one process number in a run: it changes its program as often, or numbers are used again */
 
 /* languages/python/places.py reads it: the counts follow. */
@@ -105,3 +107,5 @@ int pd_counts_open(const char *given, uint64_t places)
 	errno = pthread_atfork(NULL, NULL, begin_child);
 	return errno ? -1 : 0;
 }
+
+#endif

@@ -19,15 +19,24 @@ struct pd_lines {
 /* Codes that stand in no file of the sheet. */
 extern struct pd_lines pd_foreign;
 
+#ifdef PD_PER_CALL
+/* Lines that the thread has begun: probes read it at a call's start and end. */
+extern __thread uint64_t pd_lines_begun;
+
+/* Count a call from the project's code: of what it names, or of code that is not the project's, with its globals. */
+void pd_calls_count(PyObject *callable);
+void pd_calls_count_code(PyCodeObject *code, PyObject *globals);
+#else
 /* How often each place ran in this process so far: in the process's file, so that its end cannot lose them. NULL where there is none. */
 extern uint64_t *pd_counts;
+#endif
 
 enum pd_counts_flag {
 	PD_DISTURBED = 1, /* not all is counted: it could not begin, or a debugger took the place of what counts */
 };
 
-int pd_sheet_read(const char *path, uint64_t *places);
-struct pd_lines *pd_sheet_find(PyCodeObject *code); /* never NULL */
+int pd_lines_sheet_read(const char *path, uint64_t *places);
+struct pd_lines *pd_lines_sheet_find(PyCodeObject *code); /* never NULL */
 
 int pd_counts_open(const char *folder, uint64_t places);
 void pd_counts_flag(enum pd_counts_flag flag);
@@ -50,12 +59,22 @@ static inline bool pd_codes_is_foreign(const struct pd_code *kept)
 
 int pd_events_begin(void); /* has every line of the sheet's files counted from here on, in all threads */
 
+#if PY_VERSION_HEX < 0x030c0000
+bool pd_events_stand(void); /* whether nobody has put another evaluator of frames in front of ours */
+#endif
+
 static inline void pd_lines_count(const struct pd_lines *lines, long line)
 {
 	long offset = line - lines->first;
 
-	if (offset >= 0 && offset < lines->count && lines->places[offset] != PD_NO_PLACE && pd_counts)
+	if (offset < 0 || offset >= lines->count || lines->places[offset] == PD_NO_PLACE)
+		return;
+#ifdef PD_PER_CALL
+	pd_lines_begun++;
+#else
+	if (pd_counts)
 		pd_counts[lines->places[offset]]++;
+#endif
 }
 
 #endif

@@ -21,7 +21,7 @@ static int execute(PyObject *module)
 	if (begun || !sheet || !folder || PyInterpreterState_Get() != PyInterpreterState_Main())
 		return 0; /* what subinterpreters run is not counted */
 	begun = true;
-	status = pd_sheet_read(sheet, &places);
+	status = pd_lines_sheet_read(sheet, &places);
 	if (pd_counts_open(folder, places) || status || pd_codes_begin() || pd_events_begin()) {
 		PyErr_Clear();
 		pd_counts_flag(PD_DISTURBED);

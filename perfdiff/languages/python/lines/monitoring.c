@@ -60,11 +60,32 @@ static PyObject *jumps(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 	Py_RETURN_NONE;
 }
 
-static PyMethodDef callbacks[] = {
-	{"code_starts", (PyCFunction)(void (*)(void))code_starts, METH_FASTCALL, NULL},
-	{"line_begins", (PyCFunction)(void (*)(void))line_begins, METH_FASTCALL, NULL},
-	{"jumps", (PyCFunction)(void (*)(void))jumps, METH_FASTCALL, NULL},
+#ifdef PD_PER_CALL
+
+static PyObject *calls(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	(void)self;
+	if (count > 2)
+		pd_calls_count(arguments[2]);
+	Py_RETURN_NONE;
+}
+
+#endif
+
+/* By the names of their events: the last one is looked for in all codes, the others in those of the sheet's files. */
+static struct {
+	const char *event;
+	PyMethodDef callback;
+} events[] = {
+	{"LINE", {"line_begins", (PyCFunction)(void (*)(void))line_begins, METH_FASTCALL, NULL}},
+	{"JUMP", {"jumps", (PyCFunction)(void (*)(void))jumps, METH_FASTCALL, NULL}},
+#ifdef PD_PER_CALL
+	{"CALL", {"calls", (PyCFunction)(void (*)(void))calls, METH_FASTCALL, NULL}},
+#endif
+	{"PY_START", {"code_starts", (PyCFunction)(void (*)(void))code_starts, METH_FASTCALL, NULL}},
 };
+
+#define EVENTS (sizeof(events) / sizeof(*events))
 
 /* The first of our numbers that no other tool has. */
 static int use_tool(PyObject *monitoring)
@@ -84,45 +105,54 @@ static int use_tool(PyObject *monitoring)
 	return -1;
 }
 
-static int register_callback(PyObject *monitoring, PyObject *event, PyMethodDef *callback)
+/* Returns the event's bit, -1 with an exception. */
+static long register_callback(PyObject *monitoring, PyObject *names, const char *event, PyMethodDef *callback)
 {
-	PyObject *function = PyCFunction_New(callback, NULL);
-	PyObject *former = function && event ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, event, function) : NULL;
+	PyObject *bit = PyObject_GetAttrString(names, event), *function = PyCFunction_New(callback, NULL), *former = NULL;
+	long found = -1;
 
-	Py_XDECREF(function);
+	if (bit && function)
+		former = PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, bit, function);
+	if (former)
+		found = PyLong_AsLong(bit);
 	Py_XDECREF(former);
-	return former ? 0 : -1;
+	Py_XDECREF(function);
+	Py_XDECREF(bit);
+	return found;
 }
 
-static int begin(PyObject *monitoring, PyObject *events)
+static int begin(PyObject *monitoring, PyObject *names)
 {
-	PyObject *start = PyObject_GetAttrString(events, "PY_START"), *line = PyObject_GetAttrString(events, "LINE");
-	PyObject *jump = PyObject_GetAttrString(events, "JUMP"), *done = NULL;
+	long local = 0, bit = 0;
+	PyObject *done;
 
+	for (size_t i = 0; i < EVENTS; i++) {
+		local |= bit;
+		bit = register_callback(monitoring, names, events[i].event, &events[i].callback);
+		if (bit < 0)
+			return -1;
+	}
 	disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	set_local_events = PyObject_GetAttrString(monitoring, "set_local_events");
-	local_events = line && jump ? PyNumber_Or(line, jump) : NULL;
+	local_events = PyLong_FromLong(local);
 	tool_number = PyLong_FromLong(tool);
-	if (disable && set_local_events && local_events && tool_number && !register_callback(monitoring, start, &callbacks[0]) &&
-	    !register_callback(monitoring, line, &callbacks[1]) && !register_callback(monitoring, jump, &callbacks[2]))
-		done = PyObject_CallMethod(monitoring, "set_events", "iO", tool, start);
-	Py_XDECREF(start);
-	Py_XDECREF(line);
-	Py_XDECREF(jump);
+	if (!disable || !set_local_events || !local_events || !tool_number)
+		return -1;
+	done = PyObject_CallMethod(monitoring, "set_events", "il", tool, bit); /* of the last one: a code's start, in all codes */
 	Py_XDECREF(done);
 	return done ? 0 : -1;
 }
 
 int pd_events_begin(void)
 {
-	PyObject *monitoring = PySys_GetObject("monitoring"), *events = NULL;
+	PyObject *monitoring = PySys_GetObject("monitoring"), *names = NULL;
 	int status = -1;
 
 	if (!monitoring)
 		PyErr_SetString(PyExc_RuntimeError, "the interpreter has no sys.monitoring");
-	else if ((tool = use_tool(monitoring)) >= 0 && (events = PyObject_GetAttrString(monitoring, "events")))
-		status = begin(monitoring, events);
-	Py_XDECREF(events);
+	else if ((tool = use_tool(monitoring)) >= 0 && (names = PyObject_GetAttrString(monitoring, "events")))
+		status = begin(monitoring, names);
+	Py_XDECREF(names);
 	return status;
 }
 

@@ -158,7 +158,7 @@ static int parse(char *text, uint64_t *places)
 }
 
 /* Returns -1 with errno where it cannot be read. What it holds is kept: names and paths point into it. */
-int pd_sheet_read(const char *path, uint64_t *places)
+int pd_lines_sheet_read(const char *path, uint64_t *places)
 {
 	FILE *file = fopen(path, "re");
 	char *text = NULL;
@@ -199,7 +199,7 @@ static const struct file *find_file(PyObject *name)
 	return found;
 }
 
-struct pd_lines *pd_sheet_find(PyCodeObject *code)
+struct pd_lines *pd_lines_sheet_find(PyCodeObject *code)
 {
 	static PyObject *last_name; /* codes of a file share its name */
 	static const struct file *last_file;

@@ -15,10 +15,14 @@
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
 typedef struct _PyInterpreterFrame frame_t;
+#define CALLER(thread) ((thread)->cframe->current_frame)
+#define IS_RESUMED(frame) ((frame)->owner == FRAME_OWNED_BY_GENERATOR)
 #define CODE_OF_FRAME(object) ((object)->f_frame->f_code)
 #define ON 255
 #else
 typedef PyFrameObject frame_t;
+#define CALLER(thread) ((thread)->frame)
+#define IS_RESUMED(frame) ((frame)->f_lasti >= 0)
 #define CODE_OF_FRAME(object) ((object)->f_code)
 #define ON 1
 #endif
@@ -28,19 +32,44 @@ typedef PyFrameObject frame_t;
 
 static _PyFrameEvalFunction next; /* of whoever stood there before us, as a rule the interpreter's own */
 
+/* Also told of other files' frames: the interpreter turns tracing on in those that an exception passes. */
 static int event(PyObject *unused, PyFrameObject *frame, int what, PyObject *argument)
 {
+	struct pd_code *kept;
+
 	(void)unused;
 	(void)argument;
+	if (what != PyTrace_LINE && what != PyTrace_C_CALL)
+		return 0;
+	kept = pd_codes_find(CODE_OF_FRAME(frame));
+	if (pd_codes_is_foreign(kept))
+		return 0;
 	if (what == PyTrace_LINE)
-		pd_lines_count(pd_codes_find(CODE_OF_FRAME(frame))->lines, PyFrame_GetLineNumber(frame));
+		pd_lines_count(kept->lines, PyFrame_GetLineNumber(frame));
+#ifdef PD_PER_CALL
+	else
+		pd_calls_count(argument);
+#endif
 	return 0;
 }
+
+#ifdef PD_PER_CALL
+
+/* Tells of a frame of other code that one of ours has called. */
+static void count_frame(const PyThreadState *thread, const frame_t *frame)
+{
+	const frame_t *caller = CALLER(thread);
+
+	if (caller && !IS_RESUMED(frame) && !pd_codes_is_foreign(pd_codes_find(caller->f_code)))
+		pd_calls_count_code(frame->f_code, frame->f_globals);
+}
+
+#endif
 
 /* Whether tracing is ours to turn on and off: neither a debugger nor a profiler has it. */
 static bool is_ours(const PyThreadState *thread)
 {
-	return thread->c_tracefunc == event && !thread->c_profilefunc && !thread->tracing;
+	return thread->c_tracefunc == event && (!thread->c_profilefunc || thread->c_profilefunc == event) && !thread->tracing;
 }
 
 static void set_tracing(PyThreadState *thread, bool on)
@@ -103,12 +132,23 @@ static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
 
 	if (counted && !thread->c_tracefunc)
 		thread->c_tracefunc = event; /* as PyEval_SetTrace, but for the program's audit hooks */
-	else if (counted && thread->c_tracefunc != event)
+#ifdef PD_PER_CALL
+	if (counted && !thread->c_profilefunc)
+		thread->c_profilefunc = event; /* which is told of C functions */
+	if (!counted && !throwing)
+		count_frame(thread, frame);
+#endif
+	if (counted && thread->c_tracefunc != event)
 		pd_counts_flag(PD_DISTURBED);
 	set_tracing(thread, counted);
 	result = is_deep() ? evaluate_deep(thread, frame, throwing) : next(thread, frame, throwing);
 	set_tracing(thread, before);
 	return result;
+}
+
+bool pd_events_stand(void)
+{
+	return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == evaluate;
 }
 
 int pd_events_begin(void)

@@ -46,21 +46,19 @@ static __attribute__((noinline, cold)) uintptr_t stack_end_find(void)
 {
 	pthread_attr_t attributes;
 	void *lowest = NULL;
-	size_t size;
+	size_t size = 0;
 
 	if (!pthread_getattr_np(pthread_self(), &attributes)) {
 		pthread_attr_getstack(&attributes, &lowest, &size);
 		pthread_attr_destroy(&attributes);
 	}
-	return stack_end = (uintptr_t)lowest + STACK_LEFT;
+	return stack_end = (uintptr_t)lowest + (size / 4 < STACK_LEFT ? size / 4 : STACK_LEFT);
 }
 
 static inline bool is_deep(void)
 {
-	uintptr_t end = stack_end;
+	uintptr_t end = pd_likely(stack_end) ? stack_end : stack_end_find();
 
-	if (pd_unlikely(!end))
-		end = stack_end_find();
 	return pd_unlikely((uintptr_t)__builtin_frame_address(0) < end);
 }
 

@@ -37,7 +37,7 @@ static bool exit_watch(void)
 static PyObject *probes_check(PyObject *module, PyObject *arguments)
 {
 	(void)module, (void)arguments;
-	if (!pd_evaluator_stands() || !pd_monitoring_stands())
+	if (!(pd_counting_stands ? pd_counting_stands : pd_evaluator_stands)() || !pd_monitoring_stands())
 		pd_note("taken", "another tool has taken the place of the probes");
 	Py_RETURN_NONE;
 }
@@ -72,7 +72,7 @@ static bool start(PyInterpreterState *interpreter)
 		return false;
 	if (!pd_monitoring_begin())
 		pd_evaluator_begin(interpreter);
-	return true;
+	return !pd_counting_begin || pd_counting_begin();
 }
 
 static int execute(PyObject *module)

@@ -66,10 +66,8 @@ struct pd_probe_text {
 
 /* A file's lines of the sheet. */
 struct pd_file_text {
-	const char *name;   /* relative to the tree */
 	const char *module; /* as it is imported */
 	const char *places; /* lines that begin with "place " */
-	bool is_met;        /* a code object of it was executed */
 	struct pd_file_text *next;
 };
 
@@ -96,6 +94,10 @@ void pd_value_read(struct pd_frame *frame, unsigned cell, enum pd_how how, PyObj
 bool pd_attributes_begin(void);
 PyObject *pd_item(PyObject *dictionary, PyObject *name);
 PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
+
+/* ../counting/counting.c: of the module that counts what calls do, behind the evaluator that makes them */
+bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
+bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
 
 /* notes.c */
 void pd_note(const char *word, const char *text);

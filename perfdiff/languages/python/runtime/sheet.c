@@ -79,7 +79,7 @@ static bool is_line(const char *line, const char *text)
 	return line_length(line) == length && !memcmp(line, text, length);
 }
 
-/* "file <module> <name>" */
+/* "file <module> <name>"; the name is for who reads the sheet */
 static bool file_add(const char *line)
 {
 	struct pd_file_text *file = calloc(1, sizeof(*file));
@@ -87,7 +87,6 @@ static bool file_add(const char *line)
 	if (!file)
 		return false;
 	file->module = line;
-	file->name = line + strcspn(line, " ") + 1;
 	file->places = pd_line_next(line);
 	file->next = files;
 	files = file;
@@ -156,27 +155,32 @@ bool pd_sheet_open(const char *path)
 	return table_make(probes, count);
 }
 
+/* Whether a place of the sheet is a file of this resolved name. */
+static bool resolves_to(const char *place, const char *resolved)
+{
+	char path[PATH_MAX], other[PATH_MAX];
+	size_t length = line_length(place);
+
+	if (length >= sizeof(path))
+		return false;
+	memcpy(path, place, length);
+	path[length] = '\0';
+	return realpath(path, other) && !strcmp(other, resolved);
+}
+
 /* Whether a code object's file name is one of the places where a file of the tree lies, as it is written or as the system resolves it. */
 bool pd_sheet_is_at(const struct pd_file_text *file, const char *path)
 {
 	char resolved[PATH_MAX];
-	bool resolves;
 
-	for (const char *line = file->places, *place = line; begins(&place, "place"); place = line = pd_line_next(line))
+	for (const char *place = file->places; begins(&place, "place"); place = pd_line_next(place))
 		if (is_line(place, path))
 			return true;
-	resolves = realpath(path, resolved) != NULL;
-	for (const char *line = file->places, *place = line; resolves && begins(&place, "place"); place = line = pd_line_next(line)) {
-		char named[PATH_MAX], other[PATH_MAX];
-		size_t length = line_length(place);
-
-		if (length >= sizeof(named))
-			continue;
-		memcpy(named, place, length);
-		named[length] = '\0';
-		if (realpath(named, other) && !strcmp(other, resolved))
+	if (!realpath(path, resolved))
+		return false;
+	for (const char *place = file->places; begins(&place, "place"); place = pd_line_next(place))
+		if (resolves_to(place, resolved))
 			return true;
-	}
 	return false;
 }
 
@@ -185,10 +189,8 @@ const struct pd_probe_text *pd_sheet_find(int first_line, const char *name, cons
 	uint64_t hash = hash_of(name, strlen(name));
 
 	for (struct pd_probe_text *probe = table[place_of(first_line, hash)]; probe; probe = probe->next)
-		if (probe->hash == hash && probe->first_line == first_line && is_line(probe->name, name) && pd_sheet_is_at(probe->file, file)) {
-			probe->file->is_met = true;
+		if (probe->hash == hash && probe->first_line == first_line && is_line(probe->name, name) && pd_sheet_is_at(probe->file, file))
 			return probe;
-		}
 	return NULL;
 }
 

@@ -6,7 +6,6 @@ The compiled files are held against time and size of their sources, whatever `SO
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import py_compile
 import sys
@@ -49,6 +48,8 @@ def main() -> None:
     if len(files) <= _MOST_ALONE:
         failed = [_compiled(file) for file in files]
     else:
+        import multiprocessing  # takes as long as compiling a dozen modules
+
         with multiprocessing.Pool(len(os.sched_getaffinity(0))) as pool:
             failed = pool.map(_compiled, files, chunksize=20)
     sys.stdout.write(json.dumps([each for each in failed if each]))

@@ -27,17 +27,6 @@ bool pd_divisions_seen(void)
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A block that names a function. */
-#define PD_BLOCK_FUNCTION 7u
-
-struct pd_function_block {
-	struct pd_block block;
-	uint32_t number;
-	uint32_t unseen; /* some of its calls are not counted */
-	uint64_t length;
-	char name[];
-};
-
 #define OBJECTS 256u /* the project's own, in one process */
 #define NAMES_BYTES 65536u
 

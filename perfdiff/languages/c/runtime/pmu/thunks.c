@@ -8,7 +8,6 @@
 
 #include <cpuid.h>
 
-#define PD_LIBRARY (UINT32_C(1) << 31) /* edges lead to `PD_LIBRARY | number` */
 #define PD_OUTSIDE 176 /* of the field in struct pd_thread */
 #define AS_TEXT(value) #value
 #define TEXT(value) AS_TEXT(value)

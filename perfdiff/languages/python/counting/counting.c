@@ -1,0 +1,60 @@
+/*
+ * What calls do, counted without a clock: lines that they begin, their probed callees' left out. As the runtime's only source of counters it
+ * stands where the software PMU stands in counted C programs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../c/runtime/runtime.h"
+#include "../lines/lines.h"
+
+void pd_note(const char *word, const char *text); /* ../runtime/notes.c */
+bool pd_evaluator_stands(void); /* ../runtime/evaluator.c */
+bool pd_counting_begin(void);
+bool pd_counting_stands(void);
+
+__thread uint64_t pd_lines_begun;
+
+static uint32_t source_open(struct pd_counter *counters, uint32_t room)
+{
+	if (!room || !getenv("PERFDIFF_LINES"))
+		return 0;
+	strcpy(counters->name, "lines");
+	counters->flags = PD_COUNTER_EXACT;
+	return 1;
+}
+
+static void source_read(struct pd_thread *thread __attribute__((unused)), uint64_t *values)
+{
+	*values = pd_lines_begun;
+}
+
+PD_API const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read};
+
+void pd_counts_flag(enum pd_counts_flag flag __attribute__((unused)))
+{
+	static bool is_told;
+
+	if (!is_told)
+		pd_note("traced", "the program traces itself: what it does meanwhile is not counted");
+	is_told = true;
+}
+
+/* Returns false where lines cannot be counted. */
+bool pd_counting_begin(void)
+{
+	const char *sheet = getenv("PERFDIFF_LINES");
+	uint64_t places;
+
+	return !sheet || (!pd_lines_sheet_read(sheet, &places) && !pd_codes_begin() && !pd_events_begin());
+}
+
+/* Whether the evaluator of frames that is in front is one of ours. */
+bool pd_counting_stands(void)
+{
+#if PY_VERSION_HEX < 0x030c0000
+	if (pd_events_stand())
+		return true;
+#endif
+	return pd_evaluator_stands();
+}

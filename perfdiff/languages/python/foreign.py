@@ -1,0 +1,36 @@
+"""Packages of other projects that a program uses, as far as they differ between its revisions: their functions can be guilty, too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from perfdiff.languages.python import distributions
+from perfdiff.languages.python.sources import SourceFile
+
+_FOLDER = "site-packages"  # stands for whatever folders of packages an environment has, as files of a tree have none of them
+_PACKAGE = "__init__"
+MOST_FILES = (
+    2000  # of all packages that differ: some seconds to parse; the largest in wide use have more, and are compiled for the most part
+)
+
+
+def sources(folders: Sequence[Path], names: Collection[str]) -> tuple[SourceFile, ...]:
+    """Return the Python files of installed distributions by their names, in order, at most `MOST_FILES`."""
+    return tuple(sorted(_sources(folders, names), key=lambda source: source.file)[:MOST_FILES])
+
+
+def place(file: str, folders: Sequence[Path]) -> Path | None:
+    """Return where a file of `sources` lies, None of another one."""
+    path = PurePosixPath(file)
+    if path.parts[0] != _FOLDER:
+        return None
+    return next((found for folder in folders if (found := folder.joinpath(*path.parts[1:])).is_file()), None)
+
+
+def _sources(folders: Sequence[Path], names: Collection[str]) -> Iterator[SourceFile]:
+    for file, path in distributions.files(folders, names):
+        parts = PurePosixPath(file).with_suffix("").parts
+        is_package = parts[-1] == _PACKAGE
+        module = ".".join(parts[:-1] if is_package else parts)
+        yield SourceFile(f"{_FOLDER}/{file}", module, path.read_bytes(), is_package)

@@ -1,0 +1,105 @@
+"""What calls of Python functions do, counted without a clock: lines, and calls of what is not the project's, by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import python_programs
+import runtimes
+from perfdiff.languages.python import extension, places, start
+from perfdiff.records.plan import Entry, Mode
+from python_programs import Outcome
+
+pytestmark = pytest.mark.integration
+
+MAIN = """\
+import json, math, os, re, sys
+
+def inner(n):
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+
+def outer(n):
+    made = [inner(i) for i in range(n)]
+    helper(n)
+    return made
+
+def helper(n):
+    for i in range(n):
+        math.sqrt(i)
+        "-".join(("a", "b"))
+        re.match("a", "b")
+        json.dumps([i])
+    try:
+        int("no number")
+    except ValueError:
+        pass
+
+for n in map(int, sys.argv[1:]):
+    outer(n)
+"""
+
+
+@cache
+def module(python: Path) -> Path:
+    return extension.build_counting(python, runtimes.library(), "gcc", runtimes.KEPT)
+
+
+@pytest.fixture(params=python_programs.VERSIONS)
+def python(request: pytest.FixtureRequest) -> Path:
+    found = python_programs.interpreter(request.param)
+    if found is None:
+        pytest.skip(f"needs Python {request.param}")
+    return found
+
+
+def counted(room: Path, python: Path, main: str, *arguments: str) -> Outcome:
+    """Run a program with probes in `inner` and `outer`, all calls of which are counted and kept."""
+    probed = {"main.py::inner": ["number n"], "main.py::outer": ["number n"]}
+    program = python_programs.program(room, python, {"main.py": main}, probed)
+    own = python_programs.environment(room / "venv", python)
+    reader = places.places(program.tree, {"main.py": "main"}, places.Host(own, module(python), {}), room / "lines.sheet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(start.LINES, str(reader.sheet))
+        ready = replace(program, python=own, module=module(python))
+        return ready.run("main.py", *arguments, mode=Entry(Mode.SAMPLE, reservoir=1000, own=True))
+
+
+def test_each_call_has_its_own_lines(tmp_path: Path, python: Path) -> None:
+    outcome = counted(tmp_path, python, MAIN, "10", "20")
+    recording = outcome.only
+    inner, outer = (recording.samples[number].counters["lines"].tolist() for number in (1, 2))
+    assert inner == [2 * n + 3 for n in (*range(10), *range(20))]
+    # Each element of `outer` is a step of a loop, and each of `helper`, which has no probe, five lines.
+    assert outer[1] - outer[0] == 10 * (1 + 5)
+    assert [word for word, _ in outcome.notes] == ["version"]
+
+
+def test_calls_that_leave_the_project_are_counted_at_their_caller(tmp_path: Path, python: Path) -> None:
+    library = counted(tmp_path, python, MAIN, "10", "20").only.library
+    assert {name: library[2, name] for name in ("math.sqrt", "str.join", "re.match", "json.dumps")} == dict.fromkeys(
+        ("math.sqrt", "str.join", "re.match", "json.dumps"), 30.0
+    )
+    # What these call is their own, also once an exception has passed.
+    assert not {name for caller, name in library if caller and name.startswith(("re._", "sre", "json.enc", "isinstance"))}
+
+
+def test_two_runs_count_the_same(tmp_path: Path, python: Path) -> None:
+    (tmp_path / "again").mkdir()
+    first, second = (counted(room, python, MAIN, "30", "7").only for room in (tmp_path, tmp_path / "again"))
+    assert first.library == second.library
+    assert [first.totals.counters["lines"].tolist()] == [second.totals.counters["lines"].tolist()]
+    assert first.totals.counters["lines"].min() > 0
+
+
+def test_child_of_a_fork_names_what_it_calls(tmp_path: Path, python: Path) -> None:
+    main = MAIN + "if os.fork() == 0:\n    outer(5)\n    os._exit(0)\nos.wait()\n"
+    parent, child = sorted(counted(tmp_path, python, main, "10").recordings, key=lambda one: -one.totals.calls.sum())
+    assert (parent.library[2, "re.match"], child.library[2, "re.match"]) == (10.0, 5.0)
+    assert child.samples[1].counters["lines"].tolist() == [2 * n + 3 for n in range(5)]
