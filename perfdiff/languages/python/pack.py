@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import Config, PythonConfig
+from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
@@ -20,6 +20,7 @@ from perfdiff.languages.python.places import Host, Places
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 
+_DRIVER = Path(__file__).parent / "benchmarks"
 _COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -38,8 +39,8 @@ class Python:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         commands = tuple(command for workload in config.workloads for command in workload.commands)
-        python = config.python or PythonConfig()
-        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", start.hook(), commands)
+        python, hook, drivers = config.python or PythonConfig(), start.hook(), {DRIVER: _DRIVER}
+        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", hook, commands, drivers)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
