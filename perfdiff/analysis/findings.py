@@ -263,9 +263,9 @@ class LineGrowth:
     is_steeper: bool = False
 
     def is_of(self, info: FunctionInfo) -> bool:
-        """Return whether it stands in the text of a function."""
+        """Return whether it is code of a function, not of one inside it."""
         source = info.head
-        return source is not None and self.file == source.file and source.line <= self.line <= source.last_line
+        return source is not None and self.file == source.file and self.line in source.code
 
 
 @dataclass(frozen=True, slots=True)

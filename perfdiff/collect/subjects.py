@@ -26,8 +26,10 @@ class Subjects:
 
     @classmethod
     def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
-        """Number the pairs in their order. `followed` are places in base, file and line, of functions that are measured in any case."""
-        marked = (replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.line) in followed else pair for pair in pairs)
+        """Number the pairs in their order. `followed` are files and first lines, in base, of functions that are measured in any case."""
+        marked = (
+            replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.first_line) in followed else pair for pair in pairs
+        )
         numbered = dict(enumerate(marked, start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
         head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
@@ -249,4 +251,4 @@ def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
 
 
 def _source(definition: FunctionDefinition | None) -> Source | None:
-    return None if definition is None else Source(definition.file, definition.line, definition.text)
+    return None if definition is None else Source(definition.file, definition.first_line, definition.text, definition.no_code)
