@@ -85,6 +85,7 @@ class MetricFinding:
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
     are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
+    `typical` is what a typical call of base costs in the stratum, where that is not all calls.
     """
 
     metric: str
@@ -106,6 +107,7 @@ class MetricFinding:
     modes: tuple[ModeShift, ...] = ()
     borders: tuple[BorderShift, ...] = ()
     points: Mapping[int, Ratio] = field(default_factory=dict)
+    typical: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

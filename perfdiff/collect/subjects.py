@@ -15,6 +15,8 @@ from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
 _IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
 NEVER_CALLED = "never called by any workload"
+FILE_NOT_RUN = "no workload runs anything of its file"
+IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,11 @@ class Subjects:
         )
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
-        """Return the suspects that no workload ever called."""
-        return tuple(
-            Skipped(shown(pair).name, shown(pair).file, NEVER_CALLED)
-            for id_, pair in self.pairs.items()
-            if pair.change.is_suspect and id_ in probeable and id_ not in ran
-        )
+        """Return the suspects that no workload ever called; those of files that nothing ran of, such as tests, come last."""
+        files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
+        idle = [shown(pair) for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
+        near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
+        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN) for one in idle if one.file not in files))
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
