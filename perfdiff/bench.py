@@ -145,7 +145,7 @@ class Bench:
             selection=selection,
             folded=(*folding.folded(subjects, selection, seen), *found.folded),
             steering=events.steering(),
-            skipped=(*found.skipped, *folding.untimed(subjects, selection.folds)),
+            skipped=(*folding.untimed(subjects, selection.folds), *found.skipped),
             notes=(
                 *found.notes,
                 *caveats.texts_not_read(subjects, selection.choices),

@@ -445,6 +445,18 @@ def test_in_runs_as_short_as_the_start_of_the_runtime_nothing_is_folded(cpu_ns: 
     assert [fold.id for fold in selection.folds] == folds
 
 
+def test_functions_of_files_that_nothing_ran_of_come_last_of_those_not_called() -> None:
+    pairs = {number: pair(name, Change.CHANGED) for number, name in enumerate(("test_one", "used", "idle", "test_two"), start=1)}
+    files = {1: "test_program.py", 4: "test_program.py"}
+    placed = {id_: replace(each, head=replace(each.head, file=files.get(id_, "program.py"))) for id_, each in pairs.items() if each.head}
+    found = Subjects({id_: replace(each, base=None) for id_, each in placed.items()}, {}).untouched({2}, set(pairs))
+    assert [(each.name, each.reason) for each in found] == [
+        ("idle", "never called by any workload"),
+        ("test_one", "no workload runs anything of its file"),
+        ("test_two", "no workload runs anything of its file"),
+    ]
+
+
 def test_callers_of_folded_functions_are_affected_by_them() -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("step", Change.CALLER), 3: pair("run", Change.CHANGED), 4: pair("new", Change.ADDED)}
     subjects = Subjects(pairs, {})

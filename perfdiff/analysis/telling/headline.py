@@ -86,7 +86,7 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
     if spot is not None and spot.feature and spot.x is not None:
         where = f"at {spot.feature} = {units.count(spot.x)}, "
     if spot is not None and spot.switch:
-        where = f"for {spot.switch}, {where}"
+        where = f"for {spot.switch}, {'' if spot.switch == found.stratum and spot.x is None else where}"
     change = ""
     if spot is not None:
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
