@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from perfdiff.analysis.blame.links import Web, are_neighbours, reached
 from perfdiff.analysis.policy import MOSTLY_MOVED
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats
@@ -40,8 +41,8 @@ def part_that_remains(moved: Floats, extra_ns: Floats, before: Book, after: Book
     """
     remains = np.ones(len(moved))
     extra = np.where(extra_ns > 0, extra_ns, 0.0).sum(axis=1)
-    for callee in np.flatnonzero((extra > 0) & (moved > 0).any(axis=1)):
-        callers = [caller for caller in np.flatnonzero(moved[callee]) if caller != callee]  # what calls itself has it in the outermost call
+    for callee in np.flatnonzero((extra > 0) & (moved > 0).any(axis=1)).tolist():
+        callers = set(np.flatnonzero(moved[callee]).tolist()) - {callee}  # the outermost call's time is that of all inside
         taken = [(_median(after.edges_ns, callee, caller), _expected_ns(callee, caller, before, after)) for caller in callers]
         longer_ns = sum(head - base for head, base in taken)
         remains[callee] = np.clip(longer_ns / extra[callee], 0.0, 1.0)
@@ -53,6 +54,26 @@ def mostly_moved(added: Floats, net: Floats) -> Floats:
     moved = added - net
     more, of_them = (np.where(calls > 0, calls, 0.0).sum(axis=1, keepdims=True) for calls in (added, moved))
     return np.where(of_them > MOSTLY_MOVED * more, moved, 0.0)
+
+
+def moved_through_others(
+    web: Web, cheaper: int, dearer: int, saved_ns: Mapping[int, Floats], extra_ns: Mapping[int, Floats]
+) -> Floats | float:
+    """Return what work took, (points,), that one function did through others which it calls less often, and another does itself now.
+
+    So it is where a loop takes the place of an iterator, or one call for all that of a call for each. The two functions must be
+    neighbours, as they are where one hands the other's work on. `saved_ns` and `extra_ns` (points,) are what they save and cost more by
+    calls, by the function that is called.
+    """
+    if not are_neighbours(web, cheaper, dearer):
+        return 0.0
+    moved: Floats | float = 0.0
+    for callee, extra in extra_ns.items():
+        part = web.new.moved_part(callee, dearer)
+        if part > MOSTLY_MOVED:
+            saved = sum(ns for through, ns in saved_ns.items() if callee in reached(web.callees, through))
+            moved = moved + np.minimum(part * extra, saved)
+    return moved
 
 
 def _expected_ns(callee: int, caller: int, before: Book, after: Book) -> float:

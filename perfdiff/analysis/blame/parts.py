@@ -33,8 +33,8 @@ class Frame:
 
     `mix` is the factor by which base's cost moves with the inputs, `disjoint` marks functions whose inputs have no equals in base,
     `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
-    [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where they are
-    most of the calls that it makes more: negative of the callers that they moved from.
+    [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
+    did: negative of the callers that they moved from.
     """
 
     calls_base: Floats
