@@ -111,8 +111,8 @@ def classes(finding: MetricFinding) -> str:
     """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
     if finding.base is None or finding.head is None:
         only = finding.base or finding.head
-        return f"{only.cost_class.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
-    base, head = finding.base.cost_class.value, finding.head.cost_class.value
+        return f"{only.growth.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
+    base, head = finding.base.growth.value, finding.head.growth.value
     return base if base == head else f"{base} → {head}"
 
 

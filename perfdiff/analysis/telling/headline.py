@@ -108,7 +108,7 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
         for before, after in zip(*sides, strict=True):
             if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
-    classes = (found.base.cost_class, found.head.cost_class)
+    classes = (found.base.growth, found.head.growth)
     if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""
