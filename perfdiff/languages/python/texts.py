@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_INDENT = re.compile(r"\A@.*?^([ \t]+)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
+_INDENT = re.compile(r"\A@.*?^([ \t]*)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -55,6 +55,22 @@ def parts(definition: FunctionDefinition) -> Parts:
     return Parts((), (), _tokens(ast.unparse(node)))
 
 
+def defaults(signature: str) -> dict[str, str]:
+    """Return the default of each parameter that has one, as it is written; none of a signature that cannot be parsed."""
+    try:
+        [function] = ast.parse(f"def _{signature or '()'}: pass").body
+    except SyntaxError:
+        return {}
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    pairs = [
+        *zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return {parameter.arg: ast.unparse(default) for parameter, default in pairs if default is not None}
+
+
 def is_word(token: str) -> bool:
     """Return whether a token is a name or keyword."""
     return _WORD.match(token) is not None
@@ -66,7 +82,7 @@ def _parsed(definition: FunctionDefinition) -> ast.AST:
     if definition.linkage[0].endswith(" <lambda>"):
         return ast.parse(f"({definition.text}\n)", mode="eval").body
     indent = _INDENT.search(definition.text)
-    if indent is None:
+    if indent is None or not indent.group(1):
         return ast.parse(definition.text).body[0]
     # Its first line has lost its indent, the others have not: it is put back where it stood, in a block.
     block = ast.parse(f"if True:\n{indent.group(1)}{definition.text}").body[0]
