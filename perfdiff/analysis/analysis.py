@@ -21,7 +21,7 @@ from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
-from perfdiff.analysis.counts.tallies import count_all
+from perfdiff.analysis.counts.tallies import count_all, works_more
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
@@ -131,10 +131,10 @@ def _gathered(
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
-    works_more = [function for function, counts in tallies.items() if "blocks" in counts and counts["blocks"].grew]
+    working = [function for function, counts in tallies.items() if works_more(counts)]
     attribution = attribute(
         ledger,
-        spin(ledger, {info.id: info for info in experiment.functions}, works_more),
+        spin(ledger, {info.id: info for info in experiment.functions}, working),
         own,
         {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
         Resample(config.seed, config.confidence),

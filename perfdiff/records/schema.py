@@ -86,7 +86,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("page_faults", "count", True, "page faults"),
         Metric("switches", "count", True, "context switches"),
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
-        Metric("lines", "count", False, "lines of Python begun, without probed callees'"),
+        Metric("lines", "count", False, "lines executed, without probed callees'"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
         Metric("loads", "count", False, "loads, without probed callees'"),
         Metric("stores", "count", False, "stores, without probed callees'"),
@@ -101,8 +101,9 @@ METRICS: Mapping[str, Metric] = {
     )
 }
 
-# What the software PMU counts, of counted runs alone.
+# What counted runs alone count: the software PMU, and interpreters.
 COUNTED = (
+    "lines",
     "blocks",
     "loads",
     "stores",

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from perfdiff import units
+from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding, OddCall
 from perfdiff.models.detectors.kinds import Kind
-from perfdiff.records.schema import Point, Side
+from perfdiff.models.workcounter import work_counters
+from perfdiff.records.schema import FunctionInfo, Point, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Plot, Series, Table
 
-WORK = "blocks"
 # More names than this in one list are no longer read.
 _NAMED = 8
 _INPUTS = 4  # of a call, those nearest to it
 _SEES = (
     "counts see work, in the project's own code, and do so on the noisiest machine; they do not see what waits for memory, other threads "
     "or the system: time decides what is slower, counts say why"
+)
+_SEES_LINES = (
+    "counts see the lines of the project's own code, and do so on the noisiest machine; they do not see what a line does with large "
+    "values, nor what waits: time decides what is slower, counts say why"
 )
 _DISTANCE = {
     Kind.AUTOENCODER: "reconstruction error of an autoencoder",
@@ -29,27 +34,29 @@ _DISTANCE = {
 
 
 def work(findings: Findings) -> Items | None:
-    """Return how the work of changed functions differs, counted in basic blocks, or None where nothing was counted."""
-    counted = [each for each in findings.functions if WORK in each.counts]
-    suspects = [each for each in counted if each.info.change.is_suspect]
+    """Return how the work of changed functions differs, or None where none was counted."""
+    counted = [(each.info, found) for each in findings.functions if (found := work_finding(each.counts)) is not None]
     if not counted:
         return None
-    differing = [each for each in suspects if each.counts[WORK].grew or each.counts[WORK].shrank]
-    texts = [_work(each) for each in differing[:_NAMED]]
+    counters = work_counters({found.counter for _, found in counted})
+    what = " and ".join(each.plain for each in counters)
+    suspects = [(info, found) for info, found in counted if info.change.is_suspect]
+    differing = [(info, found) for info, found in suspects if found.grew or found.shrank]
+    texts = [_work(*each) for each in differing[:_NAMED]]
     if len(differing) > _NAMED:
         texts.append(f"and {len(differing) - _NAMED} more")
     alike = len(suspects) - len(differing)
     if alike:
-        exact = all(each.counts[WORK].exact for each in suspects if each not in differing)
-        same = "exactly as many basic blocks a call" if exact else "no clearly different number of basic blocks a call"
+        exact = all(found.exact for _, found in suspects if not (found.grew or found.shrank))
+        same = f"exactly as many {what} a call" if exact else f"no clearly different number of {what} a call"
         texts.append(f"{wording.plural(alike, 'changed function')}{' besides' if differing else ''}: {same}")
-    return Items("Work, counted in basic blocks", (*texts, _SEES))
+    sees = _SEES if all(each.is_bounded for each in counters) else _SEES_LINES
+    return Items(f"Work, counted in {what}", (*texts, sees))
 
 
-def _work(finding: FunctionFinding) -> str:
-    found = finding.counts[WORK]
+def _work(info: FunctionInfo, found: CountFinding) -> str:
     numbers = f"{units.count(found.head)} a call, {units.count(found.base)} before"
-    return f"{finding.info.name}: {numbers} ({wording.interval(found.ratio, WORK)}; {found.point.label})"
+    return f"{info.name}: {numbers} ({wording.interval(found.ratio, found.counter)}; {found.point.label})"
 
 
 def count_tables(finding: FunctionFinding) -> Iterator[Table]:

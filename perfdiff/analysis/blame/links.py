@@ -56,7 +56,7 @@ class Link:
 class Web:
     """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
 
-    `new` are the calls and allocations that head alone makes, `works_more` the functions that execute more basic blocks a call, by counts,
+    `new` are the calls and allocations that head alone makes, `works_more` the functions that work more a call, by counts,
     `laid_out_anew` those of which only types' sizes differ.
     """
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
+from perfdiff.models.workcounter import WORK_METRICS, plain
 from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
 _SAID = 2  # things that a line holds, in a sentence
@@ -104,12 +106,21 @@ def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
 
 
 def work(place: Place, who: str, lines: str) -> Cause:
-    """Say how many basic blocks a function executes."""
-    found = place.counts["blocks"]
+    """Say how much a function executes, of which some was counted."""
+    found = work_finding(place.counts)
+    assert found is not None
     exactly = ", the same in every run" if found.exact else ""
-    blocks = f"{units.count(found.head)} basic blocks a call at {found.point.label}, {units.count(found.base)} before"
-    says = f"{who}executes {blocks}{exactly}{lines}"
-    return Cause("more-work", says, _evidence(place, ("blocks", "loads", "stores")))
+    return Cause("more-work", f"{who}{executes(found)}{exactly}{lines}", _evidence(place, (*WORK_METRICS, "loads", "stores")))
+
+
+def executes(found: CountFinding) -> str:
+    """Say how much work a function executes on both sides, as the end of a sentence."""
+    return f"executes {worked(found)}"
+
+
+def worked(found: CountFinding) -> str:
+    """Say how much work a call is on both sides."""
+    return compared(found, f"{plain(found.counter)} a call")
 
 
 def ordered(place: Place, who: str, lines: str) -> Cause:
@@ -124,7 +135,7 @@ def divided(place: Place, who: str, lines: str) -> Cause:
     """Say how many divisions a function makes."""
     found = place.counts["divisions"]
     what = "division or square root a call" if found.head == 1 else "divisions and square roots a call"
-    return Cause("divisions", f"{who}makes {compared(found, what)}{lines}", _evidence(place, ("divisions", "blocks")))
+    return Cause("divisions", f"{who}makes {compared(found, what)}{lines}", _evidence(place, ("divisions", *WORK_METRICS)))
 
 
 def compared(found: CountFinding, what: str) -> str:

@@ -11,16 +11,16 @@ from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.tallies import ACCESSES
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.prices import LEAST_NS, WORK_NS
+from perfdiff.models.workcounter import WorkCounter, is_bounded, work_counters
 
-WORK = ("blocks", "loads", "stores", "divisions", "alloc_count", "alloc_bytes")
 # An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
 ACCESS_NS = 1.0  # of an access that finds its line, on average at least
 FEW_ALLOCATIONS = 100.0
 FEW_BYTES = 1e6
 FEW_DIVISIONS = 1e4  # take a quarter of a millisecond at most
-_FEW = {"divisions": FEW_DIVISIONS, "alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
+_FEW: Mapping[str, float] = {"divisions": FEW_DIVISIONS, "alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Work:
 
     `more` and `less` are the largest shares of a run's count over all points and counters, `waiting` what head fetches more from other
     cores and nodes, priced, as a share of what its accesses take, `outside` what its further calls into libraries and the kernel may take,
-    as a share of what its blocks take; `repeats`: all runs of a side counted the same, at least two, which those of several threads seldom
-    do.
+    as a share of what its own code takes; `repeats`: all runs of a side counted the same, at least two, which those of several threads
+    seldom do. `is_bounded`: what was counted of the program's own code bounds the time that it takes.
     """
 
     more: float
@@ -38,11 +38,20 @@ class Work:
     waiting: float
     outside: float
     repeats: bool
+    is_bounded: bool
 
     @property
     def is_same(self) -> bool:
         """Return whether no work and no waiting that matters was added anywhere, and none saved that could hide a slow-down."""
         return self.repeats and max(self.more, self.less, self.waiting, self.outside) <= MATERIAL
+
+    @property
+    def excludes_more(self) -> bool:
+        """Return whether that alone says that nothing was added but what places of code and data make.
+
+        Lines that are executed as often may each do more, and only runs tell.
+        """
+        return self.is_same and self.is_bounded
 
     @property
     def says(self) -> str:
@@ -60,13 +69,15 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
     """
     if counted is None or len(counted.points) < points or not points:
         return None
+    own = _own_work(counted)
+    needed = tuple(name for each in own for name in (each.metric, *each.beside))
+    if not needed or not all(name in book.other for name in needed for book in counted.books.values()):
+        return None
     more, less, repeats = 0.0, 0.0, True
     for point in counted.points:
         base, head = counted.pair(point)
-        for counter in WORK:
+        for counter in (*needed, *_FEW):
             if counter not in base.other or counter not in head.other:
-                if counter not in _FEW:
-                    return None
                 continue
             sums = base.other[counter], head.other[counter]
             repeats = repeats and all(len(each) > 1 and not np.ptp(each, axis=0).any() for each in sums)
@@ -74,7 +85,12 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
             whole = max(float(before.sum()), _FEW.get(counter, 1.0))
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
             less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
-    return Work(more, less, _waiting(counted), _outside(counted, leaving), repeats)
+    return Work(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, is_bounded({each.metric for each in own}))
+
+
+def _own_work(counted: Ledger) -> tuple[WorkCounter, ...]:
+    """Return what measures the work of the program's own code; of a program without an interpreter, no run counts any line."""
+    return work_counters({name for book in counted.books.values() for name, sums in book.other.items() if sums.any()})
 
 
 def _waiting(counted: Ledger) -> float:
@@ -90,8 +106,12 @@ def _waiting(counted: Ledger) -> float:
     return max(shares)
 
 
-def _outside(counted: Ledger, leaving: Mapping[int, Sequence[Departure]]) -> float:
-    """Return what head's further calls of libraries and the kernel may take, against the least that its blocks do, where they do most."""
+def _outside(counted: Ledger, leaving: Mapping[int, Sequence[Departure]], work: Sequence[WorkCounter]) -> float:
+    """Return what head's further calls of libraries and the kernel may take, against the least of its own work, where they do most."""
     dearest = sum((each.dearest_ns for departures in leaving.values() for each in departures), np.zeros(len(counted.points)))
-    own = [WORK_NS["blocks"] * float(np.median(counted.pair(point)[1].other["blocks"].sum(axis=1))) for point in counted.points]
+    own = [sum(WORK_NS[each.metric] * _run_sum(counted.pair(point)[1], each.metric) for each in work) for point in counted.points]
     return max((ns / max(least, 1.0) for ns, least in zip(dearest.tolist(), own, strict=True)), default=0.0)
+
+
+def _run_sum(book: Book, counter: str) -> float:
+    return float(np.median(book.other[counter].sum(axis=1)))

@@ -13,9 +13,10 @@ from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
 from perfdiff.analysis.policy import WORK_CARRIES
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
+from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.schema import Source, metric_of
 
-WORK = ("blocks", "loads", "stores")  # counts that repeat to the last digit, the plainest first
+WORK = (*WORK_METRICS, "loads", "stores")  # counts that repeat to the last digit, the plainest first
 
 
 class Figure(StrEnum):

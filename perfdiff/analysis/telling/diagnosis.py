@@ -13,8 +13,22 @@ from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.memory import LEVELS, MISSES, Place, compared, contention, divided, is_denser, locality, ordered, work
+from perfdiff.analysis.counts.memory import (
+    LEVELS,
+    MISSES,
+    Place,
+    compared,
+    contention,
+    divided,
+    executes,
+    is_denser,
+    locality,
+    ordered,
+    work,
+    worked,
+)
 from perfdiff.analysis.counts.suspects import CALLS_OF
+from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
 from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
@@ -24,6 +38,7 @@ from perfdiff.analysis.telling.outside import entering, kernel_calls, left, libr
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
+from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
 from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
 
 # Means of fewer bytes a call are no larger block: allocators give no less.
@@ -101,8 +116,8 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
 
 def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
     """Tell of the work that alone makes a function guilty, its atomic operations first, then of what it calls outside."""
-    for counter, tell in (("atomics", ordered), ("blocks", work), ("divisions", divided)):
-        if counter in patient.heavier and patient.places and counter in patient.places[0].counts:
+    for counters, tell in ((("atomics",), ordered), (WORK_METRICS, work), (("divisions",), divided)):
+        if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.heavier):
             yield tell(patient.places[0], "it ", lines)
     departures = patient.places[0].departures if patient.places else ()
     for leaving in (kernel_calls(departures), library_calls(departures)):
@@ -239,7 +254,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
     """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`.
 
-    Calls of the kernel come first, as each of them may cost as much as a thousand blocks.
+    Calls of the kernel come first, as each of them may cost as much as a thousand basic blocks.
     """
     counts = patient.places[0].counts if patient.places else {}
     departures = patient.places[0].departures if patient.places else ()
@@ -247,13 +262,14 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:
         yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], "it ", lines))
-    if "blocks" in counts and counts["blocks"].grew:
-        yield Explanation(min(ns, counts["blocks"].extra * DEAREST_NS["blocks"]), work(patient.places[0], "it ", lines))
+    found = work_finding(counts)
+    if found is not None and found.grew:
+        yield Explanation(min(ns, found.extra * DEAREST_NS[found.counter]), work(patient.places[0], "it ", lines))
     divisions = counts.get("divisions")
     if divisions is not None and divisions.grew:
         yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], "it ", lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
-    if "blocks" in counts and counts["blocks"].grew:
+    if works_more(counts):
         return
     for counter in MISSES:
         if counter in counts and is_denser(counts[counter], patient.config) and counts[counter].extra * DEAREST_NS[counter] > TELLING * ns:
@@ -262,9 +278,9 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
 
 
 def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFinding]) -> tuple[Departure, ...]:
-    """Return the calls that grew by more than the blocks that make them: more of the same work is no other cause."""
-    blocks = counts.get("blocks")
-    grown = blocks.head / blocks.base if blocks is not None and blocks.grew and blocks.base else 1.0
+    """Return the calls that grew by more than the work that makes them: more of the same work is no other cause."""
+    found = work_finding(counts)
+    grown = found.head / found.base if found is not None and found.grew and found.base else 1.0
     return tuple(each for each in departures if each.head > (1 + TELLING) * grown * each.base or grown == 1.0)
 
 
@@ -277,12 +293,12 @@ def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> I
 def _work(patient: Patient) -> str:
     """Say how the work of a call grew, its own or what it calls outside, what may cost more, as the clause of a sentence, or return ""."""
     place = patient.places[0] if patient.places else Place(patient.info, {})
-    found = place.counts.get("blocks")
-    own_ns = found.extra * DEAREST_NS["blocks"] if found is not None and found.grew else 0.0
+    found = work_finding(place.counts)
+    own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
     outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
         return f": it {often(outside)}"
-    return f": {compared(found, 'basic blocks a call')}" if found is not None and own_ns else ""
+    return f": {worked(found)}" if found is not None and own_ns else ""
 
 
 def _longer(patient: Patient) -> str:
@@ -373,8 +389,9 @@ def _through_data(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explan
 def _works(patient: Patient, at: FunctionInfo) -> str:
     """Say what another function does more of, by its counts where they tell, as the end of a sentence."""
     counts = next((place.counts for place in patient.places if place.info.id == at.id), {})
-    if "blocks" in counts and counts["blocks"].grew:
-        return f"executes {compared(counts['blocks'], 'basic blocks a call')}"
+    found = work_finding(counts)
+    if found is not None and found.grew:
+        return executes(found)
     missed = next((counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)), None)
     return f"misses {LEVELS[missed.counter]} {compared(missed, 'times a call')}" if missed else "is slower"
 
@@ -384,10 +401,11 @@ def _unexplained(patient: Patient) -> list[Cause]:
     config = patient.config
     found = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
     grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
-    counts = patient.places[0].counts.values() if patient.places else ()
-    grown += [(each.ratio, each.counter, each.point.label) for each in counts if each.grew]
+    counts = patient.places[0].counts if patient.places else {}
+    grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew]
     if not grown:
-        return [Cause("time-only", "its time grew and nothing that was counted did: machine, layout or I/O")]
+        other = "machine, layout or I/O" if is_bounded(counts) or not work_counters(counts) else "the same lines do more, or the machine"
+        return [Cause("time-only", f"its time grew and nothing that was counted did: {other}")]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
     where = f" ({stratum})" if stratum else ""
     what = metric_of(metric).says.removesuffix(", without probed callees'")

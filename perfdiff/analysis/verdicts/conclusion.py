@@ -117,7 +117,7 @@ def _open(
     if is_bounded and not is_suspicious:
         if by[Verdict.IMPROVEMENT] and not any(end.high > 1 + config.min_effect and end.ratio and end.ratio.value > 1 for end in runs.ends):
             return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}", Rung.CALLS, excluded)
-        if evidence.work is not None and evidence.work.is_same and runs.ends:
+        if evidence.work is not None and evidence.work.excludes_more and runs.ends:
             return Conclusion(Verdict.UNCHANGED, f"No regression: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
         if not by[Verdict.INCONCLUSIVE]:
             return Conclusion(Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)

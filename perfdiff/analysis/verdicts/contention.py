@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from perfdiff.analysis.blame.attribution import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.counts.memory import waits
+from perfdiff.analysis.counts.tallies import works_more
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_alone
 from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.models.workcounter import is_bounded
 from perfdiff.records.schema import Change
 
 
@@ -35,14 +37,15 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
     """Return new decisions on those who depend on something that changed and, by counts, do the same work as before, while others do not.
 
     Unchanged functions below them that take longer at the same work wait: at a barrier, for threads whose own cost grew. And what they
-    seem to take longer themselves can be the time of callees that are timed now and then only.
+    seem to take longer themselves can be the time of callees that are timed now and then only. Equal counts of lines acquit nobody, for
+    a line may do more.
     """
     by_id = {case.info.id: case for case in cases}
     slower = [by_id[function] for function, found in decisions.items() if found.verdict is Verdict.REGRESSION and not found.heavier]
     found = {}
     for case in slower:
         shown = _shown(case)
-        if case.info.change is not Change.AFFECTED or case.guilt is None or not case.counts:
+        if case.info.change is not Change.AFFECTED or case.guilt is None or not is_bounded(case.counts):
             continue
         others = [each for each in slower if each is not case and any(blame.kind is LinkKind.OWN for blame in _shown(each))]
         if others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(by_id[blame.at]) for blame in shown):
@@ -51,7 +54,7 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
                 f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {_names(others)}"
             )
             found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
-        workers = [each for each in others if not is_laid_out_anew(each.info) and (_works_more(each) or _makes_calls(each))]
+        workers = [each for each in others if not is_laid_out_anew(each.info) and (works_more(each.counts) or _makes_calls(each))]
         if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained_alone(case, case.guilt):
             reason = (
                 f"by counts it does the same work; what it takes longer is the time of what it calls, slower because of {_names(workers)}"
@@ -69,17 +72,13 @@ def _shown(case: Case) -> list[Blame]:
 
 
 def _works_the_same(case: Case) -> bool:
-    return bool(case.counts) and not any(each.grew for each in case.counts.values())
+    return is_bounded(case.counts) and not any(each.grew for each in case.counts.values())
 
 
 def _makes_calls(case: Case) -> bool:
     """Return whether a function makes calls that nobody made before: exact counts say that they cost what they do."""
     web = case.attribution.web
     return any(blame.extra is Extra.CALLS and web.new.is_mostly_new(blame.at) for blame in _shown(case))
-
-
-def _works_more(case: Case) -> bool:
-    return "blocks" in case.counts and case.counts["blocks"].grew
 
 
 def held_up(cases: Sequence[Case], waiting: Mapping[int, tuple[int, ...]]) -> dict[int, Decision]:

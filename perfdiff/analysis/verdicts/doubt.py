@@ -16,8 +16,9 @@ from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.policy import CLAIMED, DISTORTED, LAYOUT_SHIFT, MATERIAL, TELLING
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.prices import DEAREST_NS
+from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
 
-WORK = ("blocks", "atomics")  # what is the same however a program is laid out and probed
+WORK = (*WORK_METRICS, "atomics")  # what is the same however a program is laid out and probed
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 
@@ -28,7 +29,8 @@ def doubted(case: Case, guilt: Guilt) -> str:
     if _is_distorted(case, guilt):
         return "the probes cost more than the program itself, and whole runs without them are not slower"
     if _is_excluded(case, guilt):
-        return "whole runs without probes exclude what it seems to add, and counts do not explain it: another layout may"
+        other = "another layout" if is_bounded(case.counts) else "its probes"
+        return f"whole runs without probes exclude what it seems to add, and counts do not explain it: {other} may"
     if ratio := _may_be_layout(case, guilt):
         return (
             f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
@@ -49,7 +51,7 @@ def _is_distorted(case: Case, guilt: Guilt) -> bool:
 
 def _is_excluded(case: Case, guilt: Guilt) -> bool:
     """Return whether counts do not explain extra time of interest, and whole runs exclude much of it at a point."""
-    if "blocks" not in case.counts or explained(case, guilt):
+    if not work_counters(case.counts) or explained(case, guilt):
         return False
     claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
     return any(
@@ -59,10 +61,13 @@ def _is_excluded(case: Case, guilt: Guilt) -> bool:
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:
-    """Return how many times as long a call takes, where that is all there is, it is little, and counts were made and do not explain it."""
+    """Return how many times as long a call takes, where that is all there is, it is little, and counts were made and do not explain it.
+
+    An interpreter's own code is laid out alike on both sides.
+    """
     own = case.study.comparisons.get("self_ns")
     shown = [blame for blame in guilt.blames if blame.total_ns > 0]
-    if own is None or own.worst is None or "blocks" not in case.counts:
+    if own is None or own.worst is None or not is_bounded(case.counts):
         return 0.0
     if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
         return 0.0

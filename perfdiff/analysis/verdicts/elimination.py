@@ -19,6 +19,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.models.prices import DEAREST_NS
+from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Side
 
 
@@ -26,7 +27,8 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     """Return the decision on the one changed function that makes whole runs slower, nothing where they are not or several may do so.
 
     By exact counts it is the one that executes most of what changed functions execute more, if that is certainly a material part of a run
-    at a point where runs are slower, or could explain a telling part of the slow-down there. Else it is the only changed function whose
+    at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
+    make do more, that part must be certain, and no other way of writing the same. Else it is the only changed function whose
     own calls are slower beyond chance, by however little, or else the only one whose
     lines run so much more often that this can explain the difference.
     """
@@ -34,8 +36,9 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
         return {}
     suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
     total_ns = sum(each.total_ns for each in evidence.suspects)
+    sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
     for work in evidence.suspects[:1]:
-        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_enough(work, evidence):
+        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_enough(work, evidence, sees_all):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
@@ -50,21 +53,29 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     return {grown.info.id: Decision(Verdict.REGRESSION, reason, ("blocks",))}
 
 
-def _is_enough(work: ExtraWork, evidence: Evidence) -> bool:
-    """Return whether extra work is a material part of a run where runs are slower, or could explain a telling part of the difference."""
+def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:
+    """Return whether extra work is a material part of a run where runs are slower, or could explain a telling part of the difference.
+
+    Unless counts see all work, it must certainly explain such a part.
+    """
     slower = {end.point.id: end for end in evidence.runs.slower}
-    return any(
-        least >= MATERIAL * end.base_ns or most >= TELLING * (end.head_ns - end.base_ns) > 0
-        for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True)
-        if (end := slower.get(point)) is not None
-    )
+    for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True):
+        if (end := slower.get(point)) is None:
+            continue
+        telling_ns = TELLING * (end.head_ns - end.base_ns)
+        if sees_all and (least >= MATERIAL * end.base_ns or most >= telling_ns > 0):
+            return True
+        if not sees_all and work.beyond_rewriting and least >= telling_ns > 0:
+            return True
+    return False
 
 
 def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     """Return the only suspect whose lines explain slower runs: at each such point where lines were counted, its blocks
 
     - are more than another way of writing the same executes, and new to the run, not moved from elsewhere;
-    - could take a telling part of the difference;
+    - could take a telling part of the difference, as compiled code; of an interpreter that is about the least that they take, and more is
+      not believed, for the lines of another suspect may each do more;
     - make up most of what all suspects execute more.
     """
     lines, slower = evidence.lines, {end.point.id: end for end in evidence.runs.slower}

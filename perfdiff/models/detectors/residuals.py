@@ -22,13 +22,14 @@ from perfdiff.records.schema import Floats, Ints, SampleTable
 
 Bools = npt.NDArray[np.bool_]
 
-# What measures the work of a call, first come first served, with the ns that a unit takes at most on a current processor.
+# What measures the work of a call, first come first served, with the ns that a unit usually takes at most on a current processor.
 VOLUMES: Mapping[str, float] = {
     "blocks": 1.0,
     "PAPI_TOT_INS": 0.3,
     "perf::INSTRUCTIONS": 0.3,
     "perf::PERF_COUNT_HW_INSTRUCTIONS": 0.3,
     "INST_RETIRED": 0.3,
+    "lines": 100.0,
     "wall_ns": 1.0,
 }
 # Events that are counted here as well as by names of their own: every access counts once, where it was served.

@@ -1,0 +1,44 @@
+"""What measures the work of a call: basic blocks where code is compiled for counting, else the lines that an interpreter begins."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCounter:
+    """A metric of work, `plain` as sentences name its events; `beside` are the counters that are made wherever it is.
+
+    `is_bounded`: each event takes a bounded time, so that equal counts leave no more work unseen than libraries do. A line may search
+    a list, or join strings, of any length: equal counts of lines do not prove equal work.
+    """
+
+    metric: str
+    plain: str
+    beside: tuple[str, ...]
+    is_bounded: bool
+
+
+# The finest first.
+WORK_COUNTERS = (
+    WorkCounter("blocks", "basic blocks", ("loads", "stores"), is_bounded=True),
+    WorkCounter("lines", "lines", (), is_bounded=False),
+)
+WORK_METRICS = tuple(each.metric for each in WORK_COUNTERS)
+
+
+def work_counters(counted: Container[str]) -> tuple[WorkCounter, ...]:
+    """Return what measures work among the counters of a function, or of a whole program."""
+    return tuple(each for each in WORK_COUNTERS if each.metric in counted)
+
+
+def plain(metric: str) -> str:
+    """Return what a metric of work counts, as sentences name it."""
+    return next(each.plain for each in WORK_COUNTERS if each.metric == metric)
+
+
+def is_bounded(counted: Container[str]) -> bool:
+    """Return whether work is counted, by bounded events alone: what is equal then is the same work."""
+    found = work_counters(counted)
+    return bool(found) and all(each.is_bounded for each in found)
