@@ -18,6 +18,7 @@ from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.rates import Rate
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
+from perfdiff.collect.suites import Suites
 from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
@@ -117,6 +118,17 @@ class Bench:
         if not site.same_code:
             reach.require_probes(self._census_probes(site), subjects)
         return site
+
+    def with_benchmarks(self, site: Site) -> tuple[Bench, Site]:
+        """Return the same with the benchmarks of suites in place of these; raise WorkloadError where there are none."""
+        config = self.request.config
+        if site.same_code or not any(workload.suite for workload in config.workloads):
+            return self, site
+        self.progress.stage("listing benchmarks", None)
+        suites = Suites({side: site.targets[Phase.PLAIN, side] for side in self.sides}, self._environment, self.room, self.upkeep)
+        workloads, notes = suites.expanded(config.workloads, self.executor)
+        request = replace(self.request, config=replace(config, workloads=workloads))
+        return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
 
     def surveyed(self, site: Site) -> Site:
         """Run a build with probes in all functions, and choose by what it tells what is measured within the budget of probes."""
@@ -248,7 +260,7 @@ class Bench:
         return Collector(
             targets=targets,
             workloads={workload.name: workload for workload in self.request.config.workloads},
-            environment={name: value for name, value in self.request.environment.items() if not name.startswith("PERFDIFF_")},
+            environment=self._environment,
             executor=self.executor,
             room=self.room,
             seed=self.request.config.compare.seed,
@@ -256,6 +268,10 @@ class Bench:
             inputs=self.inputs,
             slow=self.progress.note,
         )
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {name: value for name, value in self.request.environment.items() if not name.startswith("PERFDIFF_")}
 
     def _workshop(self) -> Workshop:
         return Workshop(

@@ -18,6 +18,7 @@ FEATURES_OF_INPUTS = (INPUT, "bytes", "lines")  # names that a workload with inp
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
+DRIVER = "perfdiff_benchmarks"  # the module by which Python's suites of benchmarks are listed and run
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 
 
@@ -44,15 +45,25 @@ class PythonConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Suite:
+    """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
+
+    kind: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadConfig:
     """`[[workload]]`: a command with `{parameter}` places, run in the built tree once per combination of `parameters` and `inputs`.
+
+    The command of a `suite` lists its benchmarks, which take the place of the workload once the programs are built.
 
     `inputs` are files of the checkout, relative to the project unless they were written as absolute paths; they are the values of the
     parameter `INPUT`. `features` are numbers that runs print: regular expressions with one group, by name.
     """
 
     name: str
-    command: str
+    command: str = ""
     parameters: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
     runs: int = 10
     timeout_s: float = 300.0
@@ -63,6 +74,8 @@ class WorkloadConfig:
     alone: bool = False  # never run beside the other side's run
     inputs: tuple[str, ...] = ()
     features: Mapping[str, str] = field(default_factory=dict)
+    suite: Suite | None = None
+    left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:
@@ -141,7 +154,8 @@ class CompareConfig:
 class Config:
     """Everything a comparison follows.
 
-    `source` is the file it came from; `build_guessed_from` the file that gave the build command away where none is configured.
+    `source` is the file it came from; `build_guessed_from` the file that gave the build command away where none is configured,
+    `suite_guessed_from` the one that told of benchmarks where no workload is.
     """
 
     build: BuildConfig
@@ -153,6 +167,7 @@ class Config:
     python: PythonConfig | None = None  # None: no Python project
     source: str | None = None
     build_guessed_from: str | None = None
+    suite_guessed_from: str | None = None
 
     def own_files(self, project: Path) -> tuple[Path, ...]:
         """Return the files that perfdiff alone reads: the configuration and the known costs of a project, unless a command names them.

@@ -37,7 +37,7 @@ class Outlook:
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
     None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
     runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
-    never ran. Counted runs take up to `counting_s`.
+    never ran. Counted runs take up to `counting_s`. Each of the `suites` is one point, as its benchmarks are not known before all is built.
     """
 
     base: Revision
@@ -53,6 +53,7 @@ class Outlook:
     fewest_s: float | None
     most_s: float | None
     counting_s: float
+    suites: tuple[str, ...] = ()
 
     @property
     def changes(self) -> Counter[Change]:

@@ -101,7 +101,8 @@ def measure(bench: Bench, folder: Path) -> None:
     """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`."""
     try:
         with closing(bench.upkeep):
-            rounds = Rounds(bench, bench.site(bench.plain()))
+            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())))
+            bench = rounds.bench
             if len(bench.sides) > 1 and not rounds.are_answered:
                 rounds.compare_whole_runs()
                 rounds.count_all()

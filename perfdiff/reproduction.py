@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from perfdiff.config import CacheSize, Config
+from perfdiff.config import CacheSize, Config, PythonConfig, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
@@ -18,7 +18,7 @@ _WORKTREE = "checkout"
 _END = "END_OF_CONFIGURATION"
 _NAMED = 5  # input files that a comment names
 # Known costs lie in a file of their own, which is not part of what is measured.
-_LEFT_OUT = {("compare", "accepted")}
+_LEFT_OUT = {("compare", "accepted"), ("workload", "suite"), ("workload", "left_out")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,22 @@ def _quoted(value: str) -> str:
 
 def configuration_text(config: Config) -> str:
     """Return a configuration as TOML that means the same, without what is as by default."""
-    sections = {"build": config.build, "probes": config.probes, "compare": config.compare, "counters": config.counters}
+    sections: dict[str, object] = {
+        "build": config.build,
+        "python": config.python or PythonConfig(),
+        "probes": config.probes,
+        "compare": config.compare,
+        "counters": config.counters,
+    }
     parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
-    parts += [f"[[workload]]\n{_keys('workload', workload)}" for workload in config.workloads]
+    parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"
+
+
+def _workload(workload: WorkloadConfig) -> str:
+    if workload.suite is None:
+        return _keys("workload", workload)
+    return f"{workload.suite.kind} = {_value(workload.suite.what)}\n{_keys('workload', replace(workload, command=''))}"
 
 
 def _keys(section: str, values: Any) -> str:
@@ -127,7 +139,7 @@ def _keys(section: str, values: Any) -> str:
     lines = []
     for field in fields(values):
         value = getattr(values, field.name)
-        differs = value not in (None, {}) and value != field.default
+        differs = value not in (None, {}, "") and value != field.default
         if (section, field.name) not in _LEFT_OUT and (differs or field.name in asked_for):
             lines.append(f"{field.name} = {_value(value)}")
     return "\n".join(lines)

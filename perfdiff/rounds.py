@@ -335,6 +335,7 @@ class Rounds:
                 *self.notes,
                 *(self._spread.notes if self._spread else ()),
                 *self._duets.notes,
+                *self._collector.told,
                 *caveats.trees_written(bench.upkeep.written),
             ),
             counts=self._counts(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from perfdiff.collect import counterparts, placing, workloads
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.collect.inputs import InputFiles
+from perfdiff.collect.suites import Suites
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Workshop
 from perfdiff.errors import RecordingError, UsageError
@@ -25,7 +26,7 @@ from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, places_key
 from perfdiff.revisions.pins import Pin, PinnedPair, resolve, resolve_one, split_range
 from perfdiff.revisions.repository import Repository, find_repository
@@ -48,14 +49,18 @@ class _Bench:
         room = self.room / side
         room.mkdir()
         workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
-        built = workshop.placed(workshop.plain())
-        points = workloads.points(config.workloads)
-        self.progress.stage("counting", len(points))
+        plain = workshop.plain()
+        built = workshop.placed(plain)
+        environment = {name: value for name, value in request.environment.items() if not name.startswith("PERFDIFF_")}
         with closing(Upkeep()) as upkeep:
+            targets = {side: workshop.targets(Phase.PLAIN, plain, {}, {})[Phase.PLAIN, side]}
+            configs, notes = Suites(targets, environment, room, upkeep).expanded(config.workloads, self.executor, once=True)
+            points = workloads.points(configs)
+            self.progress.stage("counting", len(points))
             collector = Collector(
                 targets=workshop.counting_lines(built),
-                workloads={workload.name: workload for workload in config.workloads},
-                environment={name: value for name, value in request.environment.items() if not name.startswith("PERFDIFF_")},
+                workloads={workload.name: workload for workload in configs},
+                environment=environment,
                 executor=self.executor,
                 room=room,
                 seed=config.compare.seed,
@@ -63,7 +68,8 @@ class _Bench:
                 inputs=InputFiles.seen(request.repository, config.workloads),
                 slow=self.progress.note,
             )
-            found = placing.counted(collector, side, built[side], points, self.progress.advance)
+            counted = placing.counted(collector, side, built[side], points, self.progress.advance)
+        found = replace(counted, notes=(*counted.notes, *notes))
         placestore.save(_folder(request, pin), found)
         return found
 
@@ -98,7 +104,7 @@ def count(request: Request, progress: Progress, *, packs: Packs | None = None, e
                 bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
                     found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
-        counts = {side: each for side, each in found.items() if each is not None}
+        counts = _in_common({side: each for side, each in found.items() if each is not None})
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}
     notes = dict.fromkeys((*pins.notes, *(note for each in counts.values() for note in each.notes)))
@@ -114,6 +120,19 @@ def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mappi
         return pins, {Side.BASE: pins.base}
     pins = resolve(repository, words, snapshots=snapshots, apart=apart)
     return pins, {Side.BASE: pins.base, Side.HEAD: pins.head}
+
+
+def _in_common(counts: Mapping[Side, PlaceCounts]) -> Mapping[Side, PlaceCounts]:
+    """Return counts at the points that all revisions have: benchmarks of a suite may be new, or fail in one of them."""
+    points = [[point.label for point in each.points] for each in counts.values()]
+    if all(labels == points[0] for labels in points):
+        return counts
+    known = [{each.points[number].label: number for number in each.known.tolist()} for each in counts.values()]
+    common = [label for label in known[0] if all(label in numbers for numbers in known)]
+    return {
+        side: each.at(np.array([numbers[label] for label in common], dtype=np.int64))
+        for (side, each), numbers in zip(counts.items(), known, strict=True)
+    }
 
 
 def _folder(request: Request, pin: Pin) -> Path:

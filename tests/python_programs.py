@@ -123,7 +123,7 @@ class Program:
             check=False,
             **options,
         )
-        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.python")) for line in path.read_text().splitlines())
+        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
         return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
 

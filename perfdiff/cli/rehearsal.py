@@ -39,6 +39,8 @@ def _facts(found: Outlook) -> Iterator[Fact]:
         return
     yield Fact("builds", _builds(found))
     yield Fact("probes", _probes(found))
+    if found.suites:
+        yield Fact("benchmarks", f"of {', '.join(found.suites)}: known once both sides are built; each suite counts as one point here")
     yield Fact("runs", f"{_between(sum(found.fewest.values()), sum(found.most.values()))} at {plural(len(found.points), 'point')}")
     kinds = [f"{_between(found.fewest.get(phase, 0), found.most[phase])} {phase}" for phase in Phase if phase in found.most]
     yield Fact("of these", ", ".join(kinds))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from perfdiff.collect import printed, runfeatures, workloads
+from perfdiff.collect import printed, remarks, runfeatures, workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
@@ -22,7 +22,7 @@ from perfdiff.errors import StoreError
 from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records import recording
 from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Ints, Phase, Run, Side
+from perfdiff.records.schema import Ints, Note, Phase, Run, Side
 
 T = TypeVar("T")
 
@@ -89,6 +89,7 @@ class Collector:
     slow: Callable[[str], None] | None = None
     upkeep: Upkeep = field(default_factory=Upkeep)
     inputs: InputFiles = NO_INPUTS
+    told: dict[Note, None] = field(default_factory=dict)  # of their probes, by all processes so far
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
     _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
@@ -104,8 +105,8 @@ class Collector:
         self._made += len(slots)
         for slot, number in zip(slots, numbers, strict=True):
             for _ in range(self._warm_ups(slot)):
-                self._execute([slot], [number], None, _recordings)
-        found = self._execute(slots, numbers, cpu, _recordings)
+                self._execute([slot], [number], None, self._recordings)
+        found = self._execute(slots, numbers, cpu, self._recordings)
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
@@ -253,15 +254,16 @@ class Collector:
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
         )
 
+    def _recordings(self, folder: Path) -> list[Recording]:
+        """Return what the processes of a run recorded, and keep what they told."""
+        self.told |= dict.fromkeys(remarks.read(folder))
+        return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+
     def _padding(self, slot: Slot, number: int) -> dict[str, str]:
         """Return a variable that says nothing, of a length of its own for each timed run."""
         if slot.phase not in _DRAWN:
             return {}
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
-
-
-def _recordings(folder: Path) -> list[Recording]:
-    return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
 
 
 def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Run:

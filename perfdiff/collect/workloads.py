@@ -26,6 +26,8 @@ def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
     found: list[Point] = []
     for config in configs:
         for values in itertools.product(*config.values.values()):
+            if values in config.left_out:
+                continue
             parameters = dict(zip(config.values, values, strict=True))
             found.append(Point(len(found), config.name, parameters, filled(config.command, parameters)))
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from perfdiff.config import (
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import buildsystem, inputs, pythonproject, settings, tomlfile
+from perfdiff.configuration import asv, buildsystem, inputs, pythonproject, settings, suites, tomlfile
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -73,14 +73,18 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["compare"]["seed"] = _checked(overrides.seed, settings.SEED, _COMMAND_LINE, "--seed")
     if overrides.thorough:
         values["measure"]["thorough"] = True
-    workloads = _workloads(source, overrides, environment)
+    place = project(directory, overrides.file)
+    workloads, suite = _workloads(source, overrides, environment, place), None
     if measuring:
-        workloads = tuple(_with_inputs(workload, source, overrides, project(directory, overrides.file)) for workload in workloads)
+        if any(workload.suite and workload.suite.kind == suites.ASV for workload in workloads):
+            suite = asv.find(place)
+        values = suites.asked(values, suite) if suite else values
+        workloads = tuple(suites.with_command(_with_inputs(workload, source, overrides, place), suite, place) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    place = project(directory, overrides.file)
     sign = pythonproject.recognise(place, [workload.command for workload in workloads])
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
+    is_python = is_python or any(workload.suite for workload in workloads)
     guessed = None  # a Python project is installed without any command
     if measuring and not is_python and "command" not in values["build"]:
         guessed = _guess(place, source)
@@ -95,6 +99,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         source=str(source.path) if source else None,
         python=PythonConfig(**values["python"]) if is_python else None,
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
+        suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )
 
 
@@ -209,16 +214,16 @@ def _guess(tree: Path, source: TomlFile | None) -> buildsystem.BuildSystem:
     return system
 
 
-def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str]) -> tuple[WorkloadConfig, ...]:
+def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str], place: Path) -> tuple[WorkloadConfig, ...]:
     if overrides.command is not None:
         workloads: tuple[WorkloadConfig, ...] = (_given(overrides),)
     else:
-        workloads = tuple(_configured(source)) if source else ()
+        workloads = (tuple(_configured(source)) if source else ()) or suites.guessed(place)
         if workloads:
             workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
             workloads = tuple(replace(workload, **_chores(overrides)) for workload in workloads)
             for workload in workloads:
-                _check_places(workload.commands, workload.values, _COMMAND_LINE, "list its values in 'parameters'")
+                _check_places(workload, _COMMAND_LINE, "list its values in 'parameters'")
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
 
@@ -255,7 +260,7 @@ def _given(overrides: Overrides) -> WorkloadConfig:
             "--workload chooses from the file's workloads, a command behind `--` replaces them: give one", slug="config-workload"
         )
     workload = WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters, **_chores(overrides))
-    _check_places(workload.commands, workload.parameters, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
+    _check_places(workload, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
     return workload
 
 
@@ -276,9 +281,9 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
     names: set[str] = set()
     for index, table in enumerate(tables):
         keys: Keys = ("workload", index)
-        values = checked_table(source, table, settings.WORKLOAD, keys)
+        values = suites.taken(checked_table(source, table, settings.WORKLOAD, keys), source.place(keys))
         for key in ("name", "command"):
-            if key not in values:
+            if key not in values and "suite" not in values:
                 raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")
         if values["name"] in names:
             raise ConfigError(
@@ -288,7 +293,7 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
         workload = WorkloadConfig(**values)
         _check_names(workload, source, keys)
         _check_patterns(workload, source, keys)
-        _check_places(workload.commands, workload.values, source.place((*keys, "command")), "list its values in 'parameters'")
+        _check_places(workload, source.place((*keys, "command")), "list its values in 'parameters'")
         yield workload
 
 
@@ -326,12 +331,13 @@ def _with_inputs(workload: WorkloadConfig, source: TomlFile | None, overrides: O
         return workload
     if INPUT in overrides.parameters:
         return replace(workload, inputs=inputs.matching(map(str, overrides.parameters[INPUT]), folder, f"--param {INPUT}"))
-    names = [table["name"] for table in source.table["workload"]]
+    names = [table.get("name") for table in source.table["workload"]]
     place = source.place(("workload", names.index(workload.name), "inputs"))
     return replace(workload, inputs=inputs.matching(workload.inputs, folder, f"{place}: 'inputs'"))
 
 
-def _check_places(commands: Sequence[str], parameters: Mapping[str, object], place: str, remedy: str) -> None:
+def _check_places(workload: WorkloadConfig, place: str, remedy: str) -> None:
+    commands, parameters = workload.commands, workload.values
     places = {name: command for command in commands for name in PLACE.findall(command)}
     for name in sorted(places.keys() - set(parameters)):
         files = ", or its files in 'inputs'" if name == INPUT else ""
@@ -339,7 +345,7 @@ def _check_places(commands: Sequence[str], parameters: Mapping[str, object], pla
             f"{place}: '{{{name}}}' in '{places[name]}' has no parameter; {remedy}{files}{nearest(name, parameters)}",
             slug="config-parameter",
         )
-    for name in sorted(set(parameters) - places.keys()):
+    for name in sorted(set(parameters) - places.keys()) if workload.suite is None else ():
         raise ConfigError(
             f"{place}: parameter '{name}' has no place in '{commands[0]}'; write {{{name}}} where its value goes{nearest(name, places)}",
             slug="config-parameter",

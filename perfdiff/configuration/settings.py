@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from perfdiff.config import DETECTORS, JUDGES, NAME, RUNS_FOR_TIME, CacheSize
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
+_CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -66,6 +68,25 @@ def _integer(lowest: int) -> Callable[[Any], int | None]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+def _argument(value: object) -> str | None:
+    """Return words as the shell splits them."""
+    try:
+        return value if isinstance(value, str) and shlex.split(value) is not None else None
+    except ValueError:
+        return None
+
+
+def _pattern(value: object) -> str | None:
+    try:
+        return value if isinstance(value, str) and re.compile(value) else None
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def _callable(value: object) -> str | None:
+    return value if isinstance(value, str) and _CALLABLE.fullmatch(value) else None
 
 
 def _one_of(known: Sequence[str]) -> Setting:
@@ -172,6 +193,9 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
 WORKLOAD: Mapping[str, Setting] = {
     "name": Setting('a name, such as "sort"', _text, text=True),
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
+    "pytest": Setting('arguments of pytest, such as "tests/test_bench.py -k sort"', _argument),
+    "asv": Setting('a regular expression of names of benchmarks, such as "time_sort", or ""', _pattern),
+    "callable": Setting('a module and a function in it, such as "package.module:function"', _callable, text=True),
     "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', lambda value: _texts(value) or None),
     "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", _named_texts),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff.config import PythonConfig
@@ -62,7 +62,8 @@ class Environments:
     """Makes the environments of a project's revisions.
 
     `project` is its folder in the user's checkout, `environment` the user's; `cache` keeps what several revisions share. `hook` are
-    lines of a path file, which each start of an interpreter follows. `commands` are those of workloads.
+    lines of a path file, which each start of an interpreter follows. `commands` are those of workloads. `drivers` are folders of
+    packages by which benchmarks of the project are run, by their names.
     """
 
     config: PythonConfig
@@ -71,6 +72,7 @@ class Environments:
     cache: Path
     hook: str = ""
     commands: tuple[str, ...] = ()
+    drivers: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def interpreter(self) -> Interpreter:
@@ -81,7 +83,8 @@ class Environments:
     def identity(self) -> str:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
         asked = (*self.config.requirements, *requirements.runners(self.commands))
-        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook])
+        texts = [file.read_text() for folder in self.drivers.values() for file in sorted(folder.glob("*.py"))]
+        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, *texts])
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
@@ -120,6 +123,8 @@ class Environments:
                 installing.lay_out(kept.layout, project, place)
             if self.hook:
                 layout.add_hook(kept.layout, self.hook)
+            for name, driver in self.drivers.items():
+                layout.add_package(kept.layout, name, driver)
             uncompiled = bytecode.compile_modules(kept.layout, [tree, kept.layout.site_packages])
             folders = [kept.layout.site_packages, *([kept.packages.site_packages] if kept.packages else kept.borrowed)]
             _write(beside, replace(kept, versions=distributions.versions(folders, tree, place)))

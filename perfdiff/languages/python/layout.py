@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,14 @@ def add_hook(layout: Layout, text: str) -> None:
     In virtual environments, CPython runs them twice.
     """
     _write_path_file(layout, "hook", text)
+
+
+def add_package(layout: Layout, name: str, folder: Path) -> None:
+    """Copy the modules of a package into an environment, under a name of its own."""
+    target = layout.site_packages / name
+    target.mkdir(exist_ok=True)
+    for module in folder.glob("*.py"):
+        shutil.copyfile(module, target / module.name)
 
 
 def add_scripts(layout: Layout, scripts: Mapping[str, str]) -> None:

@@ -75,6 +75,8 @@ class _Linker:
                 links.uses.add(_class_key((file, function.owner)))
             definition = function.definition
             uses = _closure(links.uses, depends)
+            # What a module's level sets once are declarations: who reads one that changed is affected by it, and by no other line there.
+            is_module = definition.key == module_key(file)
             calls = links.calls | self._wrapped.get(definition.key, set())
             functions[definition.key] = replace(
                 definition,
@@ -82,7 +84,7 @@ class _Linker:
                 uses=frozenset(uses & declarations.keys()),
                 calls=frozenset(calls.union(*(self._wrappers.get(key, ()) for key in links.calls))),
                 reads=frozenset(links.reads),
-                writes=frozenset(links.writes),
+                writes=frozenset() if is_module else frozenset(links.writes),
             )
         return Program(functions, declarations, problems)
 

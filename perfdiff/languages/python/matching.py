@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from perfdiff.languages import matching
@@ -17,8 +18,26 @@ _KEPT = 4096  # texts taken apart that are kept: pairing asks several times for 
 
 
 def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
-    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
-    return matching.match(base, head, _PythonDialect())
+    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well.
+
+    A parameter whose default is another one in head is no feature of either side: calls that leave it out would have no equals, though
+    their callers ask for the same.
+    """
+    return tuple(map(_without_changed_defaults, matching.match(base, head, _PythonDialect())))
+
+
+def _without_changed_defaults(pair: Counterpart) -> Counterpart:
+    if pair.base is None or pair.head is None or pair.base.signature == pair.head.signature:
+        return pair
+    before, after = texts.defaults(pair.base.signature), texts.defaults(pair.head.signature)
+    changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
+    return replace(pair, base=_without(pair.base, changed), head=_without(pair.head, changed))
+
+
+def _without(definition: FunctionDefinition, parameters: Collection[str]) -> FunctionDefinition:
+    """Return a definition without the features that are read from some parameters."""
+    kept = tuple(plan for plan in definition.features if plan.expression.split(" ")[1].split(".")[0] not in parameters)
+    return replace(definition, features=kept)
 
 
 class _PythonDialect:

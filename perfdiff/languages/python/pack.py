@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import Config, PythonConfig
+from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
@@ -16,10 +16,11 @@ from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
-from perfdiff.languages.python.places import Host
+from perfdiff.languages.python.places import Host, Places
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 
+_DRIVER = Path(__file__).parent / "benchmarks"
 _COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -31,15 +32,15 @@ class Python:
     """
 
     name = "python"
-    counts = False
+    counts = True
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
     def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         commands = tuple(command for workload in config.workloads for command in workload.commands)
-        python = config.python or PythonConfig()
-        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", start.hook(), commands)
+        python, hook, drivers = config.python or PythonConfig(), start.hook(), {DRIVER: _DRIVER}
+        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", hook, commands, drivers)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
@@ -75,23 +76,32 @@ class Python:
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""
         if not probes:
             return {}
-        made, compiler = environments.read(built.beside), self._compiler_of(built)
-        runtime = runtime_library.build(compiler, self._cache / "runtime")
-        module = extension.build(made.layout.python, runtime, compiler, self._cache / "runtime")
+        made = environments.read(built.beside)
         path = folder / f"python-{phase}-{_digest(built, probes)}.sheet"
         if not path.exists():
             elsewhere = {probe.definition.file: foreign.place(probe.definition.file, made.folders) for probe in probes}
             places = copies.places(built.tree, made.folders) | {file: (found,) for file, found in elsewhere.items() if found}
             sheet.write(path, probes, places)
-        return start.environment(path, module)
+        python, compiler, kept = made.layout.python, self._compiler_of(built), self._cache / "runtime"
+        runtime = runtime_library.build(compiler, kept)
+        if phase is not Phase.COUNTED:
+            return start.environment(path, extension.build(python, runtime, compiler, kept))
+        lines = folder / f"lines-{path.stem}.sheet"
+        if not lines.exists():
+            self._places(built, lines)
+        return start.counting(path, lines, extension.build_counting(python, runtime, compiler, kept))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines, which are written beside the tree."""
+        """Return what reads the counts of lines."""
+        return self._places(built, built.beside / "lines.sheet")
+
+    def _places(self, built: PlainBuild, lines: Path) -> Places:
+        """Return the lines of a tree, and write which they are to a sheet."""
         made = environments.read(built.beside)
         module = extension.build_lines(made.layout.python, self._compiler_of(built), self._cache / "runtime")
         host = Host(made.layout.python, module, copies.places(built.tree, made.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
-        return counted_places.places(built.tree, modules, host, built.beside / "lines.sheet")
+        return counted_places.places(built.tree, modules, host, lines)
 
     def _compiler_of(self, built: PlainBuild) -> str:
         """Return what our module is compiled with: that of the project's own modules, so that all find the same runtime in a process."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from perfdiff.config import program
+from perfdiff.config import DRIVER, program
 from perfdiff.errors import BuildError
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.pyproject import normal
@@ -47,7 +47,8 @@ def _runner(command: str) -> str | None:
     except ValueError:  # a quotation is not closed, as the shell will say
         return None
     if _INTERPRETER.fullmatch(named) and "-m" in words[:-1]:
-        named = words[words.index("-m") + 1]
+        named, *rest = words[words.index("-m") + 1 :]
+        named = rest[1] if named == DRIVER else named
     return _RUNNERS.get(named)
 
 

@@ -55,6 +55,22 @@ def parts(definition: FunctionDefinition) -> Parts:
     return Parts((), (), _tokens(ast.unparse(node)))
 
 
+def defaults(signature: str) -> dict[str, str]:
+    """Return the default of each parameter that has one, as it is written; none of a signature that cannot be parsed."""
+    try:
+        [function] = ast.parse(f"def _{signature or '()'}: pass").body
+    except SyntaxError:
+        return {}
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    pairs = [
+        *zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return {parameter.arg: ast.unparse(default) for parameter, default in pairs if default is not None}
+
+
 def is_word(token: str) -> bool:
     """Return whether a token is a name or keyword."""
     return _WORD.match(token) is not None

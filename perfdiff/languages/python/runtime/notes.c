@@ -1,4 +1,4 @@
-/* What a process tells of its probes, one line each in `<pid>.python` beside its recording: a word, a tab, a text. */
+/* What a process tells of its probes, one line each in `<pid>.remarks` beside its recording: a word, a tab, a text. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void pd_note(const char *word, const char *text)
 	char path[4096], line[4096];
 	int length, file;
 
-	if (!folder || snprintf(path, sizeof(path), "%s/%ld.python", folder, (long)getpid()) >= (int)sizeof(path))
+	if (!folder || snprintf(path, sizeof(path), "%s/%ld.remarks", folder, (long)getpid()) >= (int)sizeof(path))
 		return;
 	length = snprintf(line, sizeof(line), "%s\t%s\n", word, text);
 	if (length < 0 || length >= (int)sizeof(line))

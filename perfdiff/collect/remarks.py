@@ -1,0 +1,34 @@
+"""What processes tell of their probes beside what they record: that some of their calls are not seen, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from perfdiff.records.schema import Note
+
+FILES = "*.remarks"  # a line each: a word, a tab, a text
+MOST_BYTES = 65_536  # of a file that is read: processes tell little, and anybody may write there
+_KNOWN = {
+    "elsewhere": Note(
+        "probes-elsewhere",
+        "what is imported from {text} is not the built tree's: calls of it are not measured, as they are not the revision's code",
+    ),
+    "taken": Note("probes-taken", "{text}: calls made meanwhile are not measured"),
+    "interpreter": Note("probes-interpreter", "{text}"),
+    "failed": Note("probes-failed", "{text}: nothing is known of the calls of that process"),
+    "deep": Note("probes-deep", "{text}"),
+    "traced": Note("probes-traced", "{text}"),
+}
+
+
+def read(folder: Path) -> list[Note]:
+    """Return what the processes of a run told, as far as it is known what it means."""
+    found = []
+    for path in sorted(folder.glob(FILES)):
+        with path.open("rb") as file:
+            lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
+        for word, _, text in (line.partition("\t") for line in lines):
+            if known := _KNOWN.get(word):
+                found.append(replace(known, text=known.text.format(text=text)))
+    return found

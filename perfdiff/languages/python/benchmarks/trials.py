@@ -1,0 +1,99 @@
+"""What is told of a benchmark: how long a call of it takes, and how it and its parameters are named."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+MODULE = __package__  # as it is called where it was copied to
+TRIAL_S = 0.02  # in which calls are timed: how often a benchmark is called is a round number that follows from it
+_LONGEST = 60  # characters of a value as it is shown
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+Label = float | str
+
+
+def command(task: str, kind: str, *words: str, places: Sequence[str] = ()) -> str:
+    """Return the shell command of a task, with a place for the value of each parameter."""
+    return " ".join(["python", "-m", MODULE, task, kind, *map(shlex.quote, words), *(f"{name}={{{name}}}" for name in places)])
+
+
+class Attempt:
+    """Lets a block fail, and keeps why: benchmarks are code of others, which may raise anything."""
+
+    def __init__(self) -> None:
+        self.failure: str | None = None
+
+    def __enter__(self) -> Attempt:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, Exception):
+            self.failure = f"{type(error).__name__}: {error}".partition("\n")[0]
+            return True
+        return False
+
+
+def took(call: Callable[[], object]) -> tuple[float, bool]:
+    """Return the seconds of a call, and whether it can be made again; one that can be is timed as it is after the first.
+
+    What the first call raises is the caller's.
+    """
+    started = time.perf_counter()
+    call()
+    first, calls = time.perf_counter() - started, 1
+    while True:
+        started = time.perf_counter()
+        with Attempt() as again:
+            for _ in range(calls):
+                call()
+        spent = time.perf_counter() - started
+        if again.failure:
+            return first, False
+        if spent >= TRIAL_S:
+            return spent / calls, True
+        calls *= 2
+
+
+def labels(values: Sequence[object]) -> list[Label]:
+    """Return how values are named: numbers and short texts as they are, all else as text; equal names are numbered."""
+    found: list[Label] = []
+    for index, value in enumerate(values):
+        label = _label(value)
+        found.append(label if str(label) not in map(str, found) else f"{label} #{index + 1}")
+    return found
+
+
+def _label(value: Any) -> Label:
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+        return value
+    text = value if isinstance(value, str) else getattr(value, "__name__", None) or _ADDRESS.sub("", repr(value))
+    text = text if text.strip() and text.isprintable() else repr(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def identifiers(names: Sequence[object]) -> list[str]:
+    """Return names as they can stand in a command's places."""
+    found: list[str] = []
+    for name in names:
+        word = re.sub(r"\W", "_", str(name), flags=re.ASCII)
+        word = word if word[:1].isalpha() else f"_{word}"
+        found.append(word if word not in found else f"{word}_{len(found) + 1}")
+    return found
+
+
+def listed(name: str, text: str, parameters: Mapping[str, Sequence[Label]], points: Sequence[object], setup: str = "") -> dict[str, object]:
+    """Return what is told of a benchmark."""
+    return {"name": name, "command": text, "setup": setup, "parameters": parameters, "points": points}
+
+
+def point(name: str, parameters: Iterable[str], values: Iterable[object]) -> str:
+    """Return how a benchmark at values of its parameters is called."""
+    return " ".join([name, *(f"{parameter}={value}" for parameter, value in zip(parameters, values, strict=True))])

@@ -1,0 +1,521 @@
+"""Suites of Python projects as workloads: asv's, pytest's, pytest-benchmark's, and functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import runtimes
+from perfdiff import configuration, reproduction
+from perfdiff.bench import Bench
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect import suites, workloads
+from perfdiff.collect.collector import Target
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor, Purpose
+from perfdiff.collect.schedule import Slot
+from perfdiff.collect.suites import Benchmark, Suites
+from perfdiff.config import DRIVER, Suite, WorkloadConfig
+from perfdiff.errors import ConfigError, WorkloadError
+from perfdiff.languages.python import benchmarks, layout
+from perfdiff.languages.python.benchmarks.trials import identifiers, labels
+from perfdiff.languages.python.layout import Layout
+from perfdiff.progress import Silent, Stopwatch
+from perfdiff.records.schema import Phase, Side
+from perfdiff.request import Request
+from perfdiff.revisions.pins import resolve_one
+from perfdiff.revisions.repository import find_repository
+
+COUNTED = """
+from pathlib import Path
+
+def count(what):
+    with Path("calls.txt").open("a") as file:
+        print(what, file=file)
+"""
+SUITE = """
+from counted import count
+
+class Base:
+    params = [[10, 1000], ["list", sorted]]
+    param_names = ["n", "kind of"]
+
+    def setup(self, n, kind):
+        if kind == "list" and n == 10:
+            raise NotImplementedError
+        count("setup")
+
+    def teardown(self, n, kind):
+        count("teardown")
+
+class Inherits(Base):
+    def time_it(self, n, kind):
+        count(f"time {n} {getattr(kind, '__name__', kind)}")
+
+    def track_it(self, n, kind):
+        return n
+
+    def peakmem_it(self, n, kind):
+        pass
+
+class Fresh:
+    number = 2
+
+    def setup(self):
+        count("setup")
+
+    def time_fresh(self):
+        count("time")
+
+class Cached:
+    params = [1, 2]
+
+    def setup_cache(self):
+        count("cache")
+        return {"kept": 7}
+
+    def time_cached(self, cache, n):
+        count(f"time {cache['kept']} {n}")
+
+def time_broken():
+    raise ValueError("of no use")
+
+def time_one_way(called=[]):
+    called.append(1)
+    assert len(called) == 1
+"""
+TESTS = """
+import unittest
+import pytest
+from counted import count
+
+@pytest.fixture
+def made():
+    count("fixture")
+    return 5
+
+@pytest.mark.parametrize("n", [10, 1000])
+@pytest.mark.parametrize("sort", [sorted, list])
+def test_sort(n, sort, made):
+    count(f"test {sort.__name__} {n}")
+
+def test_folder(tmp_path):
+    (tmp_path / "once").mkdir()
+
+def test_wrong():
+    assert 1 == 2
+
+@pytest.mark.skip
+def test_left_out():
+    pass
+
+class TestMethods:
+    def test_method(self):
+        count("method")
+
+class Old(unittest.TestCase):
+    def test_old(self):
+        count("old")
+
+def test_rounds(benchmark):
+    count("body")
+    assert benchmark(lambda text: count(text) or text, "round") == "round"
+
+def test_pedantic(benchmark):
+    benchmark.pedantic(count, setup=lambda: ((count("setup") or "target",), {}), rounds=9)
+"""
+# What pytest-benchmark has, as its documentation tells: a fixture that chooses rounds for itself where it is not disabled, to be used once.
+BENCHMARK = """
+import pytest
+
+class BenchmarkFixture:
+    disabled = False
+    used = False
+
+    def __call__(self, function, *arguments, **named):
+        assert not self.used
+        self.used = True
+        for _ in range(1 if self.disabled else 100):
+            result = function(*arguments, **named)
+        return result
+
+    def pedantic(self, target, args=(), kwargs=None, setup=None, rounds=1):
+        raise AssertionError("chooses rounds")
+
+class Plugin:
+    @pytest.fixture
+    def benchmark(self):
+        return BenchmarkFixture()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item):
+        assert isinstance(item.funcargs.get("benchmark", BenchmarkFixture()), BenchmarkFixture)
+        yield
+
+def pytest_configure(config):
+    config.pluginmanager.register(Plugin(), "benchmark")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with files of a project, and the driver where its interpreter finds it."""
+
+    folder: Path
+    site: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV"))}
+        path = os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))
+        return {**inherited, "PATH": path, "PYTHONPATH": str(self.site), suites.LISTING: str(self.folder / "listing.json")}
+
+    def run(self, command: str, status: int = 0) -> list[str]:
+        """Run a command of the driver, and return what the project's code counted meanwhile."""
+        calls = self.folder / "calls.txt"
+        calls.unlink(missing_ok=True)
+        ended = subprocess.run(command, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False)
+        assert ended.returncode == status, ended.stderr
+        return calls.read_text().split("\n")[:-1] if calls.exists() else []
+
+    def listed(self, *words: str) -> tuple[dict[str, dict[str, object]], dict[str, str]]:
+        """Return the benchmarks of a listing, by name, and what failed."""
+        self.run(benchmarks.trials.command("list", *words).replace(benchmarks.__name__, DRIVER))
+        found = json.loads((self.folder / "listing.json").read_text())
+        assert found["start_s"] > 0
+        return {each["name"]: each for each in found["benchmarks"]}, found["failures"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with a suite of asv, tests, and a function."""
+    environment = Layout(tmp_path / "venv", tmp_path / "site")
+    environment.site_packages.mkdir()
+    layout.add_package(environment, DRIVER, Path(benchmarks.__file__).parent)
+    folder = tmp_path / "project"
+    files = {
+        "counted.py": COUNTED,
+        "asv_bench/suite/__init__.py": "",
+        "asv_bench/suite/times.py": SUITE,
+        "asv_bench/suite/broken.py": "import nowhere",
+        "tests/test_times.py": TESTS,
+        "tests/conftest.py": BENCHMARK,
+        "functions.py": "from counted import count\n\ndef run(n, size, kind):\n    count(repr((n, size, kind)))\n    assert n < 3\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return Project(folder, environment.site_packages)
+
+
+def test_a_suite_of_asv_is_listed_as_asv_finds_it(project: Project) -> None:
+    found, failures = project.listed("asv", "asv_bench/suite", "")
+    assert list(found) == ["times.Inherits.time_it", "times.Fresh.time_fresh", "times.Cached.time_cached", "times.time_one_way"]
+    inherits = found["times.Inherits.time_it"]
+    assert inherits["parameters"] == {"n": [10, 1000], "kind_of": ["list", "sorted"]}
+    assert [values for values, _, _ in inherits["points"]] == [[10, "sorted"], [1000, "list"], [1000, "sorted"]]
+    assert found["times.Cached.time_cached"]["parameters"] == {"param1": [1, 2]}
+    assert not found["times.time_one_way"]["points"][0][2]
+    assert found["times.Fresh.time_fresh"]["points"][0][2]
+    assert failures == {"times.time_broken": "ValueError: of no use", "suite.broken": "ModuleNotFoundError: No module named 'nowhere'"}
+
+
+def test_a_regular_expression_chooses_benchmarks_of_asv(project: Project) -> None:
+    assert list(project.listed("asv", "asv_bench/suite", "Fresh|one_way")[0]) == ["times.Fresh.time_fresh", "times.time_one_way"]
+
+
+def test_a_benchmark_of_asv_runs_between_its_setup_and_teardown(project: Project) -> None:
+    found, _ = project.listed("asv", "asv_bench/suite", "Inherits")
+    command = found["times.Inherits.time_it"]["command"].format(n=1000, kind_of="sorted")
+    assert project.run(f"{command} --calls 3") == ["setup", *["time 1000 sorted"] * 3, "teardown"]
+    assert project.run(f"{command.replace('1000', '999')} --calls 3", status=1) == []
+
+
+def test_a_benchmark_that_says_after_how_many_calls_is_set_up_again(project: Project) -> None:
+    found, _ = project.listed("asv", "asv_bench/suite", "Fresh")
+    assert project.run(f"{found['times.Fresh.time_fresh']['command']} --calls 5") == [*["setup", "time", "time"] * 2, "setup", "time"]
+
+
+def test_a_setup_cache_is_made_outside_of_runs(project: Project) -> None:
+    found, _ = project.listed("asv", "asv_bench/suite", "Cached")
+    cached = found["times.Cached.time_cached"]
+    assert project.run(cached["setup"]) == ["cache"]
+    assert project.run(f"{cached['command'].format(param1=2)} --calls 2") == ["time 7 2"] * 2
+
+
+def test_tests_of_pytest_are_listed_with_their_parameters(project: Project) -> None:
+    found, failures = project.listed("pytest", "tests")
+    names = ["test_sort", "test_folder", "TestMethods::test_method", "Old::test_old", "test_rounds", "test_pedantic"]
+    assert list(found) == [f"tests/test_times.py::{name}" for name in names]
+    assert found["tests/test_times.py::test_sort"]["parameters"] == {"sort": ["sorted", "list"], "n": [10, 1000]}
+    assert len(found["tests/test_times.py::test_sort"]["points"]) == 4
+    again = {name.rpartition("::")[2]: all(point[2] for point in each["points"]) for name, each in found.items()}
+    assert again == {
+        "test_sort": True, "test_folder": False, "test_method": True, "test_old": False, "test_rounds": True, "test_pedantic": True,
+    }  # fmt: skip
+    assert failures == {"tests/test_times.py::test_wrong": "AssertionError"}
+    assert not (project.folder / ".pytest_cache").exists()
+
+
+def test_options_of_pytest_choose_tests(project: Project) -> None:
+    assert list(project.listed("pytest", "tests -k 'method or pedantic'")[0]) == [
+        "tests/test_times.py::TestMethods::test_method",
+        "tests/test_times.py::test_pedantic",
+    ]
+
+
+def test_one_test_is_called_as_often_as_is_asked_with_the_same_fixtures(project: Project) -> None:
+    found, _ = project.listed("pytest", "tests -k sort")
+    command = found["tests/test_times.py::test_sort"]["command"].format(sort="list", n=1000)
+    assert project.run(f"{command} --calls 3") == ["fixture", *["test list 1000"] * 3]
+    assert project.run(f"{command.replace('=1000', '=999')} --calls 3", status=5) == []
+
+
+def test_what_a_test_hands_to_the_fixture_benchmark_is_called(project: Project) -> None:
+    found, _ = project.listed("pytest", "tests -k 'rounds or pedantic'")
+    rounds, pedantic = (found[f"tests/test_times.py::test_{name}"]["command"] for name in ("rounds", "pedantic"))
+    assert project.run(f"{rounds} --calls 4") == ["body", *["round"] * 4]
+    assert project.run(f"{pedantic} --calls 2") == ["setup", "target"] * 2
+
+
+def test_a_listing_that_pytest_cannot_make_fails(project: Project) -> None:
+    project.run(f"python -m {DRIVER} list pytest --no-such-option", status=4)
+
+
+def test_a_function_is_called_with_numbers_and_texts(project: Project) -> None:
+    parameters = {"n": [1, 2.5, 3], "size": [7], "kind": ["1", "x"]}
+    found, failures = project.listed("callable", "functions:run", json.dumps(parameters))
+    assert [point[0] for point in found["functions:run"]["points"]] == [[n, 7, kind] for n in (1, 2.5) for kind in ("1", "x")]
+    assert set(failures) == {"functions:run n=3 size=7 kind=1", "functions:run n=3 size=7 kind=x"}
+    assert project.run(f"{found['functions:run']['command'].format(n=2.5, size=7, kind='1')} --calls 2") == ["(2.5, 7, '1')"] * 2
+
+
+def test_values_are_named_as_people_know_them() -> None:
+    def local() -> None: ...
+
+    assert labels([1, 2.5, "text", True, None, (1, 2), len, local, "", "x" * 70]) == [
+        1, 2.5, "text", "True", "None", "(1, 2)", "len", "local", "''", f"{'x' * 59}…",
+    ]  # fmt: skip
+    assert labels([1, "1", object()])[:2] == [1, "1 #2"]
+    assert " at 0x" not in str(labels([object()])[0])
+    assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
+
+
+@dataclass(slots=True)
+class Told:
+    """An executor that runs nothing: what each side's listing says is told."""
+
+    said: Mapping[Side, object]
+
+    def execute(self, command: Command) -> Execution:
+        """Write the listing."""
+        if command.purpose is Purpose.RUN:
+            side = next(side for side in Side if command.where.startswith(side))
+            Path(command.environment[suites.LISTING]).write_text(json.dumps(self.said[side]))
+        return Execution(1.0, 1.0, 1.0, None, None, "")
+
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        """Run none at the same time."""
+        raise NotImplementedError
+
+
+def listing(points: Mapping[str, Mapping[tuple[object, ...], float]], failures: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return a listing of benchmarks with a parameter `n`, and one of `kind` where values have two parts."""
+    told = [
+        {
+            "name": name,
+            "command": f"run {name} {{n}}",
+            "setup": "",
+            "parameters": {name: [] for name in ("n", "kind")[: len(next(iter(seconds)))]},
+            "points": [[list(values), second, True] for values, second in seconds.items()],
+        }
+        for name, seconds in points.items()
+    ]
+    return {"benchmarks": told, "failures": failures or {}, "start_s": 0.01}
+
+
+def expanded(folder: Path, base: object, head: object, **given: object) -> tuple[tuple[WorkloadConfig, ...], list[str]]:
+    """Return what two listings lead to, with the texts of the notes."""
+    targets = {}
+    for side in Side:
+        (folder / side).mkdir()
+        targets[side] = Target(folder / side, None, tree=folder / side)
+    room = folder / "room"
+    room.mkdir()
+    config = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
+    found, notes = Suites(targets, {}, room).expanded([config], Told({Side.BASE: base, Side.HEAD: head}), **given)
+    return found, [note.text for note in notes]
+
+
+def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) -> None:
+    base = listing({"a": {(1, "x"): 0.001, (1, "y"): 0.001, (2, "x"): 0.002, (2, "y"): 0.002}, "b": {(1,): 0.001}, "gone": {(1,): 1.0}})
+    head = listing({"a": {(1, "x"): 0.001, (2, "x"): 0.002, (2, "y"): 0.02}, "b": {(5,): 0.001}}, {"c n=1": "ValueError: no"})
+    (only,), notes = expanded(tmp_path, base, head)
+    assert only == WorkloadConfig(
+        "a", "run a {n} --calls 50", {"n": (1, 2), "kind": ("x", "y")}, runs=7, setup="make", left_out=((1, "y"),)
+    )
+    assert [point.parameters for point in workloads.points([only])] == [
+        {"n": 1, "kind": "x"}, {"n": 2, "kind": "x"}, {"n": 2, "kind": "y"},
+    ]  # fmt: skip
+    assert notes == [
+        "of suite, what fails when it is tried is left out: c n=1 in head (ValueError: no)",
+        "of suite, what one revision alone has is left out: gone",
+    ]
+
+
+def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:
+    (only,), _ = expanded(tmp_path, listing({"a": {(1,): 1e-6}}), listing({"a": {(1,): 1e-6}}), once=True)
+    assert only.command == "run a {n} --calls 1"
+
+
+def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="no benchmark of suite in common") as raised:
+        expanded(tmp_path, listing({"a": {(1,): 1.0}}), listing({"b": {(1,): 1.0}}, {"a": "ImportError: gone"}))
+    assert raised.value.slug == "no-benchmarks"
+    assert raised.value.detail == "a in head (ImportError: gone)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "start_s", "expected"),
+    [
+        ([1e-6, 1e-5], 0.01, 50_000),  # the fastest point takes 50 ms
+        ([1e-6, 1e-3], 0.01, 1_000),  # the slowest one takes no more than a second
+        ([1e-3, 3.0], 0.01, 1),
+        ([1e-3], 0.4, 200),  # as long as the start, to 1, 2 or 5 times a power of ten
+        ([0.0], 0.01, 50_000_000),  # the clock's step
+    ],
+)
+def test_a_benchmark_is_called_often_enough_to_be_seen(seconds: list[float], start_s: float, expected: int) -> None:
+    sides = [Benchmark("a", "run", "", ("n",), {(number,): (second, True) for number, second in enumerate(seconds)})]
+    assert suites.calls(sides, start_s) == expected
+    once = replace(sides[0], points={**sides[0].points, (-1,): (1e-6, False)})
+    assert suites.calls([*sides, once], start_s) == 1
+
+
+def checkout(folder: Path, configured: str | None, files: Mapping[str, str] | None = None) -> Path:
+    (folder / ".git").mkdir()
+    if configured is not None:
+        (folder / "perfdiff.toml").write_text(configured)
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+ASV_FILES = {
+    "bench/asv.conf.json": """{
+        // where benchmarks lie: "here"
+        "benchmark_dir": "suite", /* two
+        lines */ "matrix": {"req": {"numpy": ["1.26", "2.0"], "pip+lxml": [""], "absent": [null]}, "env": {"A": ["1"]},},
+        "html_dir": "http://x",
+    }""",
+    "bench/suite/__init__.py": "",
+}
+
+
+def test_a_project_with_a_suite_of_asv_needs_no_configuration(tmp_path: Path) -> None:
+    config = configuration.load(checkout(tmp_path, None, ASV_FILES), environment={})
+    (workload,) = config.workloads
+    assert workload == WorkloadConfig("asv", f"python -m {DRIVER} list asv bench/suite ''", suite=Suite("asv", ""))
+    assert config.suite_guessed_from == "bench/asv.conf.json"
+    assert config.build.overlay == ("bench/suite",)
+    assert config.python is not None
+    assert config.python.requirements == ("numpy==1.26", "lxml")
+
+
+def test_suites_are_configured_by_what_they_run(tmp_path: Path) -> None:
+    text = """
+[python]
+requirements = ["pytest"]
+
+[[workload]]
+pytest = "tests -k 'a b'"
+runs = 5
+
+[[workload]]
+name = "sorts"
+asv = "time_sort"
+
+[[workload]]
+callable = "package.module:function"
+parameters = { n = [1, 2] }
+"""
+    config = configuration.load(checkout(tmp_path, text, ASV_FILES), environment={})
+    tests, sorts, function = config.workloads
+    assert tests == WorkloadConfig(
+        "pytest", f"""python -m {DRIVER} list pytest 'tests -k '"'"'a b'"'"''""", runs=5, suite=Suite("pytest", "tests -k 'a b'")
+    )
+    assert (sorts.name, sorts.command) == ("sorts", f"python -m {DRIVER} list asv bench/suite time_sort")
+    assert function.name == "package.module:function"
+    assert function.command == f"""python -m {DRIVER} list callable package.module:function '{{"n": [1, 2]}}'"""
+    assert config.python is not None
+    assert config.python.requirements == ("pytest",)
+    assert config.suite_guessed_from is None
+    again = reproduction.configuration_text(config)
+    (tmp_path / "perfdiff.toml").write_text(again)
+    assert configuration.load(tmp_path, environment={}).workloads == config.workloads
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[[workload]]\npytest = "tests"\ncommand = "make"', "has 'command' and 'pytest'"),
+        ('[[workload]]\npytest = "tests"\nparameters = { n = [1] }', "'parameters' of 'pytest'"),
+        ('[[workload]]\ncallable = "a:b"\ninputs = ["*"]', "'inputs' of 'callable'"),
+        ('[[workload]]\ncallable = "a.b"', "must be a module and a function"),
+        ('[[workload]]\nasv = "("', "must be a regular expression"),
+        ('[[workload]]\npytest = "-k \'a"', "must be arguments of pytest"),
+        ('[[workload]]\nasv = ""', "there is no asv.conf.json"),
+        ('[[workload]]\npytest = "tests"\nsetup = "make {n}"', "'{n}' in 'make {n}' has no parameter"),
+    ],
+)
+def test_a_suite_that_cannot_be_run_is_told(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        configuration.load(checkout(tmp_path, text), environment={})
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"benchmark_dir": "absent"}', '{"benchmark_dir": "../.."}'])
+def test_a_configuration_of_asv_that_cannot_be_used_is_told(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        configuration.load(checkout(tmp_path, None, {"asv.conf.json": text}), environment={})
+    assert raised.value.slug == "config-asv"
+
+
+@pytest.mark.integration
+def test_the_suite_of_a_built_revision_is_listed_in_its_environment(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    files = {
+        "asv.conf.json": '{"version": 1}',
+        "benchmarks/__init__.py": "",
+        "benchmarks/times.py": "from own import own\n\nclass Own:\n    params = [1, 2]\n\n    def time_own(self, n):\n        own(n)\n",
+        "own.py": "def own(n):\n    return sum(range(1000 * n))\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environment["PATH"]))
+    cache = runtimes.lent_to(tmp_path / "cache")
+    request = Request(folder, ("HEAD",), configuration.load(folder, environment={}), cache, environment)
+    pins = resolve_one(find_repository(folder), "HEAD", snapshots=cache / "snapshots")
+    (tmp_path / "room").mkdir()
+    with BuildCache(cache) as builds:
+        bench = Bench(request, pins, builds, tmp_path / "room", request.packs, ProcessExecutor(), Stopwatch(Silent()), (Side.BASE,))
+        with closing(bench.upkeep):
+            listed, site = bench.with_benchmarks(bench.site(bench.plain()))
+            (point, _) = listed.points
+            seen = listed.collector(site.targets).collect([Slot(Phase.PLAIN, point, Side.BASE, 0)], lambda _: None)
+            ((run, _),) = seen
+    assert [(each.workload, each.parameters) for each in listed.points] == [("times.Own.time_own", {"param1": n}) for n in (1, 2)]
+    assert run.cpu_ns > suites.LEAST_S * 1e9 / 2  # calls are timed at other times than the run, on a machine that is not alone
+    assert not site.notes
