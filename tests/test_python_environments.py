@@ -62,6 +62,7 @@ Name: made
 Version: 3
 Requires-Dist: dep
 Requires-Dist: missing; python_version < "3"
+Requires-Dist: poetic (>=1,<2 || >=3) ; python_version < "3"
 Requires-Dist: other; extra == "more"
 '''
 """

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
 
 from perfdiff.languages.python import packages
 from perfdiff.languages.python.interpreters import Interpreter
@@ -77,13 +78,29 @@ def _told(project: Project, answer: Mapping[str, Any], interpreter: Interpreter)
     always: list[str] = []
     extras: dict[str, tuple[str, ...]] = {}
     for text in answer["requirements"]:
-        requirement = Requirement(text)
-        marker, requirement.marker = requirement.marker, None
+        required, marker = _divided(text)
         setting = {**interpreter.markers, "extra": ""}
         if marker is None or marker.evaluate(setting):
-            always.append(str(requirement))
+            always.append(required)
             continue
         for extra in set(re.findall(r"""extra\s*==\s*["']([^"']+)["']""", str(marker))):
             if marker.evaluate({**setting, "extra": extra}):
-                extras[normal(extra)] = (*extras.get(normal(extra), ()), str(requirement))
+                extras[normal(extra)] = (*extras.get(normal(extra), ()), required)
     return replace(project, name=answer["name"], version=answer["version"], requirements=tuple(always), extras=extras)
+
+
+def _divided(text: str) -> tuple[str, Marker | None]:
+    """Return a requirement without its marker, and the marker.
+
+    Poetry's `>=1,<2 || >=3` is no version that others read. Where its marker lets it apply, pip says so.
+    """
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        required, _, condition = text.partition(" ; ")
+        try:
+            return required, Marker(condition) if condition else None
+        except InvalidMarker:
+            return text, None
+    marker, requirement.marker = requirement.marker, None
+    return str(requirement), marker

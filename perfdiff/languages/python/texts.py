@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_INDENT = re.compile(r"\A@.*?^([ \t]+)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
+_INDENT = re.compile(r"\A@.*?^([ \t]*)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -82,7 +82,7 @@ def _parsed(definition: FunctionDefinition) -> ast.AST:
     if definition.linkage[0].endswith(" <lambda>"):
         return ast.parse(f"({definition.text}\n)", mode="eval").body
     indent = _INDENT.search(definition.text)
-    if indent is None:
+    if indent is None or not indent.group(1):
         return ast.parse(definition.text).body[0]
     # Its first line has lost its indent, the others have not: it is put back where it stood, in a block.
     block = ast.parse(f"if True:\n{indent.group(1)}{definition.text}").body[0]

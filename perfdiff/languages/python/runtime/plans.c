@@ -144,13 +144,15 @@ static struct pd_plan *plan_make(PyCodeObject *code, const struct pd_probe_text 
 	return plan;
 }
 
-/* Tells of a module of the project that was imported from a place that is not the tree's. */
+/* Tells of a module of the project that was imported from a place that is not the tree's. Code that was made while it ran has no file. */
 static void module_check(PyObject *globals, const char *file)
 {
 	static PyObject *name_key;
 	struct pd_file_text *found;
 	PyObject *name;
 
+	if (file[0] == '<')
+		return;
 	if (!name_key && !(name_key = PyUnicode_InternFromString("__name__")))
 		return;
 	name = PyDict_GetItemWithError(globals, name_key);
