@@ -101,11 +101,11 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     points = workloads.points([WorkloadConfig("w", "./p {n}", {"n": (1, 2)})])
     walls = {0: (1e7, 1.1e7, 4e9), 1: (4e9, 5e9, 6e9)}  # one run of the first waited for other work
     runs = [Run(0, Phase.PLAIN, point, Side.BASE, 0, wall, wall, 1e6, None, None, "") for point, of in walls.items() for wall in of]
-    chosen = counting.affordable(points, runs, 30.0, 2)
+    chosen = counting.affordable(points, runs, 30.0, 2, 40.0)
     assert chosen == points[:1]
-    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0)[0].text
-    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1)[0].text
-    assert counting.affordable(points, runs, 0.1, 2) == ()
+    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0, 20.0)[0].text
+    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1, 20.0)[0].text
+    assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:

@@ -266,13 +266,15 @@ class Workplace(Protocol):
 class Language(Protocol):
     """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
 
-    `counts` says whether it can count the work of single calls without a clock. `draws` names variables that the order of things in a
+    `counts` says whether it can count the work of single calls without a clock, and `slowdown` how many times longer such a run takes, as a
+    rule. `draws` names variables that the order of things in a
     process depends on, such as the seed of hashes: runs of a pair have the same number there, other pairs another one.
     """
 
     name: str
     workplace: Workplace | None
     counts: bool
+    slowdown: float
     draws: tuple[str, ...]
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
