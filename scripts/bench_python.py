@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import figures
+
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent

@@ -65,7 +65,7 @@ def test_where_counts_may_answer_no_survey_need_be_made(place: Path, say: Run) -
     said = say("v1", "v2", "--dry-run")
     assert "builds 10, none is kept from before" in said
     assert "of these 40 to 1,284 plain, 0 to 12 survey, 0 to 32 timed" in said
-    assert "counting up to 60 s of runs over the software PMU" in said
+    assert "counting up to 60 s of runs without a clock" in said
     assert "8 to 12 survey" in say("v1", "v2", "--dry-run", "--thorough")
 
 

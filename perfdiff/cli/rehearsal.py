@@ -45,7 +45,7 @@ def _facts(found: Outlook) -> Iterator[Fact]:
     kinds = [f"{_between(found.fewest.get(phase, 0), found.most[phase])} {phase}" for phase in Phase if phase in found.most]
     yield Fact("of these", ", ".join(kinds))
     if found.counting_s:
-        yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs over the software PMU")
+        yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs without a clock")
     yield Fact("time", _time(found))
 
 
