@@ -347,6 +347,11 @@ class Transfer:
     cheaper: int
     most: Floats | float = np.inf
 
+    @property
+    def is_by_calls(self) -> bool:
+        """Return whether what moved are calls, of which it is known how many."""
+        return bool(np.all(np.isfinite(self.most)))
+
 
 def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
     """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed, done in a loop)."""
@@ -360,14 +365,17 @@ def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) 
             if not np.any(most):
                 continue
             transfer, before = Transfer(suspect, other, most), net[suspect]
-            gross = before.gross + (net[other].gross if other in net else -left[other])
             set_off = _move(ns, left, transfer)
             transfers.append(transfer)
-            family = before.family | {suspect, other}
+            gross, family = before.gross, before.family
+            if not transfer.is_by_calls:  # counts are exact, and calls are seen against all that there were before
+                gross = gross + (net[other].gross if other in net else -left[other])
+                family = family | {suspect, other}
             net[suspect] = replace(before, gross=gross, set_off=before.set_off + set_off, moved=(*before.moved, other), family=family)
             if other in net:
                 its = net[other]
-                net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family | its.family)
+                family = its.family if transfer.is_by_calls else family | its.family
+                net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family)
     return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
 
 
