@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from perfdiff.analysis.verdicts.settling import answered
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.workcounter import is_bounded
-from perfdiff.records.schema import Change, Point, Side
+from perfdiff.records.schema import Change, Phase, Point, Side
 from perfdiff.report.counts import work
 from test_analysis_counts import counted
 
@@ -159,3 +161,14 @@ def test_more_lines_name_a_function_where_they_certainly_explain_slower_runs(cou
     ranks = {each.info.name: each.rank for each in found.functions}
     assert (ranks["retain"] == 1) is is_named
     assert found.verdict is Verdict.REGRESSION
+
+
+def test_functions_whose_calls_were_not_timed_are_not_said_to_be_proved_equal_by_lines() -> None:
+    world = World((Made("f", same(CALL_NS), Change.CHANGED),), plain=lambda side: CALL_NS)
+    experiment = counted(world, lambda name, side, n, rng: {"lines": 100.0}, rounds=2)
+    untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in (Phase.PLAIN, Phase.COUNTED)))
+    f = analyse(untimed, world.samples, CompareConfig()).functions[0]
+    assert f.verdict is Verdict.UNCHANGED
+    assert f.reason == (
+        "its calls were not timed: whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
+    )

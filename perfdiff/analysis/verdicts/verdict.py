@@ -42,7 +42,7 @@ def decide(case: Case) -> Decision:
 def _why_not_timed(case: Case) -> str:
     """Say what answered without calls; equal counts of lines bound no time, so that what they leave is what whole runs exclude."""
     if work_counters(case.counts) and not is_bounded(case.counts):
-        return "whole runs exclude a slow-down of the program, and no function executes more lines"
+        return "whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
     return "whole runs and exact counts leave no room for a slow-down"
 
 
