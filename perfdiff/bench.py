@@ -56,6 +56,7 @@ class Site:
     measured: frozenset[int] = frozenset()
     folded: tuple[Folded, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
+    slowdown: float = 1.0  # of counted runs, as a rule
 
     @property
     def built_s(self) -> float:
@@ -114,6 +115,7 @@ class Bench:
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
             notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
+            slowdown=max(self.packs.slowdown(built) for built in plain.values()),
         )
         if not site.same_code:
             reach.require_probes(self._census_probes(site), subjects)
@@ -145,7 +147,7 @@ class Bench:
             selection=selection,
             folded=(*folding.folded(subjects, selection, seen), *found.folded),
             steering=events.steering(),
-            skipped=(*found.skipped, *folding.untimed(subjects, selection.folds)),
+            skipped=(*folding.untimed(subjects, selection.folds), *found.skipped),
             notes=(
                 *found.notes,
                 *caveats.texts_not_read(subjects, selection.choices),

@@ -24,7 +24,7 @@ from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Readi
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect import inputs, kinship
-from perfdiff.collect.subjects import NEVER_CALLED
+from perfdiff.collect.subjects import IDLE
 from perfdiff.collect.workshop import Workshop
 from perfdiff.config import Config
 from perfdiff.errors import (
@@ -258,7 +258,7 @@ class Hunt:
         if not kinship.are_sources([file for file in changed_files(repository, base, head) if not self._inert(file)]):
             return False
         pair = resolve(repository, (base, head), snapshots=request.cache / "snapshots")
-        idle = {skip.name for skip in self._ends.findings.skipped if skip.reason == NEVER_CALLED}
+        idle = {skip.name for skip in self._ends.findings.skipped if skip.reason in IDLE}
         with storage.in_use(request.cache), storage.at_work(request.cache, progress) as room, BuildCache(request.cache) as builds:
             workshop = Workshop(
                 pins={Side.BASE: pair.base, Side.HEAD: pair.head},

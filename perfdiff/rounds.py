@@ -121,7 +121,7 @@ class Rounds:
         all points would take longer than the budget at the pace of those before, and a survey then chooses what is counted.
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
-        is_affordable = counting.affordable(points, self.runs, budget_s, len(self.bench.sides)) == points
+        is_affordable = self._countable == points
         if self._wants_calls or not is_affordable or not is_as_fast(self._whole()):
             return
         variant = self.bench.census(self.site)
@@ -142,6 +142,12 @@ class Rounds:
                 return
         self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
         self._keep(counted, variant)
+
+    @property
+    def _countable(self) -> tuple[Point, ...]:
+        """Return the points whose counted runs the budget allows."""
+        each, budget_s = self.site.slowdown * counting.LEAST_ROUNDS, self.bench.request.config.counters.budget_s
+        return counting.affordable(self.bench.points, self.runs, budget_s, len(self.bench.sides), each)
 
     def _counted_apart(self, calls: Counted, point: Point) -> frozenset[int]:
         """Return the functions whose own counts are worth their cost, by the calls that were made at a point."""
@@ -166,9 +172,9 @@ class Rounds:
         variant = self.bench.counted(self.site)
         self.notes += variant.notes
         budget_s = self.bench.request.config.counters.budget_s
-        points = counting.affordable(self.bench.points, self.runs, budget_s, len(self.bench.sides)) if variant.targets else ()
+        points = self._countable if variant.targets else ()
         if variant.targets:
-            self.notes += counting.left_out(self.bench.points, points, budget_s)
+            self.notes += counting.left_out(self.bench.points, points, budget_s, self.site.slowdown)
         if not points:
             return
         counted = Counted(self._assembly(variant, points))

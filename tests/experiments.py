@@ -126,14 +126,16 @@ class World:
             cost = self._noisy(np.broadcast_to(np.asarray(made.cost(side, inputs), float), kept), common)
             own = float(cost.mean()) * calls
             totals[made.name] = {"calls": calls, "self": own, "kept": kept}
-            for caller, count in callers.items():
-                self.edges.append((number, self.ids.get(caller, 0), self.ids[made.name], count, own * count / calls))
             rows = {"cost": cost, "run": np.full(kept, number), "point": np.full(kept, point), "weight": np.full(kept, calls / kept)}
             self.tables.setdefault((self.ids[made.name], side), []).append({**rows, **inputs})
         walls = self._walls(side, n, totals)
         for name, sums in totals.items():
             alloc = self.functions[self.ids[name] - 1].allocated(side, n) * sums["calls"]
             self.totals.append((number, self.ids[name], sums["calls"], walls[name], sums["self"], alloc, alloc / 64))
+            for caller, count in self.functions[self.ids[name] - 1].calls(side, n).items():
+                if count > 0:
+                    wall = 0.0 if caller == name else walls[name] * count / sums["calls"]
+                    self.edges.append((number, self.ids.get(caller, 0), self.ids[name], count, wall))
             below = (walls[name] - sums["self"]) / sums["calls"]
             self.tables[self.ids[name], side][-1]["below"] = np.full(int(sums["kept"]), below)
         rest = self.rest_ns * (self.rest_head if side is HEAD else 1.0)

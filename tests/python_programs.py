@@ -71,6 +71,9 @@ def definition(tree: Path, file: str, name: str, features: Sequence[str]) -> Fun
     )  # fmt: skip
 
 
+ATTEMPTS = 6
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run did: exit status, output, recordings of its processes, and what these noted."""
@@ -100,6 +103,16 @@ class Program:
     @property
     def tree(self) -> Path:
         return self.folder / "tree"
+
+    def run_undisturbed(self) -> Outcome:
+        """Run `main.py` until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
+        outcome = self.run()
+        for _ in range(ATTEMPTS - 1):
+            totals = outcome.only.totals
+            if (totals.timed + totals.unfinished == totals.calls).all():
+                break
+            outcome = self.run()
+        return outcome
 
     def run(
         self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None, **options: object

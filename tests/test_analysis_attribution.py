@@ -17,6 +17,7 @@ from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin
+from perfdiff.report.wording import classes
 
 CONFIG = CompareConfig()
 
@@ -560,6 +561,21 @@ def test_calls_that_fall_into_groups_of_cost_are_no_change_of_growth() -> None:
     found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}))
     assert named(found, "f").verdict is Verdict.REGRESSION
     assert all("mixture" not in cause.says for cause in named(found, "f").causes)
+
+
+def test_a_cost_that_grows_at_two_speeds_is_told_with_its_growth() -> None:
+    def cost(side: str, x: Columns) -> np.ndarray:
+        speed = np.where(np.arange(len(x["n"])) % 3 == 0, 1.0, 2.0)
+        return speed * (4e3 if side == BASE else 200 * x["n"])
+
+    def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> Columns:
+        return {"n": rng.integers(1, int(n), count) + 0.0}
+
+    guilty = named(findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}, inputs), sizes=(100, 300, 1000)), "f")
+    wall = guilty.metrics["wall_ns"]
+    assert wall.head.cost_class is CostClass.MIXTURE
+    assert classes(wall) == "constant → linear"
+    assert guilty.causes[0].says.startswith("its cost was constant in n and is now linear")
 
 
 def test_headline_names_no_other_growth_than_the_class() -> None:

@@ -12,6 +12,7 @@ from c_programs import callees, command, function, program, uses
 from perfdiff.languages.c import cursors, front, lexer
 from perfdiff.languages.c.index import index
 from perfdiff.languages.protocol import Program
+from perfdiff.records.schema import Source
 
 
 def cut(tree: Path, name: str, text: str) -> str:
@@ -29,6 +30,17 @@ def test_extent_body_and_line_of_a_function_are_those_of_its_text(tmp_path: Path
     assert source[one.start : one.body].endswith(b"\n{")
     assert one.line == 2
     assert one.signature == "int (int, int)"
+
+
+def test_lines_with_comments_alone_are_no_code(tmp_path: Path) -> None:
+    text = (
+        "int f(int x) // what it is\n{\n    // a line\n    x += 1; /* begins\n    goes on */\n\n    /* in\n       front */ x += 2;\n"
+        '    const char *s = "// a text"; // \'\n    // two \\\n lines\n    return x + *s;\n}\n'
+    )
+    one = function(program(tmp_path, {"a.c": "/* ahead */\n" + text}), "f")
+    source = Source(one.file, one.first_line, one.text, one.no_code)
+    assert sorted({*range(2, 15)} - source.code.keys()) == [4, 6, 8, 11, 12]
+    assert source.code[9] == "front */ x += 2;"
 
 
 def test_static_functions_of_the_same_name_in_different_files_are_different_functions(tmp_path: Path) -> None:

@@ -27,6 +27,13 @@ def test_changed_lines_are_cited_without_brackets_where_there_are_others(head: s
     assert cited_lines(info).strip() == cited
 
 
+def test_only_lines_of_code_are_cited() -> None:
+    base = Source("a.py", 3, 'def f(x):\n    """Old text."""\n    return x\n', ((4, 4),))
+    head = Source("a.py", 3, 'def f(x):\n    """New text,\n    and more."""\n    return x + 1\n', ((4, 5),))
+    info = replace(made.regressed().info, base=base, head=head)
+    assert cited_lines(info) == " (a.py, line 6: `return x + 1`)"
+
+
 def test_of_many_reasons_the_first_are_cited_and_the_others_counted() -> None:
     reasons = tuple(f"uses function f{number}, which is affected (a.c:1)" for number in range(5))
     info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=("function f0",))

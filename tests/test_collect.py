@@ -101,11 +101,11 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     points = workloads.points([WorkloadConfig("w", "./p {n}", {"n": (1, 2)})])
     walls = {0: (1e7, 1.1e7, 4e9), 1: (4e9, 5e9, 6e9)}  # one run of the first waited for other work
     runs = [Run(0, Phase.PLAIN, point, Side.BASE, 0, wall, wall, 1e6, None, None, "") for point, of in walls.items() for wall in of]
-    chosen = counting.affordable(points, runs, 30.0, 2)
+    chosen = counting.affordable(points, runs, 30.0, 2, 40.0)
     assert chosen == points[:1]
-    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0)[0].text
-    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1)[0].text
-    assert counting.affordable(points, runs, 0.1, 2) == ()
+    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0, 20.0)[0].text
+    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1, 20.0)[0].text
+    assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
@@ -443,6 +443,18 @@ def test_in_runs_as_short_as_the_start_of_the_runtime_nothing_is_folded(cpu_ns: 
     seen = surveyed({1: cpu_ns / 5, 2: 1.0}, {}, {(0, 2), (2, 1)})
     selection = survey.choose(replace(seen, cpu_ns=np.full(2, cpu_ns)), pairs, {}, BUDGET)
     assert [fold.id for fold in selection.folds] == folds
+
+
+def test_functions_of_files_that_nothing_ran_of_come_last_of_those_not_called() -> None:
+    pairs = {number: pair(name, Change.CHANGED) for number, name in enumerate(("test_one", "used", "idle", "test_two"), start=1)}
+    files = {1: "test_program.py", 4: "test_program.py"}
+    placed = {id_: replace(each, head=replace(each.head, file=files.get(id_, "program.py"))) for id_, each in pairs.items() if each.head}
+    found = Subjects({id_: replace(each, base=None) for id_, each in placed.items()}, {}).untouched({2}, set(pairs))
+    assert [(each.name, each.reason) for each in found] == [
+        ("idle", "never called by any workload"),
+        ("test_one", "no workload runs anything of its file"),
+        ("test_two", "no workload runs anything of its file"),
+    ]
 
 
 def test_callers_of_folded_functions_are_affected_by_them() -> None:

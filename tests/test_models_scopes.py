@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfdiff.models.annotation import Annotation, CostClass
+from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Term
 from perfdiff.models.fitting import fit
 from perfdiff.records.schema import Floats
 from sampled import noisy, strangers, table
@@ -115,6 +115,36 @@ def test_components_of_a_mixture_grow() -> None:
     cost = noisy(rng, np.where(rng.random(N) < 0.3, 5, 1) * (400 + 5 * x))
     annotation = fit(table({"n": x}, cost), "wall_ns", seed=1)
     assert [scope.terms[-1].coefficient for scope in annotation.scopes] == pytest.approx([5, 25], rel=0.05)
+
+
+def test_components_that_grow_alike_are_told_with_their_growth() -> None:
+    rng = np.random.default_rng(1)
+    x = sizes(rng)
+    fast = rng.random(N) < 0.3
+    annotation = fit(table({"n": x}, noisy(rng, np.where(fast, 1, 5) * (400 + 5 * x))), "wall_ns", seed=1)
+    assert (annotation.cost_class, annotation.growth) == (CostClass.MIXTURE, CostClass.LINEAR)
+    annotation = fit(table({"n": x}, noisy(rng, np.where(fast, 400.0, 400 + 50 * x))), "wall_ns", seed=1)
+    assert (annotation.cost_class, annotation.growth) == (CostClass.MIXTURE, CostClass.MIXTURE)
+    annotation = fit(table({"n": x}, noisy(rng, np.where(fast, 400.0, 4000.0))), "wall_ns", seed=1)
+    assert (annotation.cost_class, annotation.growth) == (CostClass.MIXTURE, CostClass.CONSTANT)
+
+
+@pytest.mark.parametrize(
+    ("features", "conditions", "growth"),
+    [
+        (("n", "n"), ((), ()), CostClass.LINEAR),
+        (("n", "m"), ((), ()), CostClass.MIXTURE),
+        (("n", "n"), ((Condition("n", Operator.AT_MOST, (8.0,)),), (Condition("n", Operator.ABOVE, (8.0,)),)), CostClass.MIXTURE),
+    ],
+)
+def test_components_of_other_features_or_pieces_have_no_growth_in_common(
+    features: tuple[str, str], conditions: tuple[tuple[Condition, ...], tuple[Condition, ...]], growth: CostClass
+) -> None:
+    scopes = tuple(
+        Scope(CostClass.LINEAR, (Term(5.0, ((name, "x"),)),), 1.0, 0.5, 50, conditions=each, probability=0.5)
+        for name, each in zip(features, conditions, strict=True)
+    )
+    assert Annotation("f", "wall_ns", CostClass.MIXTURE, scopes, ("n", "m"), {}, {}, 1.0, 1.0, 100).growth is growth
 
 
 def test_states_of_the_machine_are_no_mixture() -> None:

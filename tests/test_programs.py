@@ -26,8 +26,13 @@ COUNTED = frozenset(
     | {"larger-inputs", "moved-work", "same-added-function", "same-step", "same-take"}
 )
 # Judged elsewhere, or like another: `list-append` by `test_counted_lines`; `cost-in-libc` as `strlen-in-condition`, `removed-cache` as
-# `removed-cache-alloc`, the two without an effect as `same-library-calls`. `scripts/bench accuracy` and `bench null` have all of them.
-ELSEWHERE = frozenset({"list-append", "cost-in-libc", "removed-cache", "same-error-path", "same-rewritten"})
+# `removed-cache-alloc`, the two without an effect as `same-library-calls`; a macro as a header, two that call and write more as
+# `strlen-in-condition`, a template as `macro-made`, collisions as locality, methods that throw as `recursion`. `scripts/bench accuracy` and
+# `bench null` have all of them.
+ELSEWHERE = frozenset(
+    {"list-append", "cost-in-libc", "removed-cache", "same-error-path", "same-rewritten"}
+    | {"costly-macro", "unbuffered-write", "modulo-for-mask", "header-template", "hash-collisions", "throwing-method", "flag-mode"}
+)
 
 
 def requested(case: Case, folder: Path, cache: Path, *revisions: str) -> pipeline.Request:

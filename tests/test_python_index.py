@@ -11,6 +11,7 @@ import pytest
 
 from perfdiff.languages.python.functions import SAME_LINE
 from perfdiff.languages.python.index import index
+from perfdiff.records.schema import Source
 from python_sources import by_name, callees, program, used, write
 
 
@@ -151,6 +152,71 @@ def test_other_encodings_and_line_ends_are_cut_out_right(tmp_path: Path, cookie:
     assert data[found["a.f"].start : found["a.f"].end].decode(encoding.removesuffix("-sig")) == f"lambda: '{letters}'"
     assert found["a.g"].text.startswith("def g():")
     assert found["a.g"].text.endswith(f"return '{letters}'")
+
+
+REMARKS = b'''"""What the module is for.
+
+# no comment, though it looks like one
+"""
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+# a comment
+TEXT = """
+# no comment either
+"""
+
+
+@decorated(
+    by=1
+)
+def outer(first, *, second=most()):
+    """Tell what it does.
+
+    At some length.
+    """
+    # why
+    mark = "#"  # behind code
+
+    def inner():
+        return mark
+
+    return inner
+
+
+def plain(first,
+          second=1): return first
+
+
+class Thing:
+    """A docstring."""; size = 1
+
+    def empty(self): pass
+'''
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"], ids=["unix", "windows"])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("m.<module>", ["from typing import TYPE_CHECKING", 'TEXT = """', "# no comment either", '"""', "@decorated(", "by=1", ")"]),
+        ("m.outer", ["@decorated(", "by=1", ")", "def outer(first, *, second=most()):", 'mark = "#"  # behind code', "def inner():"]),
+        ("m.outer.inner", ["def inner():", "return mark"]),
+        ("m.plain", ["def plain(first,", "second=1): return first"]),
+        ("m.Thing.empty", ["def empty(self): pass"]),
+    ],
+)
+def test_lines_of_code_are_no_comments_docstrings_or_functions_inside(tmp_path: Path, newline: bytes, name: str, code: list[str]) -> None:
+    found = by_name(program(tmp_path, {"m.py": REMARKS.replace(b"\n", newline)}))[name]
+    source = Source(found.file, found.first_line, found.text, found.no_code)
+    rest = {
+        "m.<module>": ["def outer(first, *, second=most()):", "class Thing:", '"""A docstring."""; size = 1'],
+        "m.outer": ["return inner"],
+    }
+    assert [line for line in source.code.values() if line] == [*code, *rest.get(name, [])]
+    file = REMARKS.decode().splitlines()
+    assert all(file[number - 1].strip() == line for number, line in source.code.items())
 
 
 def test_two_functions_of_one_name_are_numbered(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ print("done")
 
 def test_calls_times_features_and_callers_are_recorded(make: Make) -> None:
     program = make(NESTED, leaf=["length values", "number n"], middle=["number count"])
-    outcome = program.run()
+    outcome = program.run_undisturbed()
     assert (outcome.status, outcome.output, outcome.errors) == (0, "done\n", "")
     record = outcome.only
     assert record.complete
@@ -81,7 +81,7 @@ def test_calls_times_features_and_callers_are_recorded(make: Make) -> None:
     assert edges(record) == {(0, 2): 2.0, (2, 1): 5.0}
     assert sorted(program.values(record, "leaf")) == [(0.0, 0.0), (0.0, 0.0), (1.0, 0.5), (1.0, 0.5), (2.0, 1.0)]
     assert program.values(record, "middle") == [(3.0,), (2.0,)]
-    assert 10e6 < record.totals.wall_ns[0] < 50e6
+    assert record.totals.wall_ns[0] > 10e6  # of sleep
     assert record.totals.self_ns[1] < 5e6 < record.totals.wall_ns[1]
 
 
@@ -237,7 +237,7 @@ def test_attributes_are_read_where_no_code_runs_for_them(make: Make) -> None:
         "length x.unset",
     ]
     program = make(ATTRIBUTES, read=features, **{"main.py::outer.inner": ["length values", "number n"]})
-    outcome = program.run()
+    outcome = program.run_undisturbed()
     assert outcome.errors == ""
     rows = program.values(outcome.only, "read")
     assert {row[3:] for row in rows} == {(3.0, 2.0, 1.0, None)}

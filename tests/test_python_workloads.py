@@ -24,7 +24,7 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.collect.suites import Benchmark, Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError, WorkloadError
-from perfdiff.languages.python import benchmarks, layout
+from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
 from perfdiff.languages.python.layout import Layout
 from perfdiff.progress import Silent, Stopwatch
@@ -461,6 +461,11 @@ parameters = { n = [1, 2] }
     again = reproduction.configuration_text(config)
     (tmp_path / "perfdiff.toml").write_text(again)
     assert configuration.load(tmp_path, environment={}).workloads == config.workloads
+
+
+def test_tests_need_pytest_and_suites_of_asv_nothing() -> None:
+    assert requirements.runners([f"python -m {DRIVER} list pytest tests"]) == ("pytest",)
+    assert requirements.runners([f"python -m {DRIVER} list asv benchmarks ''", f"python -m {DRIVER} list callable pytest:main"]) == ()
 
 
 @pytest.mark.parametrize(

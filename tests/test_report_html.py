@@ -22,6 +22,7 @@ from perfdiff.models.annotation import Condition, Operator
 from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side, Source
 from perfdiff.report import html
 from perfdiff.report.chart import MAIN
+from perfdiff.report.diff import source_diff
 from perfdiff.report.document import build
 
 if TYPE_CHECKING:
@@ -54,6 +55,15 @@ def test_residuals_of_both_sides_stand_beside_the_scatter() -> None:
     below = said[said.index('<svg class="below"') : said.index("</figure>")]
     assert re.findall(r'<g class="(base|head)"><path class="points s0" d="M\d', below) == ["base", "head"]
     assert "measured ÷ fitted" in below
+
+
+@pytest.mark.parametrize(("code", "blamed"), [("return x + 1", ["    return x + 1"]), ("return x", [])])
+def test_comments_are_not_to_blame(code: str, blamed: list[str]) -> None:
+    base = Source("a.py", 3, 'def f(x):\n    """Old text."""\n    return x\n', ((4, 4),))
+    head = replace(base, text=f'def f(x):\n    """New text."""\n    {code}\n')
+    shown = source_diff(replace(made.regressed().info, base=base, head=head), guilty=True)
+    assert shown is not None
+    assert [line.text for line in shown.lines if line.guilty] == blamed
 
 
 def test_changed_lines_stand_beside_the_plot_with_their_numbers() -> None:

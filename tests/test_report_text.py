@@ -12,13 +12,14 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.counts.scoring import Kind
-from perfdiff.analysis.findings import Anomaly, Findings, OddCall, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Ratio, Verdict
+from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
-from perfdiff.report.function import change
+from perfdiff.report.function import answer_facts, change
 
 
 def text(findings: Findings, width: int = 120) -> str:
@@ -220,6 +221,39 @@ def test_a_cost_without_predictions_is_told_at_typical_inputs() -> None:
     assert wording.costs(quiet) == "8.25 µs → 8.28 µs"
     assert wording.costs(replace(quiet, base=None)) == "– → 125 µs"
     assert wording.costs(replace(quiet, base=replace(wall.base, typical={}), head=None)) == "–"
+
+
+def test_a_cost_that_only_conditions_tell_apart_is_told_over_all_calls_and_that_of_some_calls_where_the_ratio_is_theirs() -> None:
+    wall = made.findings().functions[2].metrics["wall_ns"]
+    is_text = Condition("type(x)", Operator.IN, (1.0,), ("str",))
+    scopes = {factor: (_scope(100.0 * factor, 0.25, is_text), _scope(500.0, 0.75, is_text.negated())) for factor in (1, 9)}
+    base, head = (replace(wall.base, scopes=found, features=("type(x)",)) for found in scopes.values())  # type: ignore[type-var]
+    apart = replace(wall, base=base, head=head, predictions=(), feature=None)
+    assert wording.costs(apart) == "400 ns → 600 ns"
+    of_texts = replace(apart, stratum="type(x) = str", typical=100.0, ratio=Ratio(9.0, 8.0, 10.0, 10, 10))
+    assert wording.costs(of_texts) == "100 ns → 900 ns"
+    (first, second) = _facts(of_texts)[:2]
+    assert first == "100 ns → 900 ns a call at type(x) = str (time, callees included)"
+    assert second.endswith("(type(x) = str)")
+
+
+def _scope(cost: float, share: float, condition: Condition) -> Scope:
+    return Scope(CostClass.CONSTANT, (Term(cost),), 1.0, share, 100, (condition,))
+
+
+def _facts(metric: MetricFinding) -> list[str]:
+    """Return the texts of the facts that are told of a function with this metric alone."""
+    finding = replace(made.findings().functions[2], metrics={metric.metric: metric})
+    return [fact.text for fact in answer_facts(finding, 0.95).facts]
+
+
+def test_a_table_of_calls_says_where_a_cost_is_that_of_a_run_or_without_callees() -> None:
+    wall = made.findings().functions[2].metrics["wall_ns"]
+    said = {name: wording.costs_of(replace(wall, metric=name)) for name in ("wall_ns", "self_ns", "run_ns")}
+    assert said == {
+        name: f"{wording.costs(wall)}{whose}" for name, whose in (("wall_ns", ""), ("self_ns", " (own)"), ("run_ns", " (a run)"))
+    }
+    assert wording.costs_of(replace(wall, predictions=(), base=None, head=None, metric="run_ns")) == "–"
 
 
 def test_explain_without_samples_leaves_the_strata_out() -> None:

@@ -74,6 +74,7 @@ class Toys:
 
     name = "toy"
     counts = False
+    slowdown = 1.0
     draws = ("TOY_DRAW",)
 
     def __init__(self, cache: Path) -> None:

@@ -396,9 +396,10 @@ def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
 def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
     worst, overall = comparison.worst, comparison.overall
     ratio, stratum = comparison.ratio, worst.name if worst else ""
+    typical = comparison.typical.cost if stratum and comparison.typical is not None else None
     if too_short(case.info.id, comparison.metric, case.ledger):
         total = case.study.totals.get(comparison.metric)
-        ratio, stratum = comparison.as_resolved(total, case.ledger) if total else None, ""
+        ratio, stratum, typical = comparison.as_resolved(total, case.ledger) if total else None, "", None
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
@@ -412,6 +413,7 @@ def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
+        typical=typical,
         points={
             stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
             for stratum in comparison.strata

@@ -85,6 +85,7 @@ class MetricFinding:
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
     are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
+    `typical` is what a typical call of base costs in the stratum, where that is not all calls.
     """
 
     metric: str
@@ -106,6 +107,7 @@ class MetricFinding:
     modes: tuple[ModeShift, ...] = ()
     borders: tuple[BorderShift, ...] = ()
     points: Mapping[int, Ratio] = field(default_factory=dict)
+    typical: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +265,9 @@ class LineGrowth:
     is_steeper: bool = False
 
     def is_of(self, info: FunctionInfo) -> bool:
-        """Return whether it stands in the text of a function."""
+        """Return whether it is code of a function, not of one inside it."""
         source = info.head
-        return source is not None and self.file == source.file and source.line <= self.line <= source.last_line
+        return source is not None and self.file == source.file and self.line in source.code
 
 
 @dataclass(frozen=True, slots=True)

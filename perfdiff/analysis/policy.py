@@ -71,6 +71,9 @@ REMAINS = 0.5  # of a function's extra work the runs as a whole must have at lea
 # Of what all changed functions execute more, one must have this part to be named by that alone: four times as much as all others together.
 MOST_WORK = 0.8
 MOSTLY_NEW = 2.0  # from so many times the calls on, most are new: they cost what new calls cost, not what old ones have come to cost
+# Of the calls that a caller makes more of a function, more than this part must be calls that others make no longer: then they are the same
+# work in another place, and what it takes in all counts. Where fewer moved, new calls are most of them, and cost what new calls cost.
+MOSTLY_MOVED = 0.5
 FOLLOWED = 0.1  # a caller that makes less than this part of a function's new calls is not followed further up
 MORE_ALLOCATED = 1.2  # allocations that grew by less leave what frees them as it was, but for what cannot be told from noise
 OWNED = 0.5  # a suspect owns what is new if it accounts for at least this part of all that a run allocates more

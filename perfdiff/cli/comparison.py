@@ -32,7 +32,7 @@ app = options.application()
 _NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
-Compare the performance of two git revisions of a C or C++ program, function by function.
+Compare the performance of two git revisions of a C, C++ or Python program, function by function.
 
 BASE and HEAD are anything git knows: branches, tags, commits. `A..B` is both in one word, `A...B` starts from their merge base, and one
 revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run.
@@ -41,6 +41,7 @@ revision alone is compared with the working tree. A COMMAND behind `--` is the w
   perfdiff main HEAD
   perfdiff v1.2..v1.3 -o report.html --ticket slow-sort
   perfdiff HEAD --build "make -j2" --param n=1000,3000,10000 -- ./bench/sort {n}
+  perfdiff main HEAD --param n=1000,3000,10000 -- python bench/sort.py {n}
 """
 
 _EPILOG = """

@@ -13,8 +13,7 @@ from perfdiff.collect import machine
 from perfdiff.config import CountersConfig
 from perfdiff.records.schema import Note, Phase, Point, Run, Totals
 
-# A counted run takes some ten times as long as a plain one, one that mostly reads and writes memory up to forty times.
-USUAL_SLOWDOWN, WORST_SLOWDOWN = 20.0, 60.0
+WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
 LEAST_ROUNDS = 2  # tell whether counts repeat
 MOST_ROUNDS = 6  # of counts that depend on how threads met: enough for ranks alone to tell two sides apart
 
@@ -28,9 +27,7 @@ def steering(config: CountersConfig, environment: Mapping[str, str]) -> dict[str
     return {"PERFDIFF_PMU": machine.memory(config).setting(), "GLIBC_TUNABLES": ":".join(tunables)}
 
 
-def affordable(
-    points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int, plain_runs: float = USUAL_SLOWDOWN * LEAST_ROUNDS
-) -> tuple[Point, ...]:
+def affordable(points: Sequence[Point], runs: Sequence[Run], budget_s: float, sides: int, plain_runs: float) -> tuple[Point, ...]:
     """Return the points whose counted runs fit into the budget, cheapest first chosen, in their own order.
 
     Plain ones of `runs` tell how long a point takes; what is to be run there takes as long as so many `plain_runs` on each side.
@@ -76,15 +73,15 @@ def repeats(totals: Totals, runs: Sequence[Run]) -> bool:
     return True
 
 
-def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float) -> tuple[Note, ...]:
-    """Say which points were not counted because they would take too long."""
+def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float, slowdown: float) -> tuple[Note, ...]:
+    """Say which points were not counted because they would take too long: `slowdown` times as long as plain ones."""
     missing = [point.label for point in points if point not in chosen]
     if not missing:
         return ()
     which = f"{missing[0]} was" if len(missing) == 1 else f"{len(missing)} of {len(points)} workload points ({missing[0]}, …) were"
     text = (
         f"{which} not counted: counted runs take about "
-        f"{USUAL_SLOWDOWN:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
+        f"{slowdown:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
     )
     return (Note("partly-counted", text),)
 

@@ -15,6 +15,8 @@ from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
 _IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
 NEVER_CALLED = "never called by any workload"
+FILE_NOT_RUN = "no workload runs anything of its file"
+IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,10 @@ class Subjects:
 
     @classmethod
     def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
-        """Number the pairs in their order. `followed` are places in base, file and line, of functions that are measured in any case."""
-        marked = (replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.line) in followed else pair for pair in pairs)
+        """Number the pairs in their order. `followed` are files and first lines, in base, of functions that are measured in any case."""
+        marked = (
+            replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.first_line) in followed else pair for pair in pairs
+        )
         numbered = dict(enumerate(marked, start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
         head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
@@ -75,12 +79,11 @@ class Subjects:
         )
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
-        """Return the suspects that no workload ever called."""
-        return tuple(
-            Skipped(shown(pair).name, shown(pair).file, NEVER_CALLED)
-            for id_, pair in self.pairs.items()
-            if pair.change.is_suspect and id_ in probeable and id_ not in ran
-        )
+        """Return the suspects that no workload ever called; those of files that nothing ran of, such as tests, come last."""
+        files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
+        idle = [shown(pair) for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
+        near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
+        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN) for one in idle if one.file not in files))
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
@@ -249,4 +252,4 @@ def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
 
 
 def _source(definition: FunctionDefinition | None) -> Source | None:
-    return None if definition is None else Source(definition.file, definition.line, definition.text)
+    return None if definition is None else Source(definition.file, definition.first_line, definition.text, definition.no_code)

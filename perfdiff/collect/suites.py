@@ -22,7 +22,7 @@ from perfdiff.errors import WorkloadError
 from perfdiff.records.schema import Note, Side
 
 LISTING = "PERFDIFF_LISTING"  # the file that a listing is written to
-LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python takes 0.02 s, and its spread 0.002
+LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
 MOST_S = 1.0  # that they take where they take most: a comparison makes ten runs and more of each point
 _STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine's speed lead to the same number
 _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks

@@ -54,6 +54,10 @@ class Packs:
         """Return whether work is counted without a clock, as far as that is known before anything is built."""
         return any(pack.counts for pack in self.others or (self.compiled,))
 
+    def slowdown(self, built: PlainBuild) -> float:
+        """Return how many times longer than a plain run a counted one of a build takes, as a rule."""
+        return max(pack.slowdown for pack in self._serving(built))
+
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the functions and declarations of all packs; `others` are builds that it is compared with."""
         found = [pack.index(built, depth=depth, others=others) for pack in self._serving(built)]

@@ -79,7 +79,8 @@ class FunctionDefinition:
     space. `uses` are keys of `Declaration`s it depends on, transitively; `calls` are keys of functions; `reads` and `writes` names of
     fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None. `linkage` are the names of the
     symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
-    name of the pack that found it.
+    name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
+    the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves.
     """
 
     key: str
@@ -102,6 +103,13 @@ class FunctionDefinition:
     obstacle: str | None
     linkage: tuple[str, ...] = ()
     language: str = "c"
+    above: int = 0
+    no_code: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def first_line(self) -> int:
+        """Return the number of the first line of its text."""
+        return self.line - self.above
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +266,15 @@ class Workplace(Protocol):
 class Language(Protocol):
     """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
 
-    `counts` says whether it can count the work of single calls without a clock. `draws` names variables that the order of things in a
+    `counts` says whether it can count the work of single calls without a clock, and `slowdown` how many times longer such a run takes, as a
+    rule. `draws` names variables that the order of things in a
     process depends on, such as the seed of hashes: runs of a pair have the same number there, other pairs another one.
     """
 
     name: str
     workplace: Workplace | None
     counts: bool
+    slowdown: float
     draws: tuple[str, ...]
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:

@@ -29,6 +29,7 @@ def function(values: list[Any]) -> FunctionDefinition:
     for name in ("uses", "calls", "reads", "writes"):
         named[name] = frozenset(named[name])
     named["names"], named["linkage"] = tuple(named["names"]), tuple(named["linkage"])
+    named["no_code"] = tuple((first, last) for first, last in named["no_code"])
     named["features"] = tuple(map(_feature, named["features"]))
     named["branches"] = tuple(BranchPlan(*branch) for branch in named["branches"])
     return FunctionDefinition(**named)

@@ -184,6 +184,16 @@ class Annotation:
     typical: Mapping[str, float] = field(default_factory=dict)
     levels: Levels | None = None
 
+    @property
+    def growth(self) -> CostClass:
+        """Return how the cost grows: its class, or where modes that no input separates all grow alike in the same features, theirs.
+
+        Such modes are several speeds of the same growth, as on a machine with other work, or of the same constant.
+        """
+        alike = {(scope.cost_class, frozenset(name for term in scope.terms for name, _ in term.factors)) for scope in self.scopes}
+        bounded = any(each.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in self.scopes for each in scope.conditions)
+        return self.scopes[0].cost_class if self.cost_class is CostClass.MIXTURE and len(alike) == 1 and not bounded else self.cost_class
+
     def predict(self, values: Mapping[str, Floats]) -> Floats:
         """Return the predicted metric (n,) at columns of feature values (n,)."""
         return np.asarray(design(self, values) @ coefficients(self), dtype=np.float64)

@@ -134,16 +134,21 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a function on one side, for the diff in the report. `line` is 1-based."""
+    """The text of a function on one side. `line` is the number of its first line in the file, from 1.
+
+    `no_code` are stretches of lines, first and last, that are no code of its own: comments, docstrings, functions inside it.
+    """
 
     file: str
     line: int
     text: str
+    no_code: tuple[tuple[int, int], ...] = ()
 
     @property
-    def last_line(self) -> int:
-        """Return the number of its last line."""
-        return self.line + self.text.rstrip("\n").count("\n")
+    def code(self) -> Mapping[int, str]:
+        """Return the lines of its own code by number, without the white space around them."""
+        others = {line for first, last in self.no_code for line in range(first, last + 1)}
+        return {line: text.strip() for line, text in enumerate(self.text.splitlines(), start=self.line) if line not in others}
 
 
 @dataclass(frozen=True, slots=True)

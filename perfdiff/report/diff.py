@@ -45,7 +45,7 @@ def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LI
         return None
     lines = _compared(base, head, info.base.line if info.base else 1, info.head.line if info.head else 1)
     if guilty:
-        lines = _blamed(lines)
+        lines = _blamed(lines, info)
     if counted is not None:
         lines = [_with_count(line, counted) for line in lines]
     if len(lines) > most:
@@ -61,11 +61,13 @@ def _with_count(line: DiffLine, counted: Counted) -> DiffLine:
     return replace(line, times=units.times(times), shade=shade(times, max(counted.times.values())))
 
 
-def _blamed(lines: list[DiffLine]) -> list[DiffLine]:
-    """Mark the lines that say something, which a brace alone does not."""
-    telling = [line.mark for line in lines if line.mark in "+-" and re.search(r"\w", line.text)]
-    mark = "+" if "+" in telling else "-"
-    return [replace(line, guilty=line.mark == mark and re.search(r"\w", line.text) is not None) for line in lines]
+def _blamed(lines: list[DiffLine], info: FunctionInfo) -> list[DiffLine]:
+    """Mark the lines of code that say something, which a brace alone does not."""
+    base, head = (source.code if source else {} for source in (info.base, info.head))
+    telling = [bool(re.search(r"\w", line.text)) and (line.head in head if line.mark == "+" else line.base in base) for line in lines]
+    marks = {line.mark for line, tells in zip(lines, telling, strict=True) if tells}
+    mark = "+" if "+" in marks else "-"
+    return [replace(line, guilty=tells and line.mark == mark) for line, tells in zip(lines, telling, strict=True)]
 
 
 def _lines(source: Source | None) -> list[str]:

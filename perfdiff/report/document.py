@@ -152,7 +152,7 @@ def _row(finding: FunctionFinding, min_effect: float) -> tuple[Cell, ...]:
         Cell(f"{wording.standing(finding, min_effect)}{', accepted' if finding.accepted else ''}", tone),
         Cell(finding.info.change.value, Tone.MUTED),
         Cell(wording.calls(finding)),
-        Cell(wording.costs(metric) if metric else wording.ABSENT),
+        Cell(wording.costs_of(metric) if metric else wording.ABSENT),
         Cell(wording.interval(metric.ratio, metric.metric) if metric else wording.ABSENT, tone),
         Cell(wording.classes(metric) if metric else wording.ABSENT),
     )

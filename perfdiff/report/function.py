@@ -116,14 +116,10 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     if metric.ratio is not None and shows_elsewhere(finding):
         yield Fact("itself", f"{wording.interval(metric.ratio, metric.metric)}: not slower; where its change costs time is told below")
         return
-    prediction = wording.telling(metric)
-    if prediction is not None:
-        at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
-        yield Fact(
-            "cost",
-            f"{wording.costs(metric).removesuffix(' (own)')} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})",
-            Tone.STRONG,
-        )
+    costs = wording.costs(metric)
+    if costs != wording.ABSENT:
+        at = f" at {where}" if (where := wording.cost_at(metric)) else ""
+        yield Fact("cost", f"{costs} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
@@ -262,7 +258,7 @@ def _metrics(metrics: tuple[MetricFinding, ...]) -> Table:
     rows = tuple(
         (
             Cell(wording.metric_says(metric.metric)),
-            Cell(wording.costs(metric)),
+            Cell(wording.costs_of(metric)),
             Cell(wording.interval(metric.ratio, metric.metric)),
             Cell(wording.classes(metric)),
             Cell(q_value(metric.q)),

@@ -109,7 +109,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, before: Entry | None) -> 
         summary,
         calls,
         Cell(_cost(cost, metric)),
-        Cell(cost.annotation.cost_class.value),
+        Cell(cost.annotation.growth.value),
         Cell(change, tone),
         Cell(shortened(formula, _LONGEST_FORMULA), Tone.MUTED),
     )

@@ -64,7 +64,7 @@ def _panel(axes: Any, history: History, metric: str, colour: str) -> None:
     for place, cost in enumerate(costs):
         if cost is not None and cost.step is not None:
             axes.axvline(place - 0.5, color="0.4", linestyle="--", linewidth=1)
-            says = f" {step_says(cost.step, metric).partition(' [')[0]}, {cost.annotation.cost_class.value}"
+            says = f" {step_says(cost.step, metric).partition(' [')[0]}, {cost.annotation.growth.value}"
             axes.text(place - 0.5, 1.0, says, transform=axes.get_xaxis_transform(), va="bottom", fontsize=8, parse_math=False)
     if is_logarithmic(value[np.isfinite(value)]):
         axes.set_yscale("log")

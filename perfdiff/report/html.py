@@ -99,7 +99,7 @@ def _tiles(document: Document) -> Iterator[Fact]:
     if prediction is not None:
         at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
         scopes_met = ", over all scopes" if _averages(metric, prediction) else ""
-        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", wording.costs(metric).removesuffix(" (own)"))
+        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", wording.costs(metric))
     if metric.class_changed:
         yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
     if leader.extra_ns > 0:

@@ -52,7 +52,7 @@ def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], 
     if isinstance(value, str):
         result = change(value)
     elif isinstance(value, Source):
-        result = Source(change(value.file), value.line, of_source(value.text))
+        result = dataclasses.replace(value, file=change(value.file), text=of_source(value.text))
     elif isinstance(value, tuple):
         result = tuple(_changed(item, change, of_source) for item in value)
     elif isinstance(value, frozenset):

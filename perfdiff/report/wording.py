@@ -111,8 +111,8 @@ def classes(finding: MetricFinding) -> str:
     """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
     if finding.base is None or finding.head is None:
         only = finding.base or finding.head
-        return f"{only.cost_class.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
-    base, head = finding.base.cost_class.value, finding.head.cost_class.value
+        return f"{only.growth.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
+    base, head = finding.base.growth.value, finding.head.growth.value
     return base if base == head else f"{base} → {head}"
 
 
@@ -197,23 +197,41 @@ def each(metric: str, function: str = "") -> str:
 def costs(finding: MetricFinding) -> str:
     """Return what a call costs on both sides, as `both_costs` has it: `80 µs → 456 µs`."""
     base, head = (call_cost(finding.metric, cost) for cost in both_costs(finding))
-    if base == head == ABSENT:
-        return ABSENT
-    return f"{base} → {head}{' (own)' if finding.metric == 'self_ns' else ''}"
+    return ABSENT if base == head == ABSENT else f"{base} → {head}"
+
+
+def costs_of(finding: MetricFinding) -> str:
+    """Return the same for a table of what calls cost, and whose it is: without callees, or that of all calls of a run."""
+    said = costs(finding)
+    if said == ABSENT:
+        return said
+    whose = " (own)" if finding.metric == "self_ns" else "" if metric_of(finding.metric).per_call else " (a run)"
+    return f"{said}{whose}"
 
 
 def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
-    """Return base's and head's cost of a call at the telling input, without one at base's typical inputs."""
+    """Return base's and head's cost of a call at the telling input, without one where the ratio is told, or at base's typical inputs."""
     prediction = telling(finding)
     if prediction is not None:
         return prediction.base, prediction.head
+    if finding.typical is not None and finding.ratio is not None:
+        return finding.typical, finding.typical * finding.ratio.value
     fitted = finding.base or finding.head
     return _typical(finding.base, fitted), _typical(finding.head, fitted)
 
 
+def cost_at(finding: MetricFinding) -> str:
+    """Return which calls have the costs of `both_costs`, "" where these are typical ones."""
+    prediction = telling(finding)
+    return inputs(prediction) if prediction is not None else finding.stratum if finding.typical is not None else ""
+
+
 def _typical(annotation: Annotation | None, at: Annotation | None) -> float | None:
-    """Return the cost by an annotation at the typical inputs of another one."""
-    if annotation is None or at is None or not {*annotation.features} <= {*annotation.typical, *at.typical}:
+    """Return the cost by an annotation at the typical inputs of another one; over all scopes where only their conditions need others."""
+    if annotation is None or at is None:
+        return None
+    needed = {name for scope in annotation.scopes for term in scope.terms for name, _ in term.factors}
+    if not needed <= {*annotation.typical, *at.typical}:
         return None
     return float(annotation.predict({name: np.array([value]) for name, value in at.typical.items()})[0])
 

@@ -114,7 +114,7 @@ def classes(found: Recorded, lines: Sequence[Line], config: CompareConfig) -> di
         table = found.samples(line.info.id, Side.BASE)
         if table is not None and len(table):
             for annotation in annotate(line.info.name, thinned(table, MOST_ROWS), ("wall_ns",), seed=config.seed):
-                known[line.info.id] = annotation.cost_class
+                known[line.info.id] = annotation.growth
     return known
 
 

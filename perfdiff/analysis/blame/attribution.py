@@ -17,6 +17,7 @@ from perfdiff.analysis.blame.links import (
     behind_state,
     work_moved,
 )
+from perfdiff.analysis.blame.moved import moved_through_others
 from perfdiff.analysis.blame.parts import Parts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, Interval, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
@@ -340,23 +341,25 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Work that moved: what `cheaper` saves is set against what `dearer` costs more."""
+    """Work that moved: what `cheaper` saves is set against what `dearer` costs more, up to `most` (points,) ns."""
 
     dearer: int
     cheaper: int
+    most: Floats | float = np.inf
 
 
 def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
-    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed)."""
+    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed, done in a loop)."""
     net, transfers = dict(guilt), []
     ns = {suspect: found.ns for suspect, found in guilt.items()}
     left = dict(credit)
     for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
         for other in sorted({*net, *left} - {suspect}):
             saved = ns[other] if other in net else left[other]
-            if saved.sum() >= 0 or not work_moved(web, other, suspect):
+            most = _movable(suspect, other, net, web) if saved.sum() < 0 else 0.0
+            if not np.any(most):
                 continue
-            transfer, before = Transfer(suspect, other), net[suspect]
+            transfer, before = Transfer(suspect, other, most), net[suspect]
             gross = before.gross + (net[other].gross if other in net else -left[other])
             set_off = _move(ns, left, transfer)
             transfers.append(transfer)
@@ -368,10 +371,27 @@ def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) 
     return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
 
 
+def _movable(dearer: int, cheaper: int, guilt: Mapping[int, Guilt], web: Web) -> Floats | float:
+    """Return how much of what one function saves may be set against what another costs more, (points,); 0 where no work moved."""
+    if work_moved(web, cheaper, dearer):
+        return np.inf
+    if cheaper not in guilt:
+        return 0.0
+    by_calls = [_by_calls(guilt[each], each) for each in (cheaper, dearer)]
+    saved, extra = ({at: sign * ns for at, ns in each.items() if sign * ns.sum() > 0} for sign, each in zip((-1, 1), by_calls, strict=True))
+    return moved_through_others(web, cheaper, dearer, saved, extra)
+
+
+def _by_calls(guilt: Guilt, caller: int) -> dict[int, Floats]:
+    """Return what a suspect's own calls cost more or less, (points,) by the function that it calls."""
+    return {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+
+
 def _move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:
     """Net one transfer in place, and return what was set off; arrays are (…, points)."""
     purse = ns if transfer.cheaper in ns else left
     moved = np.minimum(np.maximum(ns[transfer.dearer], 0.0), np.maximum(-purse[transfer.cheaper], 0.0))
+    moved = np.minimum(moved, transfer.most)
     ns[transfer.dearer] = ns[transfer.dearer] - moved
     purse[transfer.cheaper] = purse[transfer.cheaper] + moved
     return moved

@@ -290,8 +290,13 @@ def work_moved(web: Web, cheaper: int, dearer: int) -> bool:
         return True
     if not {first.change, second.change} & {Change.ADDED, Change.REMOVED}:
         return False
-    callers = [web.callers.get(each, frozenset()) for each in (cheaper, dearer)]
-    return cheaper in callers[1] or dearer in callers[0] or bool((callers[0] & callers[1]) - {0})
+    return are_neighbours(web, cheaper, dearer)
+
+
+def are_neighbours(web: Web, one: int, other: int) -> bool:
+    """Return whether one function calls the other, or the same function calls both."""
+    callers = [web.callers.get(each, frozenset()) for each in (one, other)]
+    return one in callers[1] or other in callers[0] or bool((callers[0] & callers[1]) - {0})
 
 
 def _tells(line: str) -> bool:

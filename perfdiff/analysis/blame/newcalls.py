@@ -34,6 +34,17 @@ class NewCalls:
         base, head = self.calls.get(function, (0.0, 0.0))
         return head > MOSTLY_NEW * base
 
+    def moved_part(self, callee: int, caller: int) -> float:
+        """Return which part of the calls of a function that each call of a caller makes more are made no longer elsewhere.
+
+        That is what the function is not called more often in all.
+        """
+        none = (0.0, 0.0)
+        (made, makes), (base, head) = self.edges.get((callee, caller), none), self.calls.get(caller, none)
+        more = makes - (made * head / base if base else 0.0)
+        before, after = self.calls.get(callee, none)
+        return min(max(1 - (after - before) / more, 0.0), 1.0) if more > 0 else 0.0
+
     def allocates_below(self, function: int, below: Collection[int]) -> bool:
         """Return whether most of what a function allocates more is allocated by functions that it calls (`below`)."""
         more = {each: self.allocations[each][1] - self.allocations[each][0] for each in (function, *below) if each in self.allocations}

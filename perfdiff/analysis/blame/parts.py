@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.blame.moved import mostly_moved, net_by_callee, part_that_remains
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.analysis.stats.panel import Bools
@@ -28,11 +29,12 @@ ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is exact at one workload point, whatever times were measured; arrays are (f,) in the ledger's order.
+    """What stays the same at one workload point when runs are drawn anew; arrays are (f,) in the ledger's order.
 
     `mix` is the factor by which base's cost moves with the inputs, `disjoint` marks functions whose inputs have no equals in base,
     `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
-    [j] makes more by its own rates, those that only moved from one caller to another taken out.
+    [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
+    did: negative of the callers that they moved from.
     """
 
     calls_base: Floats
@@ -43,6 +45,7 @@ class Frame:
     one_sided: Bools
     rates: Floats
     net: Floats
+    moved: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,9 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     with np.errstate(divide="ignore", invalid="ignore"):
         inputs_blur = np.where(found.inputs != 0, np.abs(found.inputs) * RESOLUTION_NS / found.per_call, 0.0)
     made = [_made(book) for book in (before, after)]
-    by_calls, calls_blur = (weight[:, None] * frame.net for weight in below(np.array([found.price, resolution]), frame))
+    a_call, a_call_blur = below(np.array([found.price, resolution]), frame)
+    remains = part_that_remains(frame.moved, a_call[:, None] * frame.net, before, after)
+    frame = replace(frame, net=frame.net * remains[:, None])
     unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
     return Parts(
         base,
@@ -108,10 +113,10 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         frame,
         found.cost,
         found.inputs,
-        by_calls,
+        a_call[:, None] * frame.net,
         np.minimum(np.abs(found.cost), HIDDEN_NS * unsure_calls),
         inputs_blur,
-        calls_blur,
+        a_call_blur[:, None] * frame.net,
     )
 
 
@@ -119,7 +124,8 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     before, after = ledger.pair(point)
     changes = [functions[each].change for each in ledger.ids]
     added = np.array([change is Change.ADDED for change in changes], dtype=bool)
-    rates, net = _rate_changes(before, after, added)
+    rates, more = _rate_changes(before, after, added)
+    net = net_by_callee(more)
     return Frame(
         calls_base=_median(before.calls),
         calls_head=_median(after.calls),
@@ -129,6 +135,7 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
         one_sided=np.array([change in (Change.ADDED, Change.REMOVED) for change in changes], dtype=bool),
         rates=rates,
         net=net,
+        moved=mostly_moved(more, net),
     )
 
 
@@ -200,8 +207,7 @@ def _rate_changes(before: Book, after: Book, added: Bools) -> tuple[Floats, Floa
     for callee, caller in zip(*np.nonzero(moved), strict=True):
         sides = (rate.get((callee, caller), np.zeros(len(book.runs))) for rate, book in zip(rates, (before, after), strict=True))
         moved[callee, caller] = clear_shift(*sides)
-    calls = np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
-    return base[:, :width], _net_by_callee(calls)
+    return base[:, :width], np.where(moved, head - base, 0.0) * np.append(_median(after.calls), 1.0)
 
 
 def _rates(book: Book) -> dict[tuple[int, int], Floats]:
@@ -217,14 +223,3 @@ def _typical(rates: Mapping[tuple[int, int], Floats], width: int) -> Floats:
     for pair, rate in rates.items():
         found[pair] = np.median(rate)
     return found
-
-
-def _net_by_callee(added: Floats) -> Floats:
-    """Let callers that call less often pay for those that call more: calls that moved from one caller to another are no extra cost."""
-    more = np.where(added > 0, added, 0.0)
-    less = np.where(added < 0, added, 0.0)
-    plus, minus = more.sum(axis=1, keepdims=True), -less.sum(axis=1, keepdims=True)
-    common = np.minimum(plus, minus)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        net: Floats = np.nan_to_num(more * (1 - common / plus)) + np.nan_to_num(less * (1 - common / minus))
-    return net

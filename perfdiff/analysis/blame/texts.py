@@ -6,7 +6,7 @@ import difflib
 import re
 from functools import lru_cache
 
-from perfdiff.records.schema import FunctionInfo
+from perfdiff.records.schema import FunctionInfo, Source
 
 _RETURN = re.compile(r"\breturn\b([^;]*);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -16,30 +16,25 @@ _FREES = re.compile(r"free|delete|dealloc|release|destroy|unref|sweep|collect|re
 
 
 def changed_lines(info: FunctionInfo) -> tuple[tuple[int, str], ...]:
-    """Return the lines of head's text that base's lacks, as (line of the file, text)."""
+    """Return the lines of head's code that base's lacks, as (line of the file, text)."""
     if info.head is None:
         return ()
-    return _lines_missing(info.head.text, info.base.text if info.base else "", info.head.line)
+    return _lines_missing(info.head, info.base)
 
 
 def dropped_lines(info: FunctionInfo) -> tuple[tuple[int, str], ...]:
-    """Return the lines of base's text that head's lacks, as (line of the file, text)."""
+    """Return the lines of base's code that head's lacks, as (line of the file, text)."""
     if info.base is None:
         return ()
-    return _lines_missing(info.base.text, info.head.text if info.head else "", info.base.line)
+    return _lines_missing(info.base, info.head)
 
 
 @lru_cache(maxsize=4096)  # asked for again by every link that a suspect may have
-def _lines_missing(text: str, other: str, first: int) -> tuple[tuple[int, str], ...]:
-    here, there = ([line.strip() for line in each.splitlines()] for each in (text, other))
-    matcher = difflib.SequenceMatcher(a=there, b=here, autojunk=False)
-    return tuple(
-        (first + place, here[place])
-        for tag, _, _, start, end in matcher.get_opcodes()
-        if tag != "equal"
-        for place in range(start, end)
-        if here[place]
-    )
+def _lines_missing(source: Source, other: Source | None) -> tuple[tuple[int, str], ...]:
+    here, there = [*source.code.items()], [*other.code.values()] if other is not None else []
+    matcher = difflib.SequenceMatcher(a=there, b=[text for _, text in here], autojunk=False)
+    changed = (here[start:end] for tag, _, _, start, end in matcher.get_opcodes() if tag != "equal")
+    return tuple((line, text) for lines in changed for line, text in lines if text)
 
 
 def words_of(info: FunctionInfo) -> frozenset[str]:

@@ -68,8 +68,8 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
         better = _information(kept, head) - _information(own, head) > MARGIN
         if own.cost_class is kept.cost_class or (better and joint.p <= CLASS_LEVEL):
             chosen = own if better else kept
-            changed = chosen.cost_class is not annotation.cost_class
-    if not changed and chosen.cost_class is not annotation.cost_class:
+            changed = chosen.growth is not annotation.growth
+    if not changed and chosen.growth is not annotation.growth:
         # The class follows the dominant term; without proof, base's name for the same terms stands.
         chosen = replace(chosen, cost_class=annotation.cost_class)
     feature = _main_feature(chosen, annotation)

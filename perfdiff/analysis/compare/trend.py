@@ -55,7 +55,7 @@ def over_runs(
         coefficients=shift.coefficients,
         predictions=shift.predictions,
         crosses=shift.crosses,
-        class_changed=shift.base.cost_class is not shift.head.cost_class,
+        class_changed=shift.base.growth is not shift.head.growth,
     )
 
 

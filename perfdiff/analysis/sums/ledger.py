@@ -17,8 +17,9 @@ class Book:
     """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
 
     `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
-    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. What follows from these is worked out once:
-    `blocks` (r,) of the schedule, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by metric.
+    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. `edges_ns` (r,) is what these calls take with
+    their callees; of a function that calls itself the outermost ones alone. What follows from these is worked out once: `blocks` (r,) of
+    the schedule, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by metric.
     """
 
     runs: tuple[Run, ...]
@@ -27,6 +28,7 @@ class Book:
     wall_ns: Floats
     other: Mapping[str, Floats]
     edges: Mapping[tuple[int, int], Floats]
+    edges_ns: Mapping[tuple[int, int], Floats]
     blocks: Ints = field(init=False)
     cost_ns: float = field(init=False)
     medians: Mapping[str, Floats] = field(init=False)
@@ -131,7 +133,7 @@ class Ledger:
 
     def without_edges(self) -> Ledger:
         """Return the ledger without the calls from function to function, its largest part."""
-        return replace(self, books={key: replace(book, edges={}) for key, book in self.books.items()})
+        return replace(self, books={key: replace(book, edges={}, edges_ns={}) for key, book in self.books.items()})
 
     def calls(self, function: int, side: Side) -> float | None:
         """Return the calls of a function in one run of each point, or None if it never ran on that side."""
@@ -227,13 +229,18 @@ def _book(experiment: Experiment, totals: Totals, runs: list[Run], columns: Ints
     callee = column(edges.callee)
     counted = (rows[edges.run] >= 0) & (caller >= 0) & (callee >= 0) & (edges.calls > 0)
     pairs, index = np.unique(np.column_stack([callee, caller])[counted], axis=0, return_inverse=True)
-    calls = np.zeros((len(pairs), len(runs)))
-    np.add.at(calls, (index.ravel(), rows[edges.run[counted]]), edges.calls[counted])
+
+    def by_pair(values: Floats) -> dict[tuple[int, int], Floats]:
+        sums = np.zeros((len(pairs), len(runs)))
+        np.add.at(sums, (index.ravel(), rows[edges.run[counted]]), np.nan_to_num(values[counted]))
+        return {(int(to), int(by)): made for (to, by), made in zip(pairs, sums, strict=True)}
+
     return Book(
         runs=tuple(runs),
         calls=matrix(totals.calls),
         self_ns=matrix(totals.self_ns),
         wall_ns=matrix(totals.wall_ns),
         other={name: matrix(values) for name, values in totals.other.items()},
-        edges={(int(to), int(by)): made for (to, by), made in zip(pairs, calls, strict=True)},
+        edges=by_pair(edges.calls),
+        edges_ns=by_pair(edges.wall_ns),
     )

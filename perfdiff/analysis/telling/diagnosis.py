@@ -231,7 +231,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
         if info.change is Change.ADDED:
             yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
-    before, after = found.base.cost_class, found.head.cost_class
+    before, after = found.base.growth, found.head.growth
     counted = list(_by_counts(patient, ns, lines))
     telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):

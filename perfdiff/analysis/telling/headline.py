@@ -86,7 +86,7 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
     if spot is not None and spot.feature and spot.x is not None:
         where = f"at {spot.feature} = {units.count(spot.x)}, "
     if spot is not None and spot.switch:
-        where = f"for {spot.switch}, {where}"
+        where = f"for {spot.switch}, {'' if spot.switch == found.stratum and spot.x is None else where}"
     change = ""
     if spot is not None:
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
@@ -108,7 +108,7 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
         for before, after in zip(*sides, strict=True):
             if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
-    classes = (found.base.cost_class, found.head.cost_class)
+    classes = (found.base.growth, found.head.growth)
     if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""

@@ -71,12 +71,11 @@ def _evidence(each: Departure) -> tuple[Evidence, Evidence]:
 
 
 def _cited(info: FunctionInfo, name: str) -> str:
-    """Cite the lines of head's text that make a call, the changed ones where some do; else what changed."""
+    """Cite the lines of head's code that make a call, the changed ones where some do; else what changed."""
     if info.head is None:
         return because(info)
     call = re.compile(rf"(?<![\w.>]){re.escape(name.rpartition(' ')[2].rpartition('::')[2])}\s*\(")
-    own = tuple((info.head.line + at, line.strip()) for at, line in enumerate(info.head.text.splitlines()))
-    for lines in (changed_lines(info), own):
+    for lines in (changed_lines(info), info.head.code.items()):
         if making := [f"{line}: `{excerpt(text)}`" for line, text in lines if call.search(text)]:
             return f" ({info.head.file}, line {'; '.join(making[:_SHOWN_LINES])})"
     return because(info)

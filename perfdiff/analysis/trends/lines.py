@@ -69,12 +69,12 @@ class MatchedLines:
     by_file: Mapping[Side, Mapping[str, Sequence[int]]]
 
     def of(self, infos: Iterable[FunctionInfo]) -> Stretch:
-        """Return what stands in the texts of functions."""
+        """Return what is code of functions."""
         pairs = [(self._within(info.base, Side.BASE), self._within(info.head, Side.HEAD)) for info in infos]
         return Stretch(*(np.unique(np.concatenate([_NOWHERE, *found])) for found in zip(*pairs, strict=True)))
 
     def beside(self, infos: Iterable[FunctionInfo]) -> Stretch:
-        """Return what stands in no text of these functions."""
+        """Return what is code of none of these functions."""
         known = self.of(infos)
         every = (np.arange(len(self.experiment.sides[side].places)) for side in Side)
         return Stretch(*(np.setdiff1d(places, own) for places, own in zip(every, (known.base, known.head), strict=True)))
@@ -114,11 +114,11 @@ class MatchedLines:
         return dict(found)
 
     def _within(self, source: Source | None, side: Side) -> Ints:
-        """Return the places (indices) that stand in the text of a function."""
+        """Return the places (indices) that are code of a function."""
         if source is None:
             return _NOWHERE
-        places = self.experiment.sides[side].places
-        found = [number for number in self.by_file[side].get(source.file, ()) if source.line <= places[number].line <= source.last_line]
+        places, code = self.experiment.sides[side].places, source.code
+        found = [number for number in self.by_file[side].get(source.file, ()) if places[number].line in code]
         return np.array(found, dtype=np.int64)
 
     def _rows(self, places: Ints) -> _Rows:

@@ -165,8 +165,20 @@ def _why_unchanged(case: Case) -> str:
     if _direction(case, "self_ns") is Direction.UP:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
-        return "its own cost did not grow; what it calls became slower"
+        return f"its own cost did not grow; {_taken_over(case) or 'what it calls became slower'}"
     return _how_little(own, case.config)
+
+
+def _taken_over(case: Case) -> str:
+    """Say which calls a function makes now that others made before, or return "" where there are none."""
+    moved = np.sum([part.frame.moved for part in case.attribution.parts], axis=0)
+    own, ids = moved[:, case.ledger.place[case.info.id]], case.ledger.ids
+    if not np.any(own > 0):
+        return ""
+    callee = int(np.argmax(own))
+    givers = [ids[column] for column in np.flatnonzero(moved[callee, :-1] < 0)]
+    before = _names(givers, case.attribution) or "code without probes"
+    return f"it makes calls of {_names([ids[callee]], case.attribution)} that {before} made before"
 
 
 def _how_little(own: Comparison, config: CompareConfig) -> str:

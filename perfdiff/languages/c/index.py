@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clang.cindex import TranslationUnitLoadError
 
-from perfdiff.languages.c import front
+from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
@@ -205,12 +205,14 @@ class _Merge:
         first = instances[0]
         uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
         calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
+        text = self._source(first.file)[first.start : first.end]
         return replace(
             first,
             key=self._keys[place],
             names=tuple(dict.fromkeys(name for one in instances for name in one.names)),
             linkage=tuple(dict.fromkeys(name for one in instances for name in one.linkage)),
-            text=self._source(first.file)[first.start : first.end].decode("utf-8", "replace"),
+            text=text.decode("utf-8", "replace"),
+            no_code=tuple((first.line + at, first.line + at) for at in lexer.comment_lines(text)),
             uses=uses,
             calls=frozenset(self._resolved(calls, first.file)),
             reads=frozenset().union(*(one.reads for one in instances)),

@@ -21,12 +21,30 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Of these what matters to comments alone, which takes less than half the time.
+_COMMENT = re.compile(
+    rb"""
+      (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?\*/ )
+    | (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 _WORD = re.compile(r"[A-Za-z_$\x80-\xff]")
 
 
 def tokens(text: bytes) -> list[str]:
     """Return the tokens of `text` in order; string and character literals and raw strings are one token each."""
     return [match.group().decode("latin-1") for match in _TOKEN.finditer(text) if match.lastgroup != "blank"]
+
+
+def comment_lines(text: bytes) -> list[int]:
+    """Return which lines of `text`, from 0, hold a comment, or a part of one, and nothing else."""
+    if b"//" not in text and b"/*" not in text:
+        return []
+    bare = _COMMENT.sub(lambda match: b"\n" * match["comment"].count(b"\n") if match["comment"] else match.group(), text)
+    lines = zip(text.split(b"\n"), bare.split(b"\n"), strict=True)
+    return [number for number, (written, left) in enumerate(lines) if written.strip() and not left.strip()]
 
 
 def is_word(token: str) -> bool:

@@ -31,6 +31,7 @@ class C:
     name = "c"
     workplace: Workplace | None = None
     counts = True
+    slowdown = 20.0  # some ten times in most programs, forty in those that mostly read and write memory
     draws: tuple[str, ...] = ()
 
     def __init__(self, units: Path | None = None) -> None:

@@ -14,6 +14,7 @@ from perfdiff.languages.python.features import Inputs, plan_features
 from perfdiff.languages.python.meaning import fingerprint
 from perfdiff.languages.python.names import Inner, Names, dotted_name, header
 from perfdiff.languages.python.normal import last_name
+from perfdiff.languages.python.remarks import Remarks, Stretch, passed_over
 from perfdiff.languages.python.sources import Positions, SourceFile, first_node
 
 _LAMBDA = "<lambda>"
@@ -36,11 +37,12 @@ class Scope:
 
 
 class Functions:
-    """Walks over a parsed and normalised file and makes the facts of its functions."""
+    """Walks over a parsed and normalised file, of which nodes were `dropped`, and makes the facts of its functions."""
 
-    def __init__(self, source: SourceFile, depth: int) -> None:
+    def __init__(self, source: SourceFile, depth: int, dropped: Iterable[ast.AST]) -> None:
         self._source, self._depth = source, depth
         self._positions = Positions(source.data)
+        self._remarks = Remarks(self._positions, dropped)
         self._counts: Counter[str] = Counter()
         self._containers: frozenset[str] = frozenset()
         self._rebound: frozenset[str] = frozenset()
@@ -80,6 +82,7 @@ class Functions:
             obstacle=None,
             linkage=(f"1 {MODULE}",),
             language="python",
+            no_code=self._remarks.within(1, self._positions.lines, _passed_over(self.names, is_remade=False)),
         )
         return FunctionFacts(definition, "", (), False, references(self.names, self.scope))
 
@@ -134,6 +137,7 @@ class Functions:
         skipped = own.self_name if _is_method(one) else None
         unset = code_name in ("__init__", "__new__")
         inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
+        first_line: int = first_node(node).lineno  # type: ignore[attr-defined]
         return FunctionDefinition(
             key=self._key(qualname),
             name=name,
@@ -153,8 +157,10 @@ class Functions:
             features=plan_features(inputs, self._depth),
             branches=(),
             obstacle=None,
-            linkage=(f"{first_node(node).lineno} {code_name}",),  # type: ignore[attr-defined]
+            linkage=(f"{first_line} {code_name}",),
             language="python",
+            above=node.lineno - first_line,
+            no_code=self._remarks.within(first_line, node.end_lineno or first_line, _passed_over(own.names, is_remade=True)),
         )
 
     def _variables(self, scope: Scope) -> frozenset[str]:
@@ -165,6 +171,11 @@ class Functions:
             hidden |= level.bound
             level = level.parent
         return frozenset(one.name for one in self.names.held if not one.owner) - hidden
+
+
+def _passed_over(names: Names, *, is_remade: bool) -> Iterator[Stretch]:
+    """Yield the lines of the functions that begin in a stretch of code and are told of by themselves."""
+    return (passed_over(one.node, is_remade=is_remade) for one in names.inner if not isinstance(one.node, ast.Lambda))
 
 
 def references(names: Names, scope: Scope) -> References:

@@ -16,8 +16,7 @@ def module_facts(source: SourceFile, depth: int) -> ModuleFacts:
     """Return the facts of one file; where it cannot be parsed, why."""
     try:
         tree = sources.parse(source)
-        normalise(tree)
-        walk = Functions(source, depth)
+        walk = Functions(source, depth, normalise(tree))
         functions = walk.facts(tree)
     except SyntaxError as error:
         place = f" (line {error.lineno})" if error.lineno else ""

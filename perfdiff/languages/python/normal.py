@@ -9,31 +9,39 @@ _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 _TYPE_ALIAS = getattr(ast, "TypeAlias", None)  # `type X = …`, from Python 3.12 on: evaluated when it is asked for
 
 
-def normalise(tree: ast.AST) -> None:
-    """Take out of a tree, in place, the statements that do nothing, and the annotations of assignments.
+def normalise(tree: ast.AST) -> list[ast.AST]:
+    """Take out of a tree, in place, the statements that do nothing, and the annotations of assignments; return what was taken out.
 
     Annotations of parameters and results stay (features are planned by them) and are passed over by `meaning`.
     """
+    dropped: list[ast.AST] = []
     keeps_fields = isinstance(tree, ast.ClassDef) and bool(tree.decorator_list or tree.bases)
     for name in _BODIES:
         statements = getattr(tree, name, None)
         if isinstance(statements, list):
-            kept = _statements(statements, keeps_fields=keeps_fields)
+            kept = _statements(statements, dropped, keeps_fields=keeps_fields)
             setattr(tree, name, kept)
             for statement in kept:
-                normalise(statement)
+                dropped += normalise(statement)
+    return dropped
 
 
-def _statements(statements: list[ast.AST], *, keeps_fields: bool) -> list[ast.AST]:
+def _statements(statements: list[ast.AST], dropped: list[ast.AST], *, keeps_fields: bool) -> list[ast.AST]:
+    """Return the statements that do something; others are added to `dropped`."""
     kept: list[ast.AST] = []
     for statement in statements:
         if isinstance(statement, ast.If) and _is_for_type_checkers(statement.test):
-            kept += _statements(list(statement.orelse), keeps_fields=keeps_fields)
+            dropped += statement.body if statement.orelse else [statement]
+            kept += _statements(list(statement.orelse), dropped, keeps_fields=keeps_fields)
         elif isinstance(statement, ast.AnnAssign) and not keeps_fields:
             # Where bases or decorators may make fields of annotated names (dataclasses, named tuples), they stay as they are.
             if statement.value is not None:
                 kept.append(ast.copy_location(ast.Assign([statement.target], statement.value), statement))
-        elif not _is_nothing(statement):
+            else:
+                dropped.append(statement)
+        elif _is_nothing(statement):
+            dropped.append(statement)
+        else:
             kept.append(statement)
     return kept
 

@@ -48,7 +48,7 @@ def _runner(command: str) -> str | None:
         return None
     if _INTERPRETER.fullmatch(named) and "-m" in words[:-1]:
         named, *rest = words[words.index("-m") + 1 :]
-        named = rest[1] if named == DRIVER else named
+        named = "pytest" if named == DRIVER and rest[1:2] == ["pytest"] else named
     return _RUNNERS.get(named)
 
 

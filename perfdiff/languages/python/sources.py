@@ -88,6 +88,11 @@ class Positions:
         mark = 3 if self.encoding == "utf-8-sig" else 0
         return [mark, *(match.end() for match in _LINE.finditer(self.data))]
 
+    @property
+    def lines(self) -> int:
+        """Return how many lines there are."""
+        return len(self._starts)
+
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a line, counted from 1, and a column in bytes of UTF-8."""
         start = self._starts[line - 1]
