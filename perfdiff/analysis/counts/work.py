@@ -98,7 +98,7 @@ def _waiting(counted: Ledger) -> float:
     shares = [0.0]
     for point in counted.points:
         base, head = counted.pair(point)
-        accesses = sum(float(np.median(head.other[name].sum(axis=1))) for name in ACCESSES)
+        accesses = sum(_run_sum(head, name) for name in ACCESSES if name in head.other)
         for counter, price in LEAST_NS.items():
             if counter in base.other and counter in head.other and accesses:
                 before, after = (np.median(book.other[counter], axis=0) for book in (base, head))

@@ -21,6 +21,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
+from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Change, Floats, Side, metric_of
 
 
@@ -35,9 +36,14 @@ class Decision:
 
 def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
-    if not case.ledger.points:
-        return Decision(Verdict.UNCHANGED, "its calls were not timed: whole runs and exact counts leave no room for a slow-down")
-    return _by_calls(case)
+    return _by_calls(case) if case.ledger.points else Decision(Verdict.UNCHANGED, f"its calls were not timed: {_why_not_timed(case)}")
+
+
+def _why_not_timed(case: Case) -> str:
+    """Say what answered without calls; equal counts of lines bound no time, so that what they leave is what whole runs exclude."""
+    if work_counters(case.counts) and not is_bounded(case.counts):
+        return "whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
+    return "whole runs and exact counts leave no room for a slow-down"
 
 
 def _by_calls(case: Case) -> Decision:
