@@ -92,6 +92,13 @@ def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: floa
     assert sentence(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG).startswith(says)
 
 
+def test_calls_told_apart_by_a_type_are_named_once() -> None:
+    grew = Ratio(9.0, 8.0, 10.0, 5, 5)
+    found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)
+    said = sentence(found, Spot(base=100.0, switch="type(x) = str", feature=None, x=None), CONFIG)
+    assert said.startswith("for type(x) = str, 100 ns became 900 ns a call (")
+
+
 @pytest.mark.parametrize(("value", "says"), [(2.1, "costs more a call on average (×2.1, "), (0.4, "costs less a call on average (×0.4, ")])
 def test_a_mean_without_a_typical_call_is_still_a_sentence(value: float, says: str) -> None:
     moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
