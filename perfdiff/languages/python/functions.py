@@ -81,7 +81,7 @@ class Functions:
             linkage=(f"1 {MODULE}",),
             language="python",
         )
-        return FunctionFacts(definition, "", (), False, references(self.names, self.scope))
+        return FunctionFacts(definition, "", (), references(self.names, self.scope))
 
     def _inside(self, found: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
         """Yield the functions that begin in a scope, each followed by those inside it."""
@@ -120,7 +120,6 @@ class Functions:
             self._definition(one, qualname, own),
             ".".join(filter(None, (scope.qualname, one.owner))) if one.owner else "",
             tuple(text for decorator in decorators if (text := _decorator(decorator)) is not None),
-            any(_is_property(decorator) for decorator in decorators),
             refers,
         )
         yield from inside
@@ -271,8 +270,3 @@ def _self_name(one: Inner) -> str | None:
 
 def _decorator(decorator: ast.expr) -> str | None:
     return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def _is_property(decorator: ast.expr) -> bool:
-    name = _decorator(decorator)
-    return name is not None and (name.endswith("property") or name.rpartition(".")[2] in _ACCESSORS)
