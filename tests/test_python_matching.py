@@ -111,6 +111,15 @@ def test_decorated_methods_are_taken_apart_where_they_are_indented(compare: Comp
     assert differing(found) == {"a.A.B.f": Change.CHANGED}
 
 
+def test_a_decorated_function_with_another_one_inside_is_taken_apart(compare: Compare) -> None:
+    text = '@fixture\ndef f():\n    """\n    def example(): ...\n    """\n    def inner(): return 1\n    return {}\n'
+    assert differing(compare(text.format(1), text.format(2))) == {"a.f": Change.CHANGED}
+
+
+def test_files_that_begin_with_a_byte_order_mark_are_compared(compare: Compare) -> None:
+    assert differing(compare("\ufeffx = 1\n", "\ufeffx = 2\n")) == {"a.<module>": Change.CHANGED}
+
+
 def test_a_changed_inner_function_leaves_the_outer_one_a_caller(compare: Compare) -> None:
     text = "def outer(a):\n    def inner(b): return b + {}\n    return inner(a)\ndef main(): return outer(1)\n"
     found = compare(text.format(1), text.format(2))

@@ -44,14 +44,12 @@ class References:
 class FunctionFacts:
     """A function; its definition's `uses`, `calls`, `reads` and `writes` are not filled in yet.
 
-    `owner` is the qualified name of the class whose method it is, or ""; `decorators` are the dotted names of its decorators; `wraps`
-    tells whether it is read like an attribute (properties).
+    `owner` is the qualified name of the class whose method it is, or ""; `decorators` are the dotted names of its decorators.
     """
 
     definition: FunctionDefinition
     owner: str
     decorators: tuple[str, ...]
-    is_property: bool
     references: References
 
 

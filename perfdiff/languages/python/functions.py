@@ -84,7 +84,7 @@ class Functions:
             language="python",
             no_code=self._remarks.within(1, self._positions.lines, _passed_over(self.names, is_remade=False)),
         )
-        return FunctionFacts(definition, "", (), False, references(self.names, self.scope))
+        return FunctionFacts(definition, "", (), references(self.names, self.scope))
 
     def _inside(self, found: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
         """Yield the functions that begin in a scope, each followed by those inside it."""
@@ -123,7 +123,6 @@ class Functions:
             self._definition(one, qualname, own),
             ".".join(filter(None, (scope.qualname, one.owner))) if one.owner else "",
             tuple(text for decorator in decorators if (text := _decorator(decorator)) is not None),
-            any(_is_property(decorator) for decorator in decorators),
             refers,
         )
         yield from inside
@@ -282,8 +281,3 @@ def _self_name(one: Inner) -> str | None:
 
 def _decorator(decorator: ast.expr) -> str | None:
     return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def _is_property(decorator: ast.expr) -> bool:
-    name = _decorator(decorator)
-    return name is not None and (name.endswith("property") or name.rpartition(".")[2] in _ACCESSORS)

@@ -76,8 +76,8 @@ def _facts(values: list[Any]) -> ModuleFacts:
 
 
 def _function(values: list[Any]) -> FunctionFacts:
-    definition, owner, decorators, is_property, references = values
-    return FunctionFacts(function(definition), owner, tuple(decorators), is_property, _references(references))
+    definition, owner, decorators, references = values
+    return FunctionFacts(function(definition), owner, tuple(decorators), _references(references))
 
 
 def _class(values: list[Any]) -> ClassFacts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 _TYPE_ALIAS = getattr(ast, "TypeAlias", None)  # `type X = …`, from Python 3.12 on: evaluated when it is asked for
 

@@ -104,7 +104,7 @@ class Positions:
 
     def text(self, start: int, end: int) -> str:
         """Return the text between two offsets."""
-        return self.data[start:end].decode("utf-8" if self.encoding == "utf-8-sig" else self.encoding, "replace")
+        return self.data[start:end].decode(self.encoding, "replace")
 
     def start(self, node: ast.AST) -> int:
         """Return where a node begins, its decorators included."""
