@@ -22,11 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-<<<<<<< HEAD
-_INDENT = re.compile(r"\A@.*?^([ \t]*)(?:async[ \t]+def|def)\b", re.MULTILINE | re.DOTALL)  # of a definition behind decorators
-=======
 _LINE_END = re.compile(r"\r\n|\r|\n")
->>>>>>> pyindex
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -85,15 +81,10 @@ def _parsed(definition: FunctionDefinition) -> ast.AST:
         return ast.parse(definition.text)
     if definition.linkage[0].endswith(" <lambda>"):
         return ast.parse(f"({definition.text}\n)", mode="eval").body
-<<<<<<< HEAD
-    indent = _INDENT.search(definition.text)
-    if indent is None or not indent.group(1):
-=======
     first = int(definition.linkage[0].partition(" ")[0])
     named = _LINE_END.split(definition.text)[definition.line - first]
     indent = named[: len(named) - len(named.lstrip())] if definition.line > first else ""
     if not indent:
->>>>>>> pyindex
         return ast.parse(definition.text).body[0]
     # Its first line has lost its indent, the others have not: it is put back where it stood, in a block.
     block = ast.parse(f"if True:\n{indent}{definition.text}").body[0]
