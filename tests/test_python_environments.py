@@ -314,6 +314,14 @@ def test_an_environment_whose_packages_are_gone_is_known(ground: Ground) -> None
         makes.broken(base.beside)
 
 
+def test_an_environment_that_was_copied_to_another_place_is_known(ground: Ground) -> None:
+    base = ground.revision("base", {"a.py": ""})
+    copied = ground.folder / "copied"
+    shutil.copytree(base.beside, copied, symlinks=True)
+    assert ground.makes().broken(base.beside) is None
+    assert f"was made in {base.beside}" in (ground.makes().broken(copied) or "")
+
+
 def test_what_a_build_depends_on_names_interpreter_and_settings(ground: Ground) -> None:
     plain = ground.makes().identity
     assert sys.version in plain

@@ -38,13 +38,14 @@ _HASH_SEED = "0"  # no randomisation: sets are walked through in the same order 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment of a built revision.
+    """The environment of a built revision, which was made in a folder, and serves there alone.
 
     `packages` is the set of packages in the cache that it shares with others, if any; `borrowed` are the folders of the user's own packages
     where such a set could not be had. `versions` are those of all installed distributions but the project's own, by name; they are known
     once the environment is finished.
     """
 
+    made_in: Path
     layout: Layout
     packages: Layout | None
     borrowed: tuple[Path, ...]
@@ -106,7 +107,7 @@ class Environments:
             if shared:
                 layout.adopt_scripts(made, shared)
             command = "" if self._lies_ready(project) else self._installing(backend)
-            _write(beside, Environment(made, shared, borrowed, interpreter.release, {}))
+            _write(beside, Environment(beside.resolve(), made, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
@@ -135,7 +136,10 @@ class Environments:
 
         The packages that it shares count as used now, so that they are kept as long as the build is.
         """
-        shared = read(beside).packages
+        kept = read(beside)
+        if kept.made_in != beside.resolve():
+            return f"its environment was made in {kept.made_in}, whose path is in its files"
+        shared = kept.packages
         if shared is None or packages.is_whole(shared.folder.parent):
             return None
         return f"its packages in {shared.folder.parent} are not as they were installed"
@@ -155,6 +159,7 @@ def read(beside: Path) -> Environment:
     try:
         found = json.loads((beside / _RECORD).read_text())
         return Environment(
+            made_in=Path(found["made_in"]),
             layout=Layout(beside / _ENVIRONMENT, beside / _ENVIRONMENT / found["site_packages"]),
             packages=Layout(*map(Path, found["packages"])) if found["packages"] else None,
             borrowed=tuple(map(Path, found["borrowed"])),
@@ -187,6 +192,7 @@ def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
 
 def _write(beside: Path, environment: Environment) -> None:
     record = {
+        "made_in": str(environment.made_in),
         "site_packages": str(environment.layout.site_packages.relative_to(environment.layout.folder)),
         "packages": [str(environment.packages.folder), str(environment.packages.site_packages)] if environment.packages else None,
         "borrowed": [str(folder) for folder in environment.borrowed],
