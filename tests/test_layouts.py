@@ -29,6 +29,7 @@ from perfdiff.collect.workshop import Workshop
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs
+from perfdiff.languages.protocol import CompileCommand
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Note, Phase, Side
 from perfdiff.revisions.pins import resolve
@@ -81,7 +82,8 @@ def make(cache: BuildCache) -> Make:
             (tree / path).write_text(text)
         masquerade = set_up_masquerade(entry / "build", tree, ENVIRONMENT)
         subprocess.run(command, shell=True, cwd=tree, env=dict(masquerade.environment), check=True, capture_output=True)
-        return Built(Phase.PLAIN, tree, tree, (), (), (), 0.1, links=read_links(masquerade.links))
+        compiled = CompileCommand(tree / next(iter(files)), tree, "cc", (), cplusplus=False)
+        return Built(Phase.PLAIN, tree, tree, (compiled,), (), (), 0.1, links=read_links(masquerade.links))
 
     return built
 
