@@ -26,9 +26,8 @@ BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
 # Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
 COUNTED = frozenset({"dict-view", "regex-in-loop", "same-dead-code", "slots"})
 CASES = cases(PYTHON)
-# One of each kind: growth, a function in C, a package of somebody else's, calls of built-ins, waiting, and no effect. All of them are
-# compared by `scripts/bench python`.
-HERE = frozenset({"list-membership", "c-quadratic", "dependency-upgraded", "regex-in-loop", "async-sequential", "same-annotated"})
+# Growth, a package of somebody else's, and calls of built-ins. All programs are compared by `scripts/bench python`.
+HERE = frozenset({"list-membership", "dependency-upgraded", "regex-in-loop"})
 
 
 @pytest.fixture(scope="module")
