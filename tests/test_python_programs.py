@@ -26,8 +26,8 @@ BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
 # Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
 COUNTED = frozenset({"dict-view", "regex-in-loop", "same-dead-code", "slots"})
 CASES = cases(PYTHON)
-# Growth, a package of somebody else's, and calls of built-ins. All programs are compared by `scripts/bench python`.
-HERE = frozenset({"list-membership", "dependency-upgraded", "regex-in-loop"})
+# Growth, and a package of somebody else's. All programs are compared by `scripts/bench python`.
+HERE = frozenset({"list-membership", "dependency-upgraded"})
 
 
 @pytest.fixture(scope="module")
