@@ -127,7 +127,7 @@ class Bench:
         if site.same_code or not any(workload.suite for workload in config.workloads):
             return self, site
         self.progress.stage("listing benchmarks", None)
-        suites = Suites({side: site.targets[Phase.PLAIN, side] for side in self.sides}, self._environment, self.room, self.upkeep)
+        suites = Suites({side: site.targets[Phase.PLAIN, side] for side in self.sides}, self.request.inherited, self.room, self.upkeep)
         workloads, notes = suites.expanded(config.workloads, self.executor)
         request = replace(self.request, config=replace(config, workloads=workloads))
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
@@ -262,7 +262,7 @@ class Bench:
         return Collector(
             targets=targets,
             workloads={workload.name: workload for workload in self.request.config.workloads},
-            environment=self._environment,
+            environment=self.request.inherited,
             executor=self.executor,
             room=self.room,
             seed=self.request.config.compare.seed,
@@ -270,10 +270,6 @@ class Bench:
             inputs=self.inputs,
             slow=self.progress.note,
         )
-
-    @property
-    def _environment(self) -> dict[str, str]:
-        return {name: value for name, value in self.request.environment.items() if not name.startswith("PERFDIFF_")}
 
     def _workshop(self) -> Workshop:
         return Workshop(

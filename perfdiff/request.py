@@ -34,6 +34,11 @@ class Request:
     followed: frozenset[tuple[str, int]] = frozenset()
 
     @property
+    def inherited(self) -> dict[str, str]:
+        """Return the variables that workloads inherit: the user's, without those that steer perfdiff and its probes."""
+        return {name: value for name, value in self.environment.items() if not name.startswith("PERFDIFF_")}
+
+    @property
     def packs(self) -> Packs:
         """Return the language packs that serve the project."""
         return registry.packs(self.config, self.repository, self.cache, self.environment)

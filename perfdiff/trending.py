@@ -51,16 +51,15 @@ class _Bench:
         workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
         plain = workshop.plain()
         built = workshop.placed(plain)
-        environment = {name: value for name, value in request.environment.items() if not name.startswith("PERFDIFF_")}
         with closing(Upkeep()) as upkeep:
             targets = {side: workshop.targets(Phase.PLAIN, plain, {}, {})[Phase.PLAIN, side]}
-            configs, notes = Suites(targets, environment, room, upkeep).expanded(config.workloads, self.executor, once=True)
+            configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, self.executor, once=True)
             points = workloads.points(configs)
             self.progress.stage("counting", len(points))
             collector = Collector(
                 targets=workshop.counting_lines(built),
                 workloads={workload.name: workload for workload in configs},
-                environment=environment,
+                environment=request.inherited,
                 executor=self.executor,
                 room=room,
                 seed=config.compare.seed,

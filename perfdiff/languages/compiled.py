@@ -16,6 +16,7 @@ from perfdiff.errors import BuildError, StoreError
 
 _C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
 _TIMEOUT_S = 120.0
+FLAGS = ("-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
 
 
 def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:

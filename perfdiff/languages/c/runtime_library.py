@@ -17,19 +17,7 @@ HEADER = "perfdiff_probe.h"
 INLINE_HEADER = "perfdiff_inline.h"
 SPECS = "counted.specs"
 
-_FLAGS = (
-    "-x",
-    "c",
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-O2",
-    "-g",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fno-omit-frame-pointer",
-    "-Wall",
-    "-Wextra",
-)
+_FLAGS = ("-x", "c", "-std=c11", *compiled.FLAGS)
 # Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
 _LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
 _COUNTED_SOURCES = SOURCES / "pmu"

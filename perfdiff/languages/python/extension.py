@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
+from perfdiff.languages.python.interpreters import SUPPORTED
 
 SOURCES = Path(__file__).parent / "runtime"
 LINES = Path(__file__).parent / "lines"
@@ -19,19 +21,7 @@ COUNTING = Path(__file__).parent / "counting"
 MODULE = "_perfdiff.so"
 _ENTRY = "module.c"  # where a module begins
 
-_FLAGS = (
-    "-std=gnu11",
-    "-D_GNU_SOURCE",
-    "-O2",
-    "-g",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fno-omit-frame-pointer",
-    "-Wall",
-    "-Wextra",
-    "-Wno-missing-field-initializers",
-)
-_FIRST, _LAST = (3, 10), (3, 13)  # whose frames the sources know
+_FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers")
 _TIMEOUT_S = 60.0  # an interpreter starts within 50 ms; on a network disk, not yet cached, within seconds
 _QUESTION = """\
 import json, sys, sysconfig
@@ -86,6 +76,7 @@ def _built(python: Path, folders: Sequence[Path], options: Sequence[str], compil
     return compiled.kept(cache, name, partial(_compile, interpreter, folders, options, driver)) / MODULE
 
 
+@functools.lru_cache
 def ask(python: Path) -> Interpreter:
     """Return what an interpreter says of itself; raise BuildError where it does not run."""
     try:
@@ -98,12 +89,12 @@ def ask(python: Path) -> Interpreter:
 
 
 def _check(python: Path, interpreter: Interpreter) -> None:
-    version = ".".join(map(str, interpreter.version))
-    if interpreter.implementation != "cpython" or interpreter.is_free_threaded or not _FIRST <= interpreter.version[:2] <= _LAST:
+    version, (first, last) = ".".join(map(str, interpreter.version)), SUPPORTED
+    if interpreter.implementation != "cpython" or interpreter.is_free_threaded or not first <= interpreter.version[:2] <= last:
         kind = "free-threaded " if interpreter.is_free_threaded else ""
         raise BuildError(
             f"{python} is {kind}{interpreter.implementation} {version}, whose calls cannot be measured yet: name a CPython from"
-            f" {_FIRST[0]}.{_FIRST[1]} to {_LAST[0]}.{_LAST[1]} as `interpreter` under [python]",
+            f" {first[0]}.{first[1]} to {last[0]}.{last[1]} as `interpreter` under [python]",
             slug="python-unsupported",
         )
     if not any((folder / "Python.h").is_file() for folder in interpreter.include):

@@ -87,7 +87,7 @@ class Python:
         runtime = runtime_library.build(compiler, kept)
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(python, runtime, compiler, kept))
-        lines = folder / f"lines-{path.stem}.sheet"
+        lines = folder / f"lines-{_digest(built, ())}.sheet"  # the tree's, whatever is probed in it
         if not lines.exists():
             self._places(built, lines)
         return start.counting(path, lines, extension.build_counting(python, runtime, compiler, kept))
