@@ -16,6 +16,7 @@
 #endif
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <perfdiff_probe.h>
 
@@ -64,10 +65,24 @@ struct pd_probe_text {
 	struct pd_probe_text *next; /* with the same place in the table */
 };
 
+/* Which file of the system one is. */
+struct pd_identity {
+	dev_t device;
+	ino_t number; /* 0: none */
+};
+
+/* Where a file of the sheet may be imported from. */
+struct pd_place {
+	const char *path; /* to the end of the line */
+	struct pd_place *next;
+	struct pd_identity identity;
+	bool is_looked_up;
+};
+
 /* A file's lines of the sheet. */
 struct pd_file_text {
 	const char *module; /* as it is imported */
-	const char *places; /* lines that begin with "place " */
+	struct pd_place *places;
 	struct pd_file_text *next;
 };
 
