@@ -165,6 +165,8 @@ struct pd_plan *pd_plan_find(PyCodeObject *code, PyObject *globals)
 	const struct pd_probe_text *probe;
 	struct pd_plan *plan = &no_plan;
 
+	if (pd_allocations_pause)
+		pd_allocations_pause(true);
 	PyErr_Fetch(&kind, &value, &trace);
 	file = PyUnicode_EncodeFSDefault(code->co_filename);
 	name = PyUnicode_AsUTF8String(code->co_name);
@@ -182,6 +184,8 @@ struct pd_plan *pd_plan_find(PyCodeObject *code, PyObject *globals)
 		plan = &no_plan;
 	}
 	PyErr_Restore(kind, value, trace);
+	if (pd_allocations_pause)
+		pd_allocations_pause(false);
 	return plan;
 }
 

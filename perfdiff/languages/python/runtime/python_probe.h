@@ -114,6 +114,10 @@ PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
 bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
 
+/* ../counting/allocations.c: leave out what this thread asks for; or an object that was just made to tell us of an event */
+void pd_allocations_pause(bool pauses) __attribute__((weak, visibility("hidden")));
+void pd_allocations_forget(const void *object, size_t head) __attribute__((weak, visibility("hidden")));
+
 /* notes.c */
 void pd_note(const char *word, const char *text);
 
