@@ -329,7 +329,7 @@ def test_what_a_build_depends_on_names_interpreter_and_settings(ground: Ground) 
     assert len({plain, ground.makes(PythonConfig(str(BASE), ("dep",))).identity, ground.makes(hook="x").identity}) == 3
 
 
-@pytest.mark.parametrize("minor", [10, 11, 12, 13, 14])
+@pytest.mark.parametrize("minor", [10, 11, 12, 13])
 def test_every_supported_interpreter_has_environments(ground: Ground, minor: int) -> None:
     name = f"python3.{minor}"
     program = shutil.which(name)
