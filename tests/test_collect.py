@@ -457,6 +457,20 @@ def test_functions_of_files_that_nothing_ran_of_come_last_of_those_not_called() 
     ]
 
 
+def test_what_is_excluded_is_told_last_and_of_its_whole_file() -> None:
+    pairs = {number: pair(name, Change.CHANGED) for number, name in enumerate(("vendored", "generated"), start=1)}
+    first, second = (each.head for each in pairs.values())
+    assert first is not None
+    assert second is not None
+    pairs[1] = replace(pairs[1], base=None, head=replace(first, file="third_party/a.c"))
+    pairs[2] = replace(pairs[2], base=None, head=replace(second, obstacle="its text stands in a macro"))
+    found = Subjects(pairs, {}).obstacles(["third_party/*"])
+    assert [(each.name, each.reason, each.whole) for each in found] == [
+        ("generated", "its text stands in a macro", False),
+        ("vendored", "excluded by third_party/*", True),
+    ]
+
+
 def test_callers_of_folded_functions_are_affected_by_them() -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("step", Change.CALLER), 3: pair("run", Change.CHANGED), 4: pair("new", Change.ADDED)}
     subjects = Subjects(pairs, {})

@@ -178,11 +178,12 @@ class FunctionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A function that could not be probed, or is not touched by any workload, with the reason."""
+    """A function that could not be probed, or is not touched by any workload, with the reason; `whole`: that is one of its whole file."""
 
     name: str
     file: str
     reason: str
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,8 +246,22 @@ def _skipped(findings: Findings) -> Table | None:
     if not findings.skipped:
         return None
     columns = (Column("function"), Column("file"), Column("reason"))
-    rows = tuple((Cell(item.name, code=True), Cell(item.file, Tone.MUTED, code=True), Cell(item.reason)) for item in findings.skipped)
+    files: dict[str, list[str]] = {}
+    for item in findings.skipped:
+        if item.whole:
+            files.setdefault(item.reason, []).append(item.file)
+    alone = [(item.name, item.file, item.reason) for item in findings.skipped if not item.whole]
+    together = [(wording.plural(len(found), "function"), _files(found), reason) for reason, found in files.items()]
+    rows = tuple((Cell(name, code=True), Cell(file, Tone.MUTED, code=True), Cell(reason)) for name, file, reason in alone)
+    rows += tuple((Cell(count), Cell(which, Tone.MUTED), Cell(reason)) for count, which, reason in together)
     return Table("Not measured", columns, rows)
+
+
+def _files(found: list[str]) -> str:
+    """Name the files that functions are of, those with the most functions first."""
+    names = [name for name, _ in Counter(found).most_common()]
+    rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{rest}"
 
 
 def _notes(findings: Findings) -> Items | None:
