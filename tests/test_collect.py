@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -116,6 +117,19 @@ def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command])
     assert first.max_rss_bytes > 1e5
     assert executor.execute(command("echo done")).output == first.output
     assert executor.execute(command("echo other")).output != first.output
+
+
+def test_a_run_that_failed_says_how_it_is_run_by_hand(command: Callable[..., Command], tmp_path: Path) -> None:
+    place = tmp_path / "entry" / "source" / "project"
+    place.mkdir(parents=True)
+    for active, says in (
+        (tmp_path / "entry" / "venv", f"with {tmp_path}/entry/venv/bin first on PATH"),
+        (tmp_path / "mine", f"{place}, or"),
+    ):
+        failing = replace(command("exit 3"), directory=place, environment={"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(active)})
+        with pytest.raises(WorkloadError, match=re.escape(f"run it by hand in {place}")) as raised:
+            ProcessExecutor().execute(failing)
+        assert says in str(raised.value)
 
 
 def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:

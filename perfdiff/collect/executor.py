@@ -36,6 +36,7 @@ class Purpose(StrEnum):
     RUN = "run"
     SETUP = "setup"
     PREPARE = "prepare"
+    LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,13 @@ class Command:
     fixed_layout: bool = False
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
+
+    @property
+    def by_hand(self) -> str:
+        """Say how a user runs it as it is run here: a tree may have an environment of its own beside it."""
+        says, environment = f"run it by hand in {self.directory}", Path(self.environment.get("VIRTUAL_ENV") or self.directory)
+        is_own = environment != self.directory and environment.parent in self.directory.parents
+        return f"{says}, with {environment / 'bin'} first on PATH" if is_own else says
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +274,7 @@ def _keep_tail(tail: bytearray, chunk: bytes) -> None:
 def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
-    by_hand = f"run it by hand in {command.directory}"
+    by_hand = command.by_hand
     if watch.expired:
         raise WorkloadError(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
@@ -289,6 +297,13 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
             slug="workload-crashed",
+            detail=tail,
+        )
+    if command.purpose is Purpose.LISTING:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), so that its benchmarks are not known; {by_hand}, and correct the selection or what "
+            "it needs",
+            slug="no-benchmarks",
             detail=tail,
         )
     if command.purpose is not Purpose.RUN:

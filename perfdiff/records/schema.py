@@ -159,9 +159,9 @@ class FunctionInfo:
     """A function as both revisions know it; `id` is its probe number in both builds and starts at 1.
 
     `reasons` say in words why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
-    (sums.h:12)", "calls insert, which changed", "now imports secrets". `calls` are ids of functions it can call (either side), `reads` and
-    `writes` names of fields, globals and types through which data passes from one function to another. `culprits` name the changed things an affected
-    function depends on ("struct sums", "macro HASH").
+    (sums.h:12)", "calls insert, which changed", "now imports secrets". `calls` are ids of functions it can call (either side), `reads`
+    and `writes` names of fields, globals and types through which data passes from one function to another. `culprits` name the changed
+    things an affected function depends on ("struct sums", "macro HASH").
     """
 
     id: int
