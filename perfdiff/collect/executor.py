@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
+from perfdiff.build.builder import SOURCE
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
@@ -60,9 +61,9 @@ class Command:
     @property
     def by_hand(self) -> str:
         """Say how a user runs it as it is run here: a tree may have an environment of its own beside it."""
-        says, environment = f"run it by hand in {self.directory}", Path(self.environment.get("VIRTUAL_ENV") or self.directory)
-        is_own = environment != self.directory and environment.parent in self.directory.parents
-        return f"{says}, with {environment / 'bin'} first on PATH" if is_own else says
+        says, active = f"run it by hand in {self.directory}", self.environment.get("VIRTUAL_ENV")
+        is_beside = active is not None and self.directory.is_relative_to(Path(active).with_name(SOURCE))
+        return f"{says}, with {active}/bin first on PATH" if is_beside else says
 
 
 @dataclass(frozen=True, slots=True)
