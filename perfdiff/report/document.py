@@ -22,7 +22,7 @@ from perfdiff.report.tree import CallTree, call_tree
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
 # The note that belongs beside the answer: what runs take longer is not what the answer tells of.
-_GROWN = "workload-grown"
+_BESIDE = ("slower-beside", "workload-grown")  # notes that stand right behind the answer
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -92,7 +92,7 @@ def headline(findings: Findings) -> str:
 def _answer(findings: Findings) -> Iterator[Block]:
     yield Sentence(headline(findings), wording.TONES[findings.verdict])
     for note in findings.notes:
-        if note.slug == _GROWN:
+        if note.slug in _BESIDE:
             yield Sentence(f"{note.text[0].upper()}{note.text[1:]}.")
     alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
     if findings.verdict is Verdict.UNCHANGED or not alike:
@@ -265,7 +265,7 @@ def _files(found: list[str]) -> str:
 
 
 def _notes(findings: Findings) -> Items | None:
-    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug != _GROWN)
+    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug not in _BESIDE)
     return Items("Notes", texts) if texts else None
 
 
