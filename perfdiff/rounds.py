@@ -339,6 +339,7 @@ class Rounds:
             notes=(
                 *site.notes,
                 *caveats.outputs_differ(self.runs, bench.points),
+                *caveats.sizes_not_felt(self.runs, bench.points),
                 *self.notes,
                 *(self._spread.notes if self._spread else ()),
                 *self._duets.notes,

@@ -109,6 +109,25 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "cpu_ms", "noted"),
+    [((10, 1000), (100, 110), True), ((10, 1000), (100, 900), False), ((10, 20), (100, 110), False), (("a", "b"), (100, 110), False)],
+    ids=["start is most of it", "size is felt", "sizes lie close", "no sizes"],
+)
+def test_sizes_that_runs_do_not_feel_are_told(sizes: tuple[float | str, ...], cpu_ms: tuple[float, ...], noted: bool) -> None:
+    points = workloads.points([WorkloadConfig("read", "./p {n}", {"n": sizes})])
+    runs = [
+        Run(0, Phase.PLAIN, point.id, side, block, 2e8, milliseconds * 1e6, 1e6, None, None, "")
+        for point, milliseconds in zip(points, cpu_ms, strict=True)
+        for side in Side
+        for block in range(3)
+    ]
+    found = caveats.sizes_not_felt(runs, points)
+    assert bool(found) is noted
+    assert not noted or "100 ms of CPU time at read n=10 and 110 ms at read n=1000: starting, and importing" in found[0].text
+    assert caveats.sizes_not_felt([], points) == ()
+
+
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
     first = executor.execute(command("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"))
