@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -108,6 +109,25 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "cpu_ms", "noted"),
+    [((10, 1000), (100, 110), True), ((10, 1000), (100, 900), False), ((10, 20), (100, 110), False), (("a", "b"), (100, 110), False)],
+    ids=["start is most of it", "size is felt", "sizes lie close", "no sizes"],
+)
+def test_sizes_that_runs_do_not_feel_are_told(sizes: tuple[float | str, ...], cpu_ms: tuple[float, ...], noted: bool) -> None:
+    points = workloads.points([WorkloadConfig("read", "./p {n}", {"n": sizes})])
+    runs = [
+        Run(0, Phase.PLAIN, point.id, side, block, 2e8, milliseconds * 1e6, 1e6, None, None, "")
+        for point, milliseconds in zip(points, cpu_ms, strict=True)
+        for side in Side
+        for block in range(3)
+    ]
+    found = caveats.sizes_not_felt(runs, points)
+    assert bool(found) is noted
+    assert not noted or "100 ms of CPU time at read n=10 and 110 ms at read n=1000: starting, and importing" in found[0].text
+    assert caveats.sizes_not_felt([], points) == ()
+
+
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
     first = executor.execute(command("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"))
@@ -116,6 +136,19 @@ def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command])
     assert first.max_rss_bytes > 1e5
     assert executor.execute(command("echo done")).output == first.output
     assert executor.execute(command("echo other")).output != first.output
+
+
+def test_a_run_that_failed_says_how_it_is_run_by_hand(command: Callable[..., Command], tmp_path: Path) -> None:
+    place = tmp_path / "entry" / "source" / "project"
+    place.mkdir(parents=True)
+    for active, says in (
+        (tmp_path / "entry" / "venv", f"with {tmp_path}/entry/venv/bin first on PATH"),
+        (tmp_path / "mine", f"{place}, or"),
+    ):
+        failing = replace(command("exit 3"), directory=place, environment={"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(active)})
+        with pytest.raises(WorkloadError, match=re.escape(f"run it by hand in {place}")) as raised:
+            ProcessExecutor().execute(failing)
+        assert says in str(raised.value)
 
 
 def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:
@@ -454,6 +487,20 @@ def test_functions_of_files_that_nothing_ran_of_come_last_of_those_not_called() 
         ("idle", "never called by any workload"),
         ("test_one", "no workload runs anything of its file"),
         ("test_two", "no workload runs anything of its file"),
+    ]
+
+
+def test_what_is_excluded_is_told_last_and_of_its_whole_file() -> None:
+    pairs = {number: pair(name, Change.CHANGED) for number, name in enumerate(("vendored", "generated"), start=1)}
+    first, second = (each.head for each in pairs.values())
+    assert first is not None
+    assert second is not None
+    pairs[1] = replace(pairs[1], base=None, head=replace(first, file="third_party/a.c"))
+    pairs[2] = replace(pairs[2], base=None, head=replace(second, obstacle="its text stands in a macro"))
+    found = Subjects(pairs, {}).obstacles(["third_party/*"])
+    assert [(each.name, each.reason, each.whole) for each in found] == [
+        ("generated", "its text stands in a macro", False),
+        ("vendored", "excluded by third_party/*", True),
     ]
 
 
