@@ -26,7 +26,7 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.protocol import Counterpart, FunctionDefinition
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition, ProbeCosts
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
 
@@ -48,7 +48,8 @@ def pair(name: str, change: Change) -> Counterpart:
     return Counterpart(definition(name), definition(name), change, (), ())
 
 
-BUDGET = Budget(overhead=0.02, samples=1000)
+COSTS = ProbeCosts(timed_ns=30.0, counted_ns=10.0, passed_ns=1.5)
+BUDGET = Budget(overhead=0.02, samples=1000, costs={"c": COSTS})
 
 
 def lengths(*classes: tuple[float, float]) -> np.ndarray:
@@ -375,11 +376,20 @@ def test_suspects_are_probed_first_and_beyond_the_budget() -> None:
     assert 3 not in by_id
 
 
+def test_where_probes_cost_more_fewer_calls_are_timed() -> None:
+    changed = pair("parse", Change.CHANGED)
+    interpreted = replace(changed, head=replace(definition("parse"), language="python"))
+    costs = {**BUDGET.costs, "python": ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)}
+    seen = surveyed({1: 4e5}, {1: (5e8, 5e8)})
+    found = [survey.choose(seen, {1: each}, {}, replace(BUDGET, costs=costs)).choices[0].rate for each in (changed, interpreted)]
+    assert found == [Rate(1), Rate(64)]
+
+
 def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
     pairs = {i: pair(f"f{i}", Change.CALLER) for i in range(1, 6)}
     seen = surveyed({1: 1e3, 2: 3e5, 3: 4e5, 4: 1e7, 5: 1e9}, {})
     chosen = {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, BUDGET).choices}
-    assert sum(seen.calls[i][0] * rate.ns for i, rate in chosen.items()) <= 0.02 * 1e9
+    assert sum(seen.calls[i][0] * rate.ns(COSTS) for i, rate in chosen.items()) <= 0.02 * 1e9
     assert chosen[1].period == 1
     assert chosen[3].period > 1
     assert not chosen[3].passing
@@ -622,10 +632,10 @@ def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no
     calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}
     callees = {6: frozenset({1, 2, 3, 5}), 2: frozenset({2}), 3: frozenset({4}), 4: frozenset({3})}
     counted = tally.Tally({cell: 1e8}, {cell: calls}, {cell: {2: 2e7 - 10}}, callees)
-    found = counted.rates(0)
+    found = counted.rates(0, COSTS.timed_ns)
     period = found[1].period
     assert found == {1: Rate(period, passing=True), 2: Rate(1, inner=period), 3: Rate(period), 4: Rate(period)}
-    timed_ns = (4 * 2e7 / period + 1e5 + 1) * rates.PROBE_NS
+    timed_ns = (4 * 2e7 / period + 1e5 + 1) * COSTS.timed_ns
     assert 0.9 * tally.STAMPS_NS < timed_ns <= tally.STAMPS_NS
-    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0) == {}
+    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0, COSTS.timed_ns) == {}
     assert (counted.unsteady(), replace(counted, cpu_ns={cell: 1e9}).unsteady()) == ({0}, frozenset())
