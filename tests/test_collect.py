@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -618,13 +620,40 @@ def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
     assert shared.waited > 0.5
 
 
-def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command]) -> None:
+PROGRAM = f"{sys.executable} -S -c 'sum(i for i in range(2000000))'"
+
+
+@pytest.mark.parametrize("loops", ["i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done", PROGRAM, f"SIZE=1 NAME= {PROGRAM} a 'b;c'"])
+def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command], loops: str) -> None:
     cpu = min(os.sched_getaffinity(0))
-    loops = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
     others = [command(f"exec taskset -c {cpu} sh -c 'timeout 1 sh -c \"while :; do :; done\"'", exit_codes=(124,))] * 2
     made = ProcessExecutor().execute_together([command(loops), *others, command("sleep 0.2")], cpu)
     assert made[0].wall_ns < 1.3 * made[0].cpu_ns
     assert made[-1].wall_ns > 10 * made[-1].cpu_ns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env | sort | grep SIZE; exit 0",
+        "SIZE=1 NAME='a b' env | grep -e SIZE -e NAME",
+        "SIZE=1 env -u PWD -u OLDPWD -u _",
+        "cd / && pwd",
+        "(exit 0)",
+        "if true; then ls /; fi",
+        "ls / # and; no more",
+        "ls /\nls /usr",
+        "echo 'a\\nb'",
+        ": nothing",
+        "sort < /etc/passwd | tail -n 1",
+        'printf %s "$(basename /usr/bin)"',
+    ],
+)
+def test_a_workload_is_what_the_shell_makes_of_it(command: Callable[..., Command], text: str, tmp_path: Path) -> None:
+    shell = subprocess.run(["/bin/sh", "-c", text], cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
+    for fixed in (False, True):
+        made = ProcessExecutor().execute(replace(command(text), fixed_layout=fixed))
+        assert made.output == hashlib.blake2b(shell.stdout, digest_size=16).hexdigest()
 
 
 def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no_callee_has_to_find_them() -> None:
