@@ -309,6 +309,15 @@ def test_added_function_that_costs_more_than_it_replaces_is_first_then_its_calle
     assert ranks(found) == ["helper", "outer"]
 
 
+def test_a_caller_and_what_it_newly_calls_stand_together_before_what_costs_less_than_both() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (100 if side == BASE else 150) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: 140 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+        Made("besides", lambda side, x: (20 if side == BASE else 155) * x["n"], Change.CHANGED, once),
+    )
+    assert ranks(found) == ["outer", "helper", "besides"]
+
+
 def test_removed_cache_is_the_guilt_of_the_changed_caller() -> None:
     found = findings(
         Made("get", same(200.0), Change.CHANGED, lambda side, n: {"main": n}),
