@@ -634,6 +634,15 @@ def test_improvement() -> None:
     assert named(found, "f").rank is None
 
 
+@pytest.mark.parametrize("loads", [True, False])
+def test_what_another_module_is_the_first_to_load_is_no_regression_of_its(loads: bool) -> None:
+    found = findings(
+        Made("one.<module>", lambda side, x: 4e6 if side == BASE else 2e5, Change.CHANGED, once, loads=loads),
+        Made("other.<module>", lambda side, x: 2e6 if side == BASE else 5.8e6, Change.CHANGED, once, loads=loads),
+    )
+    assert (named(found, "other.<module>").verdict is Verdict.REGRESSION) is not loads
+
+
 def test_two_regressions_are_ranked_by_what_they_cost() -> None:
     found = findings(
         Made("small", lambda side, x: (20 if side == BASE else 40) * x["n"], Change.CHANGED, once),
