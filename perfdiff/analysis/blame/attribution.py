@@ -130,15 +130,28 @@ class Attribution:
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def ranked(self, suspects: Iterable[int]) -> list[int]:
-        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data."""
+        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data.
+
+        An added function and its changed callers share its cost, but are one change: each stands where the whole of it would.
+        """
 
         def order(suspect: int) -> tuple[float, int, int]:
             guilt = self.guilt[suspect]
             strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
-            step = round(np.log(max(guilt.total_ns, 1.0)) / np.log1p(TIE))
+            step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(TIE))
             return (-step, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
+
+    def _others_part(self, guilt: Guilt) -> float:
+        """Return what others have of the cost of added functions that a suspect has a part of: as much again, where calls met it."""
+        shared = sum(blame.total_ns for blame in guilt.blames if self._is_shared(blame))
+        return min(max(shared, 0.0), max(guilt.total_ns, 0.0))
+
+    def _is_shared(self, blame: Blame) -> bool:
+        if self.web.functions[blame.at].change is not Change.ADDED:
+            return False
+        return blame.by != blame.at or bool(_suspect_callers(blame.at, self.web))
 
 
 @dataclass(frozen=True, slots=True)
