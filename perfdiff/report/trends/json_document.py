@@ -29,6 +29,7 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
         "base": _revision(revisions[Side.BASE]),
         "head": _revision(revisions[Side.HEAD]) if side is Side.HEAD else None,
         "points": _points(shown),
+        "instances": any(place.instance for place in counted.places),
         "clusters": [_cluster(cluster, counted) for cluster in trends.clusters],
         "constant": _places(trends.constant, counted),
         "totals": trends.totals.tolist(),
@@ -76,7 +77,16 @@ def _place(place: Place) -> dict[str, Any]:
 
 
 def _places(members: Iterable[int], counted: PlaceCounts) -> list[dict[str, Any]]:
-    return [_place(counted.places[member]) for member in members]
+    return [{**_place(counted.places[member]), **_instances(member, counted)} for member in members]
+
+
+def _instances(place: int, counted: PlaceCounts) -> dict[str, Any]:
+    """Return under `instances` the functions that several instances of a template are, with their largest counts; else nothing."""
+    numbers = counted.instances.of(place)
+    largest = [
+        {"function": counted.instances.names[number], "largest": float(counted.instances.counts[number].max())} for number in numbers
+    ]
+    return {"instances": largest} if len(numbers) > 1 else {}
 
 
 def _fit(fit: Fit) -> dict[str, Any]:
