@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings
+from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFindings
 from perfdiff.models.trend import Fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Revision, Side
@@ -34,6 +34,7 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
         "constant": _places(trends.constant, counted),
         "totals": trends.totals.tolist(),
         "differences": [_difference(each, shown) for each in shown.differences],
+        "moves": [_move(each) for each in shown.moves],
         "notes": [{"slug": note.slug, "text": note.text} for note in shown.experiment.notes],
     }
     result: dict[str, Any] = finite(document)
@@ -60,7 +61,7 @@ def _points(found: TrendFindings) -> list[dict[str, Any]]:
 def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
     joint = cluster.joint
     return {
-        "representative": {"feature": cluster.feature} if cluster.place is None else _place(cluster.place),
+        "representative": _representative(cluster),
         "places": _places(cluster.members, counted),
         "largest": cluster.largest,
         "share": cluster.share,
@@ -70,6 +71,14 @@ def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
         "joint": {"features": list(joint.features), "says": joint.says, "r2": joint.r2} if joint else None,
         "overtakes": cluster.overtakes,
     }
+
+
+def _representative(cluster: Cluster) -> dict[str, Any]:
+    return {"feature": cluster.feature} if cluster.place is None else _place(cluster.place)
+
+
+def _move(each: Move) -> dict[str, Any]:
+    return {"place": _place(each.place), "base": _representative(each.base), "head": _representative(each.head), "share": each.share}
 
 
 def _place(place: Place) -> dict[str, Any]:

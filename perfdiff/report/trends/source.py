@@ -92,6 +92,7 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
     text = lines.counted.sources[file]
     shown = sorted({near for number in members for near in range(number - _CONTEXT, number + _CONTEXT + 1) if 1 <= near <= len(text)})
     last = 0
+    above: tuple[SourceLine, ...] = ()
     for number in shown:
         if number > last + 1:
             yield SourceLine(0, "", "", 0, False, plural(number - last - 1, "line"), gap=True)
@@ -101,8 +102,10 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
         own, other = (wording.amount(count) if places else ""), _other(lines, places, point)
         base, head = (own, other) if lines.side is Side.BASE else (other, own)
         yield SourceLine(number, base, head, shade(count, hottest), number in members, shortened(text[number - 1], _LONGEST))
-        if number in members:
-            yield from _instances(lines, places, point)
+        instances = tuple(_instances(lines, places, point)) if number in members else ()
+        if instances != above:  # the lines of a block, or of a function that is called as often, have the same
+            yield from instances
+        above = instances
 
 
 def _instances(lines: Lines, places: Sequence[int], point: int) -> Iterator[SourceLine]:
