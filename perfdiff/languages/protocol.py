@@ -215,7 +215,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function."""
+        """Return what is counted, by file, line and function; of a template each instance."""
         ...
 
     @property
