@@ -80,7 +80,8 @@ class FunctionDefinition:
     fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None. `linkage` are the names of the
     symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
     name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
-    the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves.
+    the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves. One
+    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load.
     """
 
     key: str
@@ -105,6 +106,7 @@ class FunctionDefinition:
     language: str = "c"
     above: int = 0
     no_code: tuple[tuple[int, int], ...] = ()
+    loads: bool = False
 
     @property
     def first_line(self) -> int:
@@ -213,7 +215,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function."""
+        """Return what is counted, by file, line and function; of a template each instance."""
         ...
 
     @property
