@@ -31,7 +31,6 @@ _TEMPLATE = """\
 name = "main"
 command = "{workload}"
 parameters = {{ n = [1000, 3000, 10000, 30000] }}
-# inputs = ["corpus/*"]         # instead of parameters: each file is a point, {{input}} its path in the command
 # runs = {runs}                 # of each side at each point, at most
 # setup = "./bench/generate {{n}} > input"   # once before the runs of a point; what it leaves in the tree stays for them
 # prepare = "sync"              # before each run, outside its time
