@@ -260,8 +260,8 @@ def guilty(found: Findings) -> list[str]:
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", WILD.values(), ids=WILD.keys())
 def test_base_against_base_is_no_regression_on_a_wild_machine(noise: Noise) -> None:
-    alarms = [guilty(compared(program(), runs=5, noise=noise, seed=seed)) for seed in range(25)]
-    assert alarms == [[]] * 25
+    alarms = [guilty(compared(program(), runs=5, noise=noise, seed=seed)) for seed in range(8)]
+    assert alarms == [[]] * 8
 
 
 @pytest.mark.statistical
@@ -279,7 +279,7 @@ def test_work_that_moves_to_or_from_a_function_of_its_own_is_no_difference_on_a_
             lambda side, n: {"outer": 3} if side == only else {},
         ),
     )
-    verdicts = [compared(functions, runs=5, noise=noise, seed=seed).verdict for seed in range(12)]
+    verdicts = [compared(functions, runs=5, noise=noise, seed=seed).verdict for seed in range(5)]
     assert not {Verdict.REGRESSION, Verdict.IMPROVEMENT} & set(verdicts)
 
 
@@ -305,14 +305,14 @@ def test_a_slow_down_at_the_largest_inputs_alone_never_reads_as_unchanged() -> N
 
 @pytest.mark.statistical
 def test_slower_by_a_third_is_found_with_ten_runs() -> None:
-    found = [guilty(compared(program(1.3), runs=10, noise=FIVE_PERCENT, seed=seed)) for seed in range(20)]
-    assert found.count(["target"]) >= 18
+    found = [guilty(compared(program(1.3), runs=10, noise=FIVE_PERCENT, seed=seed)) for seed in range(10)]
+    assert found.count(["target"]) >= 9
 
 
 @pytest.mark.statistical
 def test_twice_as_slow_is_always_found_with_five_runs() -> None:
-    found = [guilty(compared(program(2.0), runs=5, noise=FIVE_PERCENT, seed=seed)) for seed in range(20)]
-    assert found == [["target"]] * 20
+    found = [guilty(compared(program(2.0), runs=5, noise=FIVE_PERCENT, seed=seed)) for seed in range(10)]
+    assert found == [["target"]] * 10
 
 
 def test_too_few_runs_are_inconclusive_with_the_remedy() -> None:
@@ -403,6 +403,22 @@ def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> N
     )
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.end_to_end[0].ratio.low > 1.5
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_larger_inputs_that_cost_more_than_smaller_ones_let_expect_are_no_regression_either() -> None:
+    def cost(x: Columns) -> np.ndarray:  # as where a cache is outgrown
+        return np.where(x["n"] > 10000, 240, 80) * x["n"]
+
+    def inputs(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
+        return {"n": n * rng.uniform(0.5, 1 if side == BASE else 2, count)}
+
+    work = Made("work", same(cost), calls=lambda side, n: {"main": 30}, inputs=inputs)
+    world = World(
+        (Made("main", same(5e4)), work), sizes=(10000,), runs=10, rest_ns=1e5, plain=lambda side: 1.8e7 if side == BASE else 7.8e7
+    )
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.end_to_end[0].ratio.low > 3
     assert found.verdict is Verdict.UNCHANGED
 
 

@@ -24,10 +24,11 @@ from programs import git
 
 pytestmark = pytest.mark.integration
 SMALL = {"n": (500.0, 1500.0, 4500.0)}
+BUDGET_S = 4.0  # for the comparison that ends a search
 
 
 def question(folder: Path, cache: Path, function: str | None = None) -> Question:
-    config = configuration.load(folder, overrides=Overrides(parameters=SMALL), environment={})
+    config = configuration.load(folder, overrides=Overrides(parameters=SMALL), environment={"PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S)})
     request = Request(folder, ("good", "bad"), config, cache, dict(os.environ))
     return Question(request, function, (lambda name, _file: name == function) if function else None)
 
@@ -63,7 +64,12 @@ def test_git_bisect_run_finds_the_culprit_by_steps(tmp_path: Path) -> None:
     commits = make(Plan(3, 2, "class", broken=(1,)), folder)
     git(folder, "bisect", "start", "bad", "good")
     step = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(cache), "--param", "n=500,1500,4500"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PERFDIFF_COUNTERS_SOFTWARE": "false"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "PERFDIFF_COUNTERS_SOFTWARE": "false",
+        "PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S),
+    }
 
     def stepped(commit: str) -> subprocess.CompletedProcess[str]:
         git(folder, "checkout", "-q", commit)
@@ -88,7 +94,12 @@ def test_steps_abort_where_the_commit_is_not_at_fault(tmp_path: Path) -> None:
 def test_the_command_writes_json_and_exits_as_for_a_regression(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     commits = make(Plan(2, 2, "class"), folder)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PERFDIFF_COUNTERS_SOFTWARE": "false"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "PERFDIFF_COUNTERS_SOFTWARE": "false",
+        "PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S),
+    }
     command = [
         sys.executable,
         "-m",

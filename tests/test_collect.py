@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -26,7 +28,7 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.protocol import Counterpart, FunctionDefinition
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition, ProbeCosts
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
 
@@ -48,7 +50,8 @@ def pair(name: str, change: Change) -> Counterpart:
     return Counterpart(definition(name), definition(name), change, (), ())
 
 
-BUDGET = Budget(overhead=0.02, samples=1000)
+COSTS = ProbeCosts(timed_ns=30.0, counted_ns=10.0, passed_ns=1.5)
+BUDGET = Budget(overhead=0.02, samples=1000, costs={"c": COSTS})
 
 
 def lengths(*classes: tuple[float, float]) -> np.ndarray:
@@ -375,11 +378,20 @@ def test_suspects_are_probed_first_and_beyond_the_budget() -> None:
     assert 3 not in by_id
 
 
+def test_where_probes_cost_more_fewer_calls_are_timed() -> None:
+    changed = pair("parse", Change.CHANGED)
+    interpreted = replace(changed, head=replace(definition("parse"), language="python"))
+    costs = {**BUDGET.costs, "python": ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)}
+    seen = surveyed({1: 4e5}, {1: (5e8, 5e8)})
+    found = [survey.choose(seen, {1: each}, {}, replace(BUDGET, costs=costs)).choices[0].rate for each in (changed, interpreted)]
+    assert found == [Rate(1), Rate(64)]
+
+
 def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
     pairs = {i: pair(f"f{i}", Change.CALLER) for i in range(1, 6)}
     seen = surveyed({1: 1e3, 2: 3e5, 3: 4e5, 4: 1e7, 5: 1e9}, {})
     chosen = {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, BUDGET).choices}
-    assert sum(seen.calls[i][0] * rate.ns for i, rate in chosen.items()) <= 0.02 * 1e9
+    assert sum(seen.calls[i][0] * rate.ns(COSTS) for i, rate in chosen.items()) <= 0.02 * 1e9
     assert chosen[1].period == 1
     assert chosen[3].period > 1
     assert not chosen[3].passing
@@ -608,13 +620,40 @@ def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
     assert shared.waited > 0.5
 
 
-def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command]) -> None:
+PROGRAM = f"{sys.executable} -S -c 'sum(i for i in range(2000000))'"
+
+
+@pytest.mark.parametrize("loops", ["i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done", PROGRAM, f"SIZE=1 NAME= {PROGRAM} a 'b;c'"])
+def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command], loops: str) -> None:
     cpu = min(os.sched_getaffinity(0))
-    loops = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
     others = [command(f"exec taskset -c {cpu} sh -c 'timeout 1 sh -c \"while :; do :; done\"'", exit_codes=(124,))] * 2
     made = ProcessExecutor().execute_together([command(loops), *others, command("sleep 0.2")], cpu)
     assert made[0].wall_ns < 1.3 * made[0].cpu_ns
     assert made[-1].wall_ns > 10 * made[-1].cpu_ns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env | sort | grep SIZE; exit 0",
+        "SIZE=1 NAME='a b' env | grep -e SIZE -e NAME",
+        "SIZE=1 env -u PWD -u OLDPWD -u _",
+        "cd / && pwd",
+        "(exit 0)",
+        "if true; then ls /; fi",
+        "ls / # and; no more",
+        "ls /\nls /usr",
+        "echo 'a\\nb'",
+        ": nothing",
+        "sort < /etc/passwd | tail -n 1",
+        'printf %s "$(basename /usr/bin)"',
+    ],
+)
+def test_a_workload_is_what_the_shell_makes_of_it(command: Callable[..., Command], text: str, tmp_path: Path) -> None:
+    shell = subprocess.run(["/bin/sh", "-c", text], cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
+    for fixed in (False, True):
+        made = ProcessExecutor().execute(replace(command(text), fixed_layout=fixed))
+        assert made.output == hashlib.blake2b(shell.stdout, digest_size=16).hexdigest()
 
 
 def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no_callee_has_to_find_them() -> None:
@@ -622,10 +661,10 @@ def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no
     calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}
     callees = {6: frozenset({1, 2, 3, 5}), 2: frozenset({2}), 3: frozenset({4}), 4: frozenset({3})}
     counted = tally.Tally({cell: 1e8}, {cell: calls}, {cell: {2: 2e7 - 10}}, callees)
-    found = counted.rates(0)
+    found = counted.rates(0, COSTS.timed_ns)
     period = found[1].period
     assert found == {1: Rate(period, passing=True), 2: Rate(1, inner=period), 3: Rate(period), 4: Rate(period)}
-    timed_ns = (4 * 2e7 / period + 1e5 + 1) * rates.PROBE_NS
+    timed_ns = (4 * 2e7 / period + 1e5 + 1) * COSTS.timed_ns
     assert 0.9 * tally.STAMPS_NS < timed_ns <= tally.STAMPS_NS
-    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0) == {}
+    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0, COSTS.timed_ns) == {}
     assert (counted.unsteady(), replace(counted, cpu_ns={cell: 1e9}).unsteady()) == ({0}, frozenset())

@@ -27,12 +27,29 @@ COUNTED = frozenset(
 )
 # Judged elsewhere, or like another: `list-append` by `test_counted_lines`; `cost-in-libc` as `strlen-in-condition`, `removed-cache` as
 # `removed-cache-alloc`, the two without an effect as `same-library-calls`; a macro as a header, two that call and write more as
-# `strlen-in-condition`, a template as `macro-made`, methods that throw as `recursion`. `scripts/bench accuracy` and
-# `bench null` have all of them.
+# `strlen-in-condition`, a template as `macro-made`, methods that throw as `recursion`, locks and shared lines as `test_sharing_programs`.
+# `scripts/bench accuracy` and `bench null` have all of them.
 ELSEWHERE = frozenset(
     {"list-append", "cost-in-libc", "removed-cache", "same-error-path", "same-rewritten"}
-    | {"costly-macro", "unbuffered-write", "modulo-for-mask", "header-template", "hash-collisions", "throwing-method", "flag-mode"}
-    | {"hash-locality", "bitwise-decode", "same-step", "coefficient", "callee-per-element"}  # which take longest beside their like
+    | {
+        "costly-macro",
+        "unbuffered-write",
+        "modulo-for-mask",
+        "header-template",
+        "hash-collisions",
+        "throwing-method",
+        "flag-mode",
+        "mutex",
+        "padding-removed",
+    }
+    | {
+        "hash-locality",
+        "bitwise-decode",
+        "same-step",
+        "coefficient",
+        "callee-per-element",
+        "same-take",
+    }  # which take longest beside their like
 )
 
 

@@ -12,11 +12,12 @@ import cmark
 import runtimes
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.config import CompareConfig, Config, CountersConfig, WorkloadConfig
+from perfdiff.config import CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.progress import Silent
 
 pytestmark = pytest.mark.integration
+BUDGET_S = 8.0  # a part of what such runs are given: the slow-down is large
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare(releases: Path, workload: WorkloadConfig) -> Findings:
-    config = Config(cmark.BUILD, (workload,), compare=replace(CompareConfig(), seed=7), counters=CountersConfig(software=False))
+    compared, counters, measure = replace(CompareConfig(), seed=7), CountersConfig(software=False), MeasureConfig(budget_s=BUDGET_S)
+    config = Config(cmark.BUILD, (workload,), compare=compared, counters=counters, measure=measure)
     request = pipeline.Request(releases, ("base", "head"), config, releases.parent / "cache", dict(os.environ))
     return pipeline.compare(request, Silent()).findings
 

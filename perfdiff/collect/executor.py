@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -23,6 +24,10 @@ from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 
+_OPERATORS = frozenset("();<>|&")  # of the shell, between commands
+_SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
+_BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
+_PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 TAIL_BYTES = 4000  # of standard error, shown when a workload fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
@@ -212,7 +217,35 @@ def tree_removed(command: Command) -> WorkloadError:
 
 
 def _text(command: Command) -> str:
-    return f"exec setarch -R /bin/sh -c {shlex.quote(command.text)}" if command.fixed_layout else command.text
+    text = _in_the_shells_place(command)
+    return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
+
+
+def _in_the_shells_place(command: Command) -> str:
+    """Return the text such that a program that is all the shell starts takes its place, other texts as they are.
+
+    The kernel tells what the process waited for a CPU that was started, not what its children did, and `dash` stays above its last command.
+    """
+    words, text = shlex.shlex(command.text, punctuation_chars=True), command.text.strip()
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        if "\n" in text or any(set(word) <= _OPERATORS for word in words):
+            return command.text
+    except ValueError:  # quotes that do not end: the shell will say so
+        return command.text
+    settings = _SETTINGS.match(text)
+    start = settings.end() if settings else 0
+    program = _PROGRAM.match(text, start)
+    if program is None or not _is_program(program.group(), command):
+        return command.text
+    return f"{text[:start]}exec {text[start:]}"
+
+
+def _is_program(word: str, command: Command) -> bool:
+    """Return whether a command's first word is that of a file to be executed, and not only of the shell's own."""
+    if "/" in word:
+        return os.access(command.directory / word, os.X_OK)
+    return word not in _BUILT_IN and shutil.which(word, path=command.environment.get("PATH", os.defpath)) is not None
 
 
 class _Watch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,9 +57,13 @@ class Spread:
     def _make(self, number: int, deadline: float) -> bool:
         """Make a layout of each side; return whether all could be."""
         return all(
-            number < each.most and self.upkeep.lay_out(each.built.tree, number, partial(each.make, f"{self.seed}:{number}", deadline))
+            number < each.most and self.upkeep.lay_out(each.built.tree, number, self._relink(each, number, deadline))
             for each in self.layouts.values()
         )
+
+    def _relink(self, layouts: Layouts, number: int, deadline: float) -> Callable[[], bool] | None:
+        """Return what links a side in a layout, None where it has nothing that was compiled."""
+        return partial(layouts.make, f"{self.seed}:{number}", deadline) if layouts.is_compiled else None
 
     @property
     def _limit_s(self) -> float:

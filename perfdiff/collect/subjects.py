@@ -168,6 +168,7 @@ class Subjects:
             calls=frozenset().union(*(self.calls[each] for each in own)),
             reads=frozenset().union(*(definition.reads for each in own for definition in _sides(self.pairs[each]))),
             writes=frozenset().union(*(definition.writes for each in own for definition in _sides(self.pairs[each]))),
+            loads=known.loads,
         )
 
     def _with_unprobed_callees(self, id_: int, probed: frozenset[int]) -> set[int]:

@@ -161,7 +161,8 @@ class FunctionInfo:
     `reasons` say in words why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
     (sums.h:12)", "calls insert, which changed", "now imports secrets". `calls` are ids of functions it can call (either side), `reads`
     and `writes` names of fields, globals and types through which data passes from one function to another. `culprits` name the changed
-    things an affected function depends on ("struct sums", "macro HASH").
+    things an affected function depends on ("struct sums", "macro HASH"). One that `loads` runs when a part of the program is loaded,
+    once in a process, and pays for what it is the first to load.
     """
 
     id: int
@@ -177,6 +178,7 @@ class FunctionInfo:
     calls: frozenset[int] = frozenset()
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
+    loads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,15 +130,28 @@ class Attribution:
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def ranked(self, suspects: Iterable[int]) -> list[int]:
-        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data."""
+        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data.
+
+        An added function and its changed callers share its cost, but are one change: each stands where the whole of it would.
+        """
 
         def order(suspect: int) -> tuple[float, int, int]:
             guilt = self.guilt[suspect]
             strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
-            step = round(np.log(max(guilt.total_ns, 1.0)) / np.log1p(TIE))
+            step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(TIE))
             return (-step, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
+
+    def _others_part(self, guilt: Guilt) -> float:
+        """Return what others have of the cost of added functions that a suspect has a part of: as much again, where calls met it."""
+        shared = sum(blame.total_ns for blame in guilt.blames if self._is_shared(blame))
+        return min(max(shared, 0.0), max(guilt.total_ns, 0.0))
+
+    def _is_shared(self, blame: Blame) -> bool:
+        if self.web.functions[blame.at].change is not Change.ADDED:
+            return False
+        return blame.by != blame.at or bool(_suspect_callers(blame.at, self.web))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +195,8 @@ def attribute(
         blames += [*cost.blames, *inputs.blames, *calls.blames]
         rest = cost.rest if grown else cost.rest + calls.rest
         workload = workload + (inputs.rest + calls.rest if grown else inputs.rest)
+        if grown and not inputs.blames and not web.functions[function].change.is_suspect and proved.get(function, 0) <= 0:
+            workload = workload + _beyond_base(function, ledger, parts)
         if rest.any():
             lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
@@ -246,6 +261,15 @@ def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], g
     place = ledger.place[function]
     ns, blur = np.array([part.inputs[place] for part in parts]), np.array([part.inputs_blur[place] for part in parts])
     return _spread(behind_inputs(web, function, grown) if ns.any() else [], Shown(function, ns, blur, Extra.INPUTS))
+
+
+def _beyond_base(function: int, ledger: Ledger, parts: tuple[Parts, ...]) -> Floats:
+    """Return what a function takes more, where its inputs are larger, than they are expected to cost by what base's ones did, (points,).
+
+    It is as fast as before at equal inputs, as far as runs tell: then larger ones simply cost more than smaller ones let expect.
+    """
+    place = ledger.place[function]
+    return np.array([max(float(part.cost[place]), 0.0) if part.frame.mix[place] > 1 else 0.0 for part in parts])
 
 
 def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
