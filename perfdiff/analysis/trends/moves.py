@@ -20,9 +20,10 @@ _Memberships = Mapping[int, list[int]]  # the clusters (indices) of each place (
 def moves(experiment: PlaceExperiment, sides: Mapping[Side, Trends], *, alpha: float) -> tuple[Move, ...]:
     """Return the places of both sides that are in another cluster than they were, the most costly first; of the lines of a block the first.
 
-    A cluster of head is one of base where both follow the same feature; of those that follow none, where it has the place that represents the one of base. A place
-    whose counts in head fit those in base as a member of a cluster does its representative, with R² above 1 - α (trend-prof §4.1), has
-    not changed, whatever the others did; one that is less than `COSTLY_SHARE` of every run on both sides is left out.
+    A cluster of head is one of base where both follow the same feature; of those that follow none, where it has the place that represents
+    the one of base. A place whose counts in head fit those in base as a member of a cluster does its representative, with R² above 1 - α
+    (trend-prof §4.1), has not changed, whatever the others did; one that is less than `COSTLY_SHARE` of every run on both sides is left
+    out.
     """
     base, head = (experiment.sides[side] for side in Side)
     found = counterparts(experiment)
