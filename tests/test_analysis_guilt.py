@@ -78,8 +78,27 @@ def test_a_value_handed_on_by_unchanged_code_reaches_the_function_beside_it() ->
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [(HASH, ["hash", "seek"]), (STATUS, []), ({BASE: "f(s) {\n  g(s);\n  return h;\n}", HEAD: "f(s) {\n  return h;\n}"}, [])],
+)
+def test_a_value_handed_down_twice_reaches_the_function_if_the_change_touches_it(text: Mapping[Side, str], expected: list[str]) -> None:
+    found = found_in(
+        Made("intern", same(2e4), calls=once),
+        Made("hash", same(4e4), Change.CHANGED, lambda side, n: {"intern": 10}, text=text),
+        Made("look", same(2e4), calls=lambda side, n: {"intern": 10}),
+        Made("seek", slower, calls=lambda side, n: {"look": 10}),
+    )
+    assert ranks(found) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "names"),
     [
+        ("def f(size):\n    if bad:\n        return None\n    return hash % size\n\nother", {"hash", "size"}),
+        ("def f(table):\n    return [\n        (found,)\n        for found in table\n    ]\nother", {"found", "table"}),
+        ("def f():\n    return not True\n", set()),
+        ("def f():\n    return", set()),
+        ("int f()\n{\n  return one +\n    other;\n}", {"one", "other"}),
         ("f() { return hash % size; }", {"hash", "size"}),
         ("f() { return NULL; }", set()),
         ("f() { if (bad) return -1; return 0; }", set()),

@@ -406,6 +406,22 @@ def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> N
     assert found.verdict is Verdict.UNCHANGED
 
 
+def test_larger_inputs_that_cost_more_than_smaller_ones_let_expect_are_no_regression_either() -> None:
+    def cost(x: Columns) -> np.ndarray:  # as where a cache is outgrown
+        return np.where(x["n"] > 10000, 240, 80) * x["n"]
+
+    def inputs(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
+        return {"n": n * rng.uniform(0.5, 1 if side == BASE else 2, count)}
+
+    work = Made("work", same(cost), calls=lambda side, n: {"main": 30}, inputs=inputs)
+    world = World(
+        (Made("main", same(5e4)), work), sizes=(10000,), runs=10, rest_ns=1e5, plain=lambda side: 1.8e7 if side == BASE else 7.8e7
+    )
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.end_to_end[0].ratio.low > 3
+    assert found.verdict is Verdict.UNCHANGED
+
+
 @pytest.mark.parametrize(("head_ns", "is_slower"), [(15.5, False), (30.0, True)])
 def test_calls_near_the_clocks_step_are_compared_by_their_mean(head_ns: float, is_slower: bool) -> None:
     def tiny(side: str, inputs: object) -> float:

@@ -309,6 +309,15 @@ def test_builds_of_before_that_know_no_links_have_one_layout(cache: BuildCache, 
     assert "no link of a program" in reason(replace(make({**SOURCES, "Makefile": OBJECTS}, "make"), links=()), cache)
 
 
+def test_what_is_not_compiled_is_in_a_layout_of_its_own_in_each_pair_unless_programs_lie_beside_it(cache: BuildCache, make: Make) -> None:
+    scripts = replace(make({"count.py": "print(1)\n"}, "true"), commands=())
+    found = varied(scripts, cache)
+    assert found.notes == ()
+    assert [(folder / "count.py").read_text() for folder in found] == ["print(1)\n"] * COUNT
+    shutil.copy("/bin/true", scripts.tree / "helper")
+    assert varied(scripts, cache).spread.count == 1
+
+
 @pytest.mark.parametrize(("share", "layouts_made", "slug"), [(0.5, 1, "one-layout"), (1.5, 2, "fewer-layouts")])
 def test_what_layouts_hold_is_bounded(
     cache: BuildCache, make: Make, monkeypatch: pytest.MonkeyPatch, *, share: float, layouts_made: int, slug: str

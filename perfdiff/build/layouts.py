@@ -34,7 +34,9 @@ _OTHERS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # fo
 class Layouts:
     """What layouts of a plain build are made from, in the tree where it was built; `room` is an empty folder for what that needs.
 
-    `most` says how many there can be, the build itself among them, and `why` no more than that.
+    `most` says how many there can be, the build itself among them, and `why` no more than that. A tree in which nothing `is_compiled`, such
+    as that of a pure Python program, runs in programs that both sides share: what lies elsewhere from run to run are its values alone,
+    and each run is in a layout of its own.
     """
 
     built: Built
@@ -42,12 +44,16 @@ class Layouts:
     room: Path
     most: int
     why: str = ""
+    is_compiled: bool = True
     _refused: dict[Path, str] = field(default_factory=dict)
     _strangers: tuple[Path, ...] = ()
     _pattern: Pattern | None = None
 
     def __post_init__(self) -> None:
         self.environment = build_environment(self.environment)
+        self.is_compiled = bool(self.built.commands or self.built.links) or self._holds_programs()
+        if not self.is_compiled:
+            return
         self._refused = {link.output: why for link in self.built.links if (why := link.obstacle()) is not None}
         usable = [link for link in self.built.links if link.output not in self._refused]
         if not self.built.links:
@@ -95,6 +101,12 @@ class Layouts:
             return False
         self._refused |= failed
         return len(failed) < len(self._pattern.links)
+
+    def _holds_programs(self) -> bool:
+        try:
+            return next(_programs(self.built.tree), None) is not None
+        except OSError:  # then nobody knows
+            return True
 
     def _linker(self, deadline: float) -> Linker:
         return Linker(self.environment, deadline, self.room / "relink.log")

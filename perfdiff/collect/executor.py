@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -18,10 +19,15 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
+from perfdiff.build.builder import SOURCE
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 
+_OPERATORS = frozenset("();<>|&")  # of the shell, between commands
+_SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
+_BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
+_PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 TAIL_BYTES = 4000  # of standard error, shown when a workload fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
@@ -36,6 +42,7 @@ class Purpose(StrEnum):
     RUN = "run"
     SETUP = "setup"
     PREPARE = "prepare"
+    LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ class Command:
     fixed_layout: bool = False
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
+
+    @property
+    def by_hand(self) -> str:
+        """Say how a user runs it as it is run here: a tree may have an environment of its own beside it."""
+        says, active = f"run it by hand in {self.directory}", self.environment.get("VIRTUAL_ENV")
+        is_beside = active is not None and self.directory.is_relative_to(Path(active).with_name(SOURCE))
+        return f"{says}, with {active}/bin first on PATH" if is_beside else says
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +217,35 @@ def tree_removed(command: Command) -> WorkloadError:
 
 
 def _text(command: Command) -> str:
-    return f"exec setarch -R /bin/sh -c {shlex.quote(command.text)}" if command.fixed_layout else command.text
+    text = _in_the_shells_place(command)
+    return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
+
+
+def _in_the_shells_place(command: Command) -> str:
+    """Return the text such that a program that is all the shell starts takes its place, other texts as they are.
+
+    The kernel tells what the process waited for a CPU that was started, not what its children did, and `dash` stays above its last command.
+    """
+    words, text = shlex.shlex(command.text, punctuation_chars=True), command.text.strip()
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        if "\n" in text or any(set(word) <= _OPERATORS for word in words):
+            return command.text
+    except ValueError:  # quotes that do not end: the shell will say so
+        return command.text
+    settings = _SETTINGS.match(text)
+    start = settings.end() if settings else 0
+    program = _PROGRAM.match(text, start)
+    if program is None or not _is_program(program.group(), command):
+        return command.text
+    return f"{text[:start]}exec {text[start:]}"
+
+
+def _is_program(word: str, command: Command) -> bool:
+    """Return whether a command's first word is that of a file to be executed, and not only of the shell's own."""
+    if "/" in word:
+        return os.access(command.directory / word, os.X_OK)
+    return word not in _BUILT_IN and shutil.which(word, path=command.environment.get("PATH", os.defpath)) is not None
 
 
 class _Watch:
@@ -266,7 +308,7 @@ def _keep_tail(tail: bytearray, chunk: bytes) -> None:
 def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
-    by_hand = f"run it by hand in {command.directory}"
+    by_hand = command.by_hand
     if watch.expired:
         raise WorkloadError(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
@@ -289,6 +331,13 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
             slug="workload-crashed",
+            detail=tail,
+        )
+    if command.purpose is Purpose.LISTING:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), so that its benchmarks are not known; {by_hand}, and correct the selection or what "
+            "it needs",
+            slug="no-benchmarks",
             detail=tail,
         )
     if command.purpose is not Purpose.RUN:

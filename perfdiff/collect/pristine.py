@@ -121,6 +121,10 @@ class PristineTree:
         self._entered = (layer,)
         self._watch_anew()
 
+    def keep_empty_layer(self, name: str) -> None:
+        """Take what the build left for a layer, too."""
+        self._layers[name] = Layer(self._layers_folder / str(len(self._layers)), {})
+
     def enter(self, *names: str) -> None:
         """Put the layers of these names, the topmost first, in the place of the present ones; nothing may differ but by those.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,6 +30,11 @@ class Spread:
     notes: tuple[Note, ...] = ()
     _each_s: float = 0.0
 
+    @property
+    def can_grow(self) -> bool:
+        """Return whether more layouts can be had: none of a program that nothing was linked for."""
+        return self.count < min([self.most, *(each.most for each in self.layouts.values())])
+
     def grow(self, count: int, limit_s: float = math.inf) -> None:
         """Make layouts until there are `count`, unless that is expected to take longer than `limit_s`: then there are no more for now.
 
@@ -52,9 +57,13 @@ class Spread:
     def _make(self, number: int, deadline: float) -> bool:
         """Make a layout of each side; return whether all could be."""
         return all(
-            number < each.most and self.upkeep.lay_out(each.built.tree, number, partial(each.make, f"{self.seed}:{number}", deadline))
+            number < each.most and self.upkeep.lay_out(each.built.tree, number, self._relink(each, number, deadline))
             for each in self.layouts.values()
         )
+
+    def _relink(self, layouts: Layouts, number: int, deadline: float) -> Callable[[], bool] | None:
+        """Return what links a side in a layout, None where it has nothing that was compiled."""
+        return partial(layouts.make, f"{self.seed}:{number}", deadline) if layouts.is_compiled else None
 
     @property
     def _limit_s(self) -> float:

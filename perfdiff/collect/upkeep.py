@@ -71,12 +71,18 @@ class Upkeep:
         if own:
             self._written.setdefault(chores.workload, own)
 
-    def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool]) -> bool:
-        """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError."""
+    def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool] | None) -> bool:
+        """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError.
+
+        Where there is nothing to link, the tree is the same in each layout.
+        """
         found = self._tree(tree)
         with store_errors(tree):
             if found.has_layer(_layout(layout)):  # both sides are one revision
                 return True
+        if relink is None:
+            found.keep_empty_layer(_layout(layout))
+            return True
         return self._kept(found, _layout(layout), relink)
 
     def close(self) -> None:

@@ -215,7 +215,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function."""
+        """Return what is counted, by file, line and function; of a template each instance."""
         ...
 
     @property
@@ -265,6 +265,15 @@ class Workplace(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeCosts:
+    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look."""
+
+    timed_ns: float
+    counted_ns: float
+    passed_ns: float
+
+
 class Language(Protocol):
     """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
 
@@ -288,6 +297,10 @@ class Language(Protocol):
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
+        ...
+
+    def probe_costs(self, built: PlainBuild) -> ProbeCosts:
+        """Return what probes cost in the programs of a build."""
         ...
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:

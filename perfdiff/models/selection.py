@@ -149,6 +149,17 @@ class Contest:
         columns = np.array([[*each, *[self._empty] * (longest - length)] for each, length in zip(sets, lengths, strict=True)])
         return self._setting.bic(self._misfits(columns), np.array(lengths))
 
+    def falls_below_zero(self, place: int, margin: float) -> bool:
+        """Return whether a cost that grows by one term alone would be negative at 0, and not by chance: its intercept earns its place.
+
+        The term is 0 at 0, and no value of it is negative.
+        """
+        if self.basis.columns[:, place].min() < 0:
+            return False
+        inner, target = self._gram[np.ix_([0, place], [0, place])], self._gram[[0, place], -1]
+        with_intercept, without = self.bic([[0, place], [place]])
+        return bool(np.linalg.solve(inner, target)[0] < 0 and without > with_intercept + margin)
+
     def screen(self, chosen: Sequence[int]) -> list[str]:
         """Return the features, best first, by what one term of theirs would explain beside the chosen terms."""
         columns = np.array(chosen)
@@ -231,11 +242,25 @@ def _best_feature(contest: Contest, chosen: Mapping[str, int]) -> tuple[str | No
 
 
 def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: float) -> int:
-    """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features."""
-    shapes = range(len(contest.places[name]))
-    scores = contest.bic([_positions(contest, {**chosen, name: shape}) for shape in shapes])
+    """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features.
+
+    A single term that alone would make the cost negative at 0 is not plainer than one that grows faster: without the margin, a square
+    measured over a few sizes in noise passes for such a line, which says too little of larger inputs.
+    """
+    shapes = contest.basis.shapes[name]
+    scores = contest.bic([_positions(contest, {**chosen, name: shape}) for shape in range(len(shapes))])
+    is_alone = not chosen.keys() - {name}
     best = 0
-    for place in shapes[1:]:
-        if scores[place] < scores[best] - margin:
+    for place in range(1, len(shapes)):
+        gained = scores[best] - scores[place]
+        if gained > margin or (is_alone and gained > 0 and _is_bent_short(contest, name, (best, place), margin)):
             best = place
     return best
+
+
+def _is_bent_short(contest: Contest, name: str, places: tuple[int, int], margin: float) -> bool:
+    """Return whether of two shapes, each one term, the second one grows faster and stands for a bend that the first one lacks."""
+    first, second = (contest.basis.shapes[name][place] for place in places)
+    if len(first) > 1 or len(second) > 1 or first[0] == "log" or second[0] not in BENT:
+        return False
+    return contest.falls_below_zero(contest.places[name][places[0]][0], margin)

@@ -6,7 +6,7 @@ Those who make its calls, return what it works with, write what it reads, or all
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -24,6 +24,8 @@ NEAR = 10.0
 # A changed function that writes nothing others read can act on its callers through its value alone; one that also writes has two more ways,
 # what is written and what is freed.
 PURE = 3.0
+# So many levels of unchanged callers are climbed for who hands a value down: further up, a program's main function calls all that there is.
+HANDED_DOWN = 3
 _RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
 _TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
 
@@ -169,25 +171,38 @@ def _shares(links: Collection[Link]) -> list[Link]:
 def _returns(web: Web, function: int) -> list[Link]:
     """Return suspects whose values a function gets: it calls them, or unchanged code that calls both hands the value on.
 
+    What its callers' callers may hand down to it counts where nobody is nearer, and only of changes that touch what is returned.
     Weights are evidence, not yet shares: does the change touch what is returned, and has it another way to act?
     """
     below = {link.suspect for link in _nearest(web, function, web.callees, LinkKind.RETURN)}
-    beside = {
-        each
-        for caller in web.callers.get(function, frozenset()) - {0, function}
-        if not web.suspect(caller)
-        for each in web.callees.get(caller, frozenset()) - {function}
-        if web.suspect(each)
-    }
-    found = []
-    for each in sorted(below | beside):
-        info = web.functions[each]
-        returned = returned_words(info)
-        if returned and web.has_new_text(each):
-            touched = MENTIONED if returned & words_of(info) else 1.0
-            weight = touched * (NEAR if each in below else 1.0) * (1.0 if info.writes else PURE)
-            found.append(Link(each, LinkKind.RETURN, weight))
-    return found
+    around = _around(web, function)
+    near = [each for each in sorted(below | next(around)) if _hands_out(web, each)]
+    found = near or next((sure for level in around if (sure := [each for each in sorted(level) if _hands_out_another(web, each)])), [])
+    links = []
+    for each in found:
+        touched = MENTIONED if _hands_out_another(web, each) else 1.0
+        weight = touched * (NEAR if each in below else 1.0) * (1.0 if web.functions[each].writes else PURE)
+        links.append(Link(each, LinkKind.RETURN, weight))
+    return links
+
+
+def _around(web: Web, function: int) -> Iterator[set[int]]:
+    """Yield the suspects that are called beside a function by unchanged code above it: by its callers, by theirs, and so on."""
+    above = {function}
+    for _ in range(HANDED_DOWN):
+        callers = {caller for each in above for caller in web.callers.get(each, frozenset()) if caller and not web.suspect(caller)}
+        yield {each for caller in callers - {function} for each in web.callees.get(caller, frozenset()) - {function} if web.suspect(each)}
+        above = callers
+
+
+def _hands_out(web: Web, suspect: int) -> bool:
+    return web.has_new_text(suspect) and bool(returned_words(web.functions[suspect]))
+
+
+def _hands_out_another(web: Web, suspect: int) -> bool:
+    """Return whether the change touches what a suspect returns."""
+    info = web.functions[suspect]
+    return web.has_new_text(suspect) and bool(returned_words(info) & words_of(info))
 
 
 def _by_memory(web: Web, function: int) -> list[Link]:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from perfdiff.records.schema import FunctionInfo, Source
 
-_RETURN = re.compile(r"\breturn\b([^;]*);")
+_RETURN = re.compile(r"\breturn\b")
+# Statements end by a semicolon where a line of the text does; else with the line, but for what stands in brackets.
+_SEMICOLONS = re.compile(r";\s*(?:[}/]|$)", re.MULTILINE)
+_OPENED, _CLOSED = "([{", ")]}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Values that say how a call ended, not what it found.
-_STATUS = frozenset(("true", "false", "NULL", "nullptr", "TRUE", "FALSE", "this", "self"))
+_STATUS = frozenset(("true", "false", "True", "False", "NULL", "nullptr", "None", "TRUE", "FALSE", "this", "self"))
+# Words between values.
+_KEYWORDS = frozenset(("and", "async", "await", "else", "for", "from", "if", "in", "is", "lambda", "new", "not", "or", "sizeof"))
 _FREES = re.compile(r"free|delete|dealloc|release|destroy|unref|sweep|collect|reclaim", re.IGNORECASE)
 
 
@@ -45,9 +51,20 @@ def words_of(info: FunctionInfo) -> frozenset[str]:
 
 def returned_words(info: FunctionInfo) -> frozenset[str]:
     """Return the names in what head's function returns; none where it returns nothing, or only constants that say how it ended."""
-    found = _RETURN.findall(info.head.text) if info.head is not None else []
-    names = {name for value in found for name in _WORD.findall(value)} - _STATUS
+    found = _returned("\n".join(info.head.code.values())) if info.head is not None else ()
+    names = {name for value in found for name in _WORD.findall(value)} - _STATUS - _KEYWORDS
     return frozenset(name for name in names if not name.isupper())
+
+
+def _returned(code: str) -> Iterator[str]:
+    """Yield what stands behind each `return`, up to the statement's end."""
+    ends = ";" if _SEMICOLONS.search(code) else "\n"
+    for found in _RETURN.finditer(code):
+        open_brackets, at = 0, found.end()
+        while at < len(code) and (code[at] != ends or open_brackets > 0):
+            open_brackets += (code[at] in _OPENED) - (code[at] in _CLOSED)
+            at += 1
+        yield code[found.end() : at]
 
 
 def frees(info: FunctionInfo) -> bool:

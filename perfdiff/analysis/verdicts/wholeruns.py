@@ -42,10 +42,11 @@ class WholeRuns:
         return max((end.high for end in self.ends), default=math.inf)
 
     def unexplained_by(self, attribution: Attribution) -> WholeRuns:
-        """Return the same without points where most of what runs take longer is work that the workload itself asks for."""
+        """Return the same without points where runs do take longer, and most of that is work that the workload itself asks for."""
 
         def remains(end: EndToEnd) -> bool:
-            if end.standing is not Standing.SLOWER or end.point.id not in attribution.points:
+            takes_longer = end.standing is Standing.SLOWER or (end.standing is Standing.OPEN and end.low > 1)
+            if not takes_longer or end.point.id not in attribution.points:
                 return True
             return bool(attribution.workload[attribution.points.index(end.point.id)] <= (end.head_ns - end.base_ns) / 2)
 
