@@ -26,9 +26,9 @@ COLUMNS = ("package", "base", "head", "expected", "verdict", "guilty", "its plac
 
 
 def place(pair: Pair, findings: Findings) -> str:
-    """Return the place of the guilty function among those that got slower, from 1."""
-    ranks = {each.info.name: each.rank for each in findings.functions if each.verdict is Verdict.REGRESSION}
-    return str(ranks.get(pair.guilty or "") or "-")
+    """Return the place of the first guilty function among those that got slower, from 1."""
+    slower = [each for each in findings.functions if each.verdict is Verdict.REGRESSION and each.info.name in pair.guilty]
+    return str(min((each.rank for each in slower if each.rank is not None), default="-"))
 
 
 def used_s() -> float:
@@ -54,9 +54,9 @@ def main() -> None:
             findings = pipeline.compare(Request(checkout, ("base", "head"), config, Path(room) / "cache", environment), Silent()).findings
             wall_s, cpu_s = time.monotonic() - started, used_s() - used
             its_place = place(pair, findings)
-            right += findings.verdict == pair.verdict and (pair.guilty is None or its_place == "1")
+            right += findings.verdict == pair.verdict and (not pair.guilty or its_place == "1")
             cost = "-" if findings.overhead is None else f"{findings.overhead:.0%}"
-            told = (pair.verdict, findings.verdict, pair.guilty or "-", its_place)
+            told = (pair.verdict, findings.verdict, ", ".join(pair.guilty) or "-", its_place)
             table.add(pair.package, pair.base, pair.head, *told, f"{wall_s:.0f}", f"{cpu_s:.0f}", cost)
         table.remarks.append(f"Right, and the guilty function first: {right} of {len(chosen)}.")
 

@@ -17,14 +17,17 @@ RELEASES = FIXTURES / "releases"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two releases of a package, the likeliest cause where head is slower, and the folder of the program that runs them."""
+    """Two releases of a package, and the folder of the program that runs them.
+
+    Where head is slower, one of the `guilty` functions is to come first: an added function and the one that calls it share their cost.
+    """
 
     folder: Path
     package: str
     base: str
     head: str
     verdict: str
-    guilty: str | None
+    guilty: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -38,7 +41,7 @@ def pairs() -> list[Pair]:
 
 def _read(path: Path) -> Pair:
     says = tomllib.loads(path.read_text())
-    return Pair(path.parent, says["package"], says["base"], says["head"], says["verdict"], says.get("guilty"))
+    return Pair(path.parent, says["package"], says["base"], says["head"], says["verdict"], tuple(says.get("guilty", ())))
 
 
 def repository(pair: Pair, folder: Path) -> Path:

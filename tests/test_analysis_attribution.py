@@ -318,6 +318,27 @@ def test_a_caller_and_what_it_newly_calls_stand_together_before_what_costs_less_
     assert ranks(found) == ["outer", "helper", "besides"]
 
 
+@pytest.mark.parametrize(("callee_ns", "says"), [(5e5, "without what the probed callees take, a call takes"), (5e2, "a call takes")])
+def test_how_much_longer_a_call_takes_says_where_callees_are_left_out(callee_ns: float, says: str) -> None:
+    found = findings(
+        Made("f", lambda side, x: 1e5 if side == BASE else 4e5, Change.CHANGED, once),
+        Made("callee", same(callee_ns), calls=lambda side, n: {"f": 1}),
+    )
+    assert named(found, "f").causes[0].says.startswith(says)
+
+
+def test_what_was_added_in_many_parts_is_the_guilt_of_the_change_that_calls_for_them() -> None:
+    parts = [f"part{each}" for each in range(30)]
+    found = findings(
+        Made("outer", same(1e5), Change.CHANGED, once),
+        *(
+            Made(name, same(4e3), Change.ADDED, lambda side, n, above=above: {} if side == BASE else {above: 1})
+            for name, above in zip(parts, ["outer", *parts], strict=False)
+        ),
+    )
+    assert ranks(found)[:1] == ["outer"], found.sentence
+
+
 def test_removed_cache_is_the_guilt_of_the_changed_caller() -> None:
     found = findings(
         Made("get", same(200.0), Change.CHANGED, lambda side, n: {"main": n}),

@@ -29,18 +29,18 @@ def compared(name: str, room: Path) -> Findings:
     return pipeline.compare(request, Silent()).findings
 
 
-def test_a_release_that_cleans_each_name_of_an_archive_is_slower_by_the_function_that_does(tmp_path: Path) -> None:
-    findings = compared("zipp", tmp_path)
+def test_a_release_that_asks_of_each_receiver_what_it_is_is_slower_and_nobody_else_comes_first(tmp_path: Path) -> None:
+    """So few runs beside other work may leave open which function it is, never that the program is slower."""
+    findings = compared("blinker", tmp_path)
     assert findings.verdict is Verdict.REGRESSION, findings.sentence
-    guilty = next(function for function in findings.functions if function.rank == 1)
-    assert guilty.info.name == PAIRS["zipp"].guilty, findings.sentence
+    assert {function.info.name for function in findings.functions if function.rank == 1} <= {*PAIRS["blinker"].guilty}, findings.sentence
 
 
 def test_a_quadratic_function_of_a_package_with_an_extension_comes_first(tmp_path: Path) -> None:
     findings = compared("markupsafe", tmp_path)
     assert findings.verdict is Verdict.REGRESSION, findings.sentence
     guilty = next(function for function in findings.functions if function.rank == 1)
-    assert guilty.info.name == PAIRS["markupsafe"].guilty, findings.sentence
+    assert (guilty.info.name,) == PAIRS["markupsafe"].guilty, findings.sentence
     cost = guilty.metrics["wall_ns"]
     assert cost.base is not None
     assert cost.head is not None

@@ -15,6 +15,7 @@ from perfdiff.analysis.blame.links import (
     behind_inputs,
     behind_new_calls,
     behind_state,
+    introducers,
 )
 from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import Parts, take_apart
@@ -87,7 +88,7 @@ class Attribution:
     def _is_shared(self, blame: Blame) -> bool:
         if self.web.functions[blame.at].change is not Change.ADDED:
             return False
-        return blame.by != blame.at or bool(_suspect_callers(blame.at, self.web))
+        return blame.by != blame.at or bool(introducers(self.web, blame.at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,16 +181,12 @@ def _behind_cost(web: Web, function: int) -> list[Link]:
 
 
 def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame]:
-    """Split the cost of an added function between it and the changed functions that call it: neither costs anything without the other."""
-    callers = sorted(_suspect_callers(function, web))
+    """Split the cost of an added function between it and the changed functions behind it: neither costs anything without the other."""
+    callers = sorted(introducers(web, function))
     part = 2 if callers else 1
     own = Blame(function, function, LinkKind.OWN, ns / part, blur / part)
     share = part * max(len(callers), 1)
     return [own, *(Blame(function, each, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=each) for each in callers)]
-
-
-def _suspect_callers(function: int, web: Web) -> set[int]:
-    return {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
 
 
 def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
@@ -263,7 +260,7 @@ def _blur(blames: Iterable[Blame]) -> Floats | float:
 def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
     """Return the functions that only one side has, with the changed ones that call them, in or out of which their work may have moved."""
     alone = {blame.at for blame in blames if web.functions[blame.at].change in (Change.ADDED, Change.REMOVED)}
-    return frozenset(alone.union(*(_suspect_callers(each, web) for each in alone)))
+    return frozenset(alone.union(*(introducers(web, each) for each in alone)))
 
 
 def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:

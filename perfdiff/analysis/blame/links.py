@@ -150,6 +150,21 @@ def _by_structure_or_calls(web: Web, function: int) -> list[Link]:
     )
 
 
+def introducers(web: Web, function: int) -> set[int]:
+    """Return the changed functions behind an added one's calls: its callers; of callers that are added themselves, theirs, if any changed.
+
+    What was added in many parts costs little in each: it is the change that calls for all of them that adds it up.
+    """
+    found: set[int] = set()
+    seen, frontier = {0, function}, {function}
+    while frontier:
+        above = frozenset().union(*(web.callers.get(each, frozenset()) for each in frontier)) - seen
+        seen |= above
+        frontier = {each for each in above if web.functions[each].change is Change.ADDED}
+        found |= {each for each in above - frontier if web.suspect(each)}
+    return found or {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
+
+
 def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[Link]:
     """Return who is behind larger inputs of a function; none where they come from the workload.
 

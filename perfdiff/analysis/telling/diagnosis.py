@@ -307,11 +307,18 @@ def _work(patient: Patient) -> str:
 
 
 def _longer(patient: Patient) -> str:
-    """Say how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all."""
-    found = patient.metrics.get("self_ns") or patient.metrics.get("wall_ns")
+    """Say how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all.
+
+    Where callees take a part that changes the ratio, it is that of the time without theirs.
+    """
+    own, whole = patient.metrics.get("self_ns"), patient.metrics.get("wall_ns")
+    found = own or whole
     if found is None or found.ratio is None or too_short(patient.info.id, found.metric, patient.ledger):
         return "its calls take longer"
-    return f"a call takes {units.ratio(found.ratio.value)} as long at equal inputs"
+    times = units.ratio(found.ratio.value)
+    if own and whole and whole.ratio and not whole.ratio.low <= found.ratio.value <= whole.ratio.high:
+        return f"without what the probed callees take, a call takes {times} as long at equal inputs"
+    return f"a call takes {times} as long at equal inputs"
 
 
 def _explains(metric: str, patient: Patient, ns: float) -> float:
