@@ -7,13 +7,12 @@ The programs are in `fixtures/python`, each a pair of revisions with one known c
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import figures
+import inputs
 
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
@@ -35,8 +34,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="programs (default: all)")
     options = parser.parse_args()
     chosen = [case for case in cases(PYTHON) if not options.only or case.name in options.only]
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    environment = inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
+    environment = inputs.environment()
     columns = ("program", "expected", "verdict", "rung", "guilty", "its place", "s", "probes' cost")
     with tempfile.TemporaryDirectory() as room, figures.printed("Fixture programs in Python", *columns) as table:
         right = 0
