@@ -24,7 +24,7 @@ from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import Counterpart, Program
+from perfdiff.languages.protocol import Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Side, Skipped
@@ -138,7 +138,7 @@ class Bench:
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost = self._survey(site, probeable)
-        budget = Budget(config.probes.overhead, self.reservoir, bool(events.events), folds=len(self.sides) > 1)
+        budget = Budget(config.probes.overhead, self.reservoir, self._probe_costs(site), bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
         found = self._with_coverage(replace(site, subjects=subjects), {choice.id for choice in selection.choices}, seen.ran, lost)
@@ -249,9 +249,13 @@ class Bench:
             modes = {id_: plan.Entry.survey(sampled=id_ in sampled, **rate) for id_, rate in often.items()}
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
-        seen = self._seen(self.collector({**site.targets, **counting}), timing, probes)
+        timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
+        seen = self._seen(self.collector({**site.targets, **counting}), timing, timed_ns, probes)
         reach.require_calls(seen.called, probes)
         return seen, workshop.lost(built, probes)
+
+    def _probe_costs(self, site: Site) -> dict[str, ProbeCosts]:
+        return {language: costs for built in site.plain.values() for language, costs in self.packs.probe_costs(built).items()}
 
     def environment(self, site: Site) -> Environment:
         """Return the machine and what the builds were made with."""
@@ -309,10 +313,10 @@ class Bench:
         """Return what else there is to tell of how the builds differ."""
         return self.packs.told(plain[Side.BASE], plain[Side.HEAD]) if len(self.sides) > 1 else ()
 
-    def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], probes: Probes) -> Survey:
+    def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], timed_ns: float, probes: Probes) -> Survey:
         """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.
 
-        `collector` runs those that count; `timing` gives what times calls, as often as it is told.
+        `collector` runs those that count; `timing` gives what times calls, as often as it is told, at up to `timed_ns` each.
         """
         seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
         slots = schedule.tally_slots(self.points, seed, self.sides)
@@ -324,7 +328,7 @@ class Bench:
             counting.add(run, recordings)
         counted = tally.counted(runs, counting.totals(), counting.edges())
         runs = [run for run in runs if run.phase is Phase.PLAIN]
-        steered = {point: timing(counted.rates(point)) for point in points}
+        steered = {point: timing(counted.rates(point, timed_ns)) for point in points}
         for block in range(SURVEY_ROUNDS):
             again = [point for point in self.points if block == 0 or point.id in counted.unsteady()]
             for slot in schedule.survey_slots(again, block, seed, self.sides):

@@ -77,7 +77,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
         functions = None
         if all(built.values()):
             progress.stage("finding functions", None)
-            base, head = (tools.index(kept[side], depth=config.probes.depth) for side in Side)
+            base, head = (tools.index(kept[side], depth=config.probes.depth, others=list(kept.values())) for side in Side)
             subjects = Subjects.number(tools.match(base, head))
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)

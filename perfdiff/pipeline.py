@@ -17,6 +17,7 @@ from perfdiff.analysis.findings import Findings
 from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
+from perfdiff.concluded import Concluded, concluded
 from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.packs import Packs
@@ -54,7 +55,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
-        outcome = analysed(found, request.config.compare, progress)
+        outcome = _concluded(found, storage.experiment(cache, asked), cache, request.config.compare, progress)
         try:
             storage.remember(cache, repository.name, asked)
         except OSError as error:
@@ -77,24 +78,34 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def analysed(found: Recorded, config: CompareConfig, progress: Progress) -> Outcome:
-    """Compare the two sides of what was recorded."""
+def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None) -> Outcome:
+    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there."""
     watch = Stopwatch(progress)
-    watch.stage("analysing", None)
     samples = Kept(found.samples, TABLES)
-    findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
+    findings = kept.load() if kept else None
+    if findings is None:
+        watch.stage("analysing", None)
+        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
+        if kept:
+            kept.save(findings)
     stages = {**findings.stages, **watch.seconds}
     return Outcome(replace(findings, stages=stages), samples, found.experiment, found.counts, found.lines)
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
-    """Return the outcome of the last comparison of a repository, analysed anew; raise RecordingError where there is none."""
+    """Return the outcome of the last comparison of a repository; raise RecordingError where there is none."""
     name = find_repository(repository).name
     with storage.in_use(cache):
         asked = storage.last(cache, name)
         if asked is None or not store.exists(storage.experiment(cache, asked)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
-        return analysed(_named(recorded.load(storage.experiment(cache, asked)), asked), config.compare, progress)
+        folder = storage.experiment(cache, asked)
+        return _concluded(_named(recorded.load(folder), asked), folder, cache, config.compare, progress)
+
+
+def _concluded(found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress) -> Outcome:
+    """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
+    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config))
 
 
 def measure(bench: Bench, folder: Path) -> None:

@@ -72,7 +72,9 @@ class Stopwatch:
         return {**self._seconds, name: self._seconds.get(name, 0.0) + self._clock() - since}
 
     def stage(self, name: str, total: int | None) -> None:
-        """Begin a stage; the one before it is done."""
+        """Begin a stage; the one before it is done, unless it is the same, of an unknown number of steps, which goes on."""
+        if total is None and self._running is not None and self._running[0] == name:
+            return
         self._seconds = dict(self.seconds)
         self._running = name, self._clock()
         self._progress.stage(name, total)

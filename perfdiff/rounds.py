@@ -110,7 +110,8 @@ class Rounds:
 
     def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
-        self.bench.progress.stage("linking in other layouts", None)
+        if spread.can_grow:
+            self.bench.progress.stage("linking in other layouts", None)
         spread.grow(pairs, limit_s)
         self.bench.progress.stage("comparing whole runs", None)
 
@@ -338,6 +339,7 @@ class Rounds:
             notes=(
                 *site.notes,
                 *caveats.outputs_differ(self.runs, bench.points),
+                *caveats.sizes_not_felt(self.runs, bench.points),
                 *self.notes,
                 *(self._spread.notes if self._spread else ()),
                 *self._duets.notes,

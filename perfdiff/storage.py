@@ -24,8 +24,10 @@ from perfdiff.records.schema import Note, Revision
 _SAYS: Mapping[str, str] = {
     "trees": "builds",
     "experiments": "recordings of comparisons",
+    "findings": "findings of comparisons",
     "places": "counts of places",
     "units": "parsed sources",
+    "modules": "parsed sources of Python",
     "snapshots": "copies of working trees",
     "runtime": "runtime libraries",
     "python": "Python packages",
@@ -35,8 +37,10 @@ _SAYS: Mapping[str, str] = {
 # What goes by its age, which is the time since it was used; builds have a time of their own.
 _AGEING: Mapping[str, str] = {
     "experiments": "*",
+    "findings": "*",
     "places": "*",
     "units": "*/*",
+    "modules": "*/*",
     "snapshots": "objects/*/*",
     "runtime": "*",
     "python": "*",

@@ -74,14 +74,19 @@ class _Bench:
 
 
 def trends(
-    request: Request, progress: Progress, *, alpha: float, calls: Mapping[str, Named] | None = None, packs: Packs | None = None
+    request: Request,
+    progress: Progress,
+    *,
+    alpha: float,
+    calls: Mapping[str, Named] | None = None,
+    instances: bool = False,
 ) -> TrendFindings:
     """Count the places of one revision or of two, and return their trends; raise PerfdiffError where that cannot be done.
 
     Of a single revision, or the working tree where none is named, the trends; of two, what differs as well. `calls` of functions are
-    features.
+    features. `instances` of templates are taken together, unless they are asked for.
     """
-    experiment = count(request, progress, packs=packs)
+    experiment = count(request, progress, instances=instances)
     try:
         experiment = with_calls(experiment, calls or {})
     except KeyError as error:
@@ -91,8 +96,13 @@ def trends(
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)
 
 
-def count(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> PlaceExperiment:
-    """Return how often each place of the revisions ran; what was counted before is not run again. Raise PerfdiffError."""
+def count(
+    request: Request, progress: Progress, *, instances: bool = False, packs: Packs | None = None, executor: Executor | None = None
+) -> PlaceExperiment:
+    """Return how often each place of the revisions ran, of templates all `instances` together or each; raise PerfdiffError.
+
+    What was counted before is not run again.
+    """
     progress.stage("resolving revisions", None)
     repository, cache = find_repository(request.repository), request.cache
     with storage.in_use(cache):
@@ -103,7 +113,7 @@ def count(request: Request, progress: Progress, *, packs: Packs | None = None, e
                 bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
                     found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
-        counts = _in_common({side: each for side, each in found.items() if each is not None})
+        counts = _in_common({side: each.apart if instances else each for side, each in found.items() if each is not None})
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}
     notes = dict.fromkeys((*pins.notes, *(note for each in counts.values() for note in each.notes)))

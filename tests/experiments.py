@@ -51,6 +51,7 @@ class Made:
     text: Mapping[Side, str] = field(default_factory=dict)
     origin: Origin = Origin.ARGUMENT
     categories: tuple[str, ...] = ()
+    loads: bool = False
 
     def allocated(self, side: Side, n: float) -> float:
         """Return the bytes that a call allocates at a point."""
@@ -202,6 +203,7 @@ class World:
             calls=frozenset(callees.get(number, set())),
             reads=made.reads,
             writes=made.writes,
+            loads=made.loads,
         )
 
     def samples(self, function: int, side: Side) -> SampleTable | None:

@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from perfdiff.build.commands import CompileLog, Uncounted, read_compile_log
 from perfdiff.build.masquerade import Flags, Kind, set_up_masquerade
 from perfdiff.build.variants import elsewhere
 from perfdiff.languages.c import places
 from perfdiff.languages.protocol import CompileCommand, PlaceReader
-from perfdiff.records.places import Place
+from perfdiff.records.places import Place, together
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one run counted: `by_place`, how many processes were `lost`, and how the run ended."""
+    """What one run counted: `by_place`, and of `each` instance; how many processes were `lost`, and how the run ended."""
 
     by_place: Mapping[Place, int]
+    each: Mapping[Place, int]
     lost: int
     status: int
     output: str
@@ -33,6 +36,10 @@ class Counts:
     def functions(self, text: str) -> dict[str, int]:
         """Return the counts of a line by the functions that it stands in."""
         return {place.function: count for place, count in self.by_place.items() if text in place.text}
+
+    def instances(self, text: str) -> dict[str, int]:
+        """Return the counts of a line by the instances of the template that it stands in."""
+        return {place.instance: count for place, count in self.each.items() if text in place.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +77,15 @@ class PlacedTree:
     def read(self, name: str, status: int, output: str) -> Counts:
         """Return what a run of this name counted."""
         folder = self.folder / name
-        counts = self.reader.read(folder).tolist()
-        return Counts(dict(zip(self.reader.places, counts, strict=True)), self.reader.lost(folder), status, output)
+        counts = self.reader.read(folder)
+        places, sums, _ = together(self.reader.places, counts[:, None].astype(np.float64))
+        return Counts(
+            by_place=dict(zip(places, sums[:, 0].astype(int).tolist(), strict=True)),
+            each=dict(zip(self.reader.places, counts.tolist(), strict=True)),
+            lost=self.reader.lost(folder),
+            status=status,
+            output=output,
+        )
 
 
 def placed(room: Path, runtime: Path, sources: Mapping[str, str], commands: Sequence[str], *, threads: bool = False) -> PlacedTree:

@@ -309,6 +309,15 @@ def test_added_function_that_costs_more_than_it_replaces_is_first_then_its_calle
     assert ranks(found) == ["helper", "outer"]
 
 
+def test_a_caller_and_what_it_newly_calls_stand_together_before_what_costs_less_than_both() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (100 if side == BASE else 150) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: 140 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+        Made("besides", lambda side, x: (20 if side == BASE else 155) * x["n"], Change.CHANGED, once),
+    )
+    assert ranks(found) == ["outer", "helper", "besides"]
+
+
 def test_removed_cache_is_the_guilt_of_the_changed_caller() -> None:
     found = findings(
         Made("get", same(200.0), Change.CHANGED, lambda side, n: {"main": n}),
@@ -623,6 +632,15 @@ def test_improvement() -> None:
     assert found.verdict is Verdict.IMPROVEMENT
     assert named(found, "f").extra_ns < 0
     assert named(found, "f").rank is None
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_what_another_module_is_the_first_to_load_is_no_regression_of_its(loads: bool) -> None:
+    found = findings(
+        Made("one.<module>", lambda side, x: 4e6 if side == BASE else 2e5, Change.CHANGED, once, loads=loads),
+        Made("other.<module>", lambda side, x: 2e6 if side == BASE else 5.8e6, Change.CHANGED, once, loads=loads),
+    )
+    assert (named(found, "other.<module>").verdict is Verdict.REGRESSION) is not loads
 
 
 def test_two_regressions_are_ranked_by_what_they_cost() -> None:

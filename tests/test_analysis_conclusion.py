@@ -1,14 +1,23 @@
-"""What is said of whole runs that leave the answer open."""
+"""What is said of a program as a whole: of whole runs that leave the answer open, and of slower functions in a faster program."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from perfdiff.analysis.findings import EndToEnd, Ratio, Verdict
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+import findings as made
+from experiments import BASE, Made, World
+from perfdiff.analysis import analyse, look
+from perfdiff.analysis.findings import EndToEnd, Ratio, Standing, Verdict
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Point
+from perfdiff.records.schema import Change, Point
+from perfdiff.report import terminal
+from perfdiff.report.document import build
+
+FASTER = Standing.FASTER
 
 
 @pytest.mark.parametrize(
@@ -25,3 +34,45 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.sentence == f"Inconclusive: whole runs at run take ×1.05 [0.97, 1.12] the CPU time {says}"
+
+
+@pytest.mark.parametrize(
+    ("extra_ns", "interval", "verdict"),
+    [
+        (1e7, (0.9e7, 1.1e7), Verdict.IMPROVEMENT),
+        (6e8, (5e8, 7e8), Verdict.REGRESSION),
+        (1e7, None, Verdict.REGRESSION),
+    ],
+    ids=["adds little of what is saved", "adds more than is saved", "is guilty by memory or counts"],
+)
+def test_a_slower_function_in_a_faster_program_is_a_note_where_it_adds_less_than_is_saved(
+    extra_ns: float, interval: tuple[float, float] | None, verdict: Verdict
+) -> None:
+    ends = tuple(EndToEnd(Point(n, "run", {"n": n}, "./prog"), 5e8, 2.5e8, Ratio(0.5, 0.48, 0.52, 26, 26), None, FASTER) for n in (1, 2))
+    slower = replace(made.regressed(), extra_ns=extra_ns, extra_ci_ns=interval)
+    found = conclude((slower,), Evidence(WholeRuns(ends)), CompareConfig())
+    assert found.verdict is verdict
+    assert found.sentence.startswith("Improvement: whole runs" if verdict is Verdict.IMPROVEMENT else "Regression of a function, not of")
+    noted = [note.text for note in slower_beside(found.verdict, (slower,))]
+    told = [f"slower all the same, in a program that is faster as a whole: {slower.headline}"]
+    assert noted == (told if verdict is Verdict.IMPROVEMENT else [])
+
+
+def test_a_faster_program_that_is_not_as_fast_at_one_point_is_headed_by_its_slower_function() -> None:
+    faster = EndToEnd(Point(0, "run", {}, "./prog"), 5e8, 2.5e8, Ratio(0.5, 0.48, 0.52, 26, 26), None, FASTER)
+    still_open = EndToEnd(Point(1, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.05, 0.97, 1.12, 26, 26), None)
+    slower = replace(made.regressed(), extra_ns=1e7, extra_ci_ns=(0.9e7, 1.1e7))
+    assert conclude((slower,), Evidence(WholeRuns((faster, still_open))), CompareConfig()).verdict is Verdict.REGRESSION
+
+
+def test_a_release_that_is_faster_as_a_whole_is_an_improvement_with_a_slower_function_beside() -> None:
+    main = Made("main", lambda side, x: 1e6)
+    read = Made("read", lambda side, x: 9e6 if side == BASE else 2e6, Change.CHANGED, lambda side, n: {"main": 1})
+    start = Made("start", lambda side, x: 4e5 if side == BASE else 9e5, Change.CHANGED, lambda side, n: {"main": 1})
+    world = World((main, read, start), runs=8, plain=lambda side: 1.05e7 if side == BASE else 4e6)
+    seen, found = (judge(world.experiment(), world.samples, CompareConfig()) for judge in (look, analyse))
+    assert seen.verdict is found.verdict is Verdict.IMPROVEMENT
+    slower = next(each for each in found.functions if each.info.name == "start")
+    assert (slower.verdict, slower.rank) == (Verdict.REGRESSION, 1)
+    said = terminal.render(build(found), width=200)
+    assert said.index("Improvement:") < said.index("Slower all the same, in a program that is faster as a whole: `start`")

@@ -110,6 +110,29 @@ def test_the_same_the_other_way_round_is_an_improvement_at_the_line_that_is_gone
     assert only(found).place.text == WALK[1]
 
 
+def test_a_line_that_varies_along_with_something_else_is_told_with_both() -> None:
+    found = compared((*MAIN, *APPEND, *PRINT, ("append", WALK[1], times(2))), (*MAIN, *APPEND, *PRINT, WALK))
+    (move,) = found.moves
+    assert (move.place.text, move.base.feature, move.head.feature) == (WALK[1], "n", None)
+    assert move.head.place == move.place
+    assert move.share > 0.9
+    back = compared((*MAIN, *APPEND, *PRINT, WALK), (*MAIN, *APPEND, *PRINT, ("append", WALK[1], times(2))))
+    assert [(each.base.feature, each.head.feature) for each in back.moves] == [(None, "n")]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param((*MAIN, *APPEND, *PRINT, WALK), id="as it was"),
+        pytest.param((*MAIN, *APPEND, *PRINT, ("append", WALK[1], times(3, 2))), id="a factor"),
+        pytest.param((*MAIN, *APPEND, ("print", PRINT[0][1], times(1e-3, 2)), WALK), id="what costs little"),
+        pytest.param((*MAIN, *APPEND, ("sort", "swap();", times(2, 2)), *PRINT, WALK), id="a cluster with another representative"),
+    ],
+)
+def test_a_line_that_varies_along_with_the_same_is_not_told(head: Sequence[Line]) -> None:
+    assert compared((*MAIN, *APPEND, *PRINT, WALK), head).moves == ()
+
+
 def test_what_a_new_loop_makes_others_do_belongs_to_it() -> None:
     inner: Line = ("main", "for (int j = 0; j < i; j++)", times(0.5, 2))
     often = tuple((function, text, times(0.5, 2)) for function, text, _ in APPEND)

@@ -34,6 +34,12 @@ def test_only_lines_of_code_are_cited() -> None:
     assert cited_lines(info) == " (a.py, line 6: `return x + 1`)"
 
 
+def test_what_a_text_newly_does_is_cited_before_its_lines() -> None:
+    base, head = (Source("a.py", 1, f"import re\n{line}TABLE = {{}}\n") for line in ("", "import secrets\n"))
+    info = replace(made.regressed().info, base=base, head=head, reasons=("body changed", "now imports `secrets`"))
+    assert cited_lines(info) == " (now imports `secrets`; a.py, line 2: `import secrets`)"
+
+
 def test_of_many_reasons_the_first_are_cited_and_the_others_counted() -> None:
     reasons = tuple(f"uses function f{number}, which is affected (a.c:1)" for number in range(5))
     info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=("function f0",))

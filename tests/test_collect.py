@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -27,7 +28,7 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.protocol import Counterpart, FunctionDefinition
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition, ProbeCosts
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
 
@@ -49,7 +50,8 @@ def pair(name: str, change: Change) -> Counterpart:
     return Counterpart(definition(name), definition(name), change, (), ())
 
 
-BUDGET = Budget(overhead=0.02, samples=1000)
+COSTS = ProbeCosts(timed_ns=30.0, counted_ns=10.0, passed_ns=1.5)
+BUDGET = Budget(overhead=0.02, samples=1000, costs={"c": COSTS})
 
 
 def lengths(*classes: tuple[float, float]) -> np.ndarray:
@@ -110,6 +112,25 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "cpu_ms", "noted"),
+    [((10, 1000), (100, 110), True), ((10, 1000), (100, 900), False), ((10, 20), (100, 110), False), (("a", "b"), (100, 110), False)],
+    ids=["start is most of it", "size is felt", "sizes lie close", "no sizes"],
+)
+def test_sizes_that_runs_do_not_feel_are_told(sizes: tuple[float | str, ...], cpu_ms: tuple[float, ...], noted: bool) -> None:
+    points = workloads.points([WorkloadConfig("read", "./p {n}", {"n": sizes})])
+    runs = [
+        Run(0, Phase.PLAIN, point.id, side, block, 2e8, milliseconds * 1e6, 1e6, None, None, "")
+        for point, milliseconds in zip(points, cpu_ms, strict=True)
+        for side in Side
+        for block in range(3)
+    ]
+    found = caveats.sizes_not_felt(runs, points)
+    assert bool(found) is noted
+    assert not noted or "100 ms of CPU time at read n=10 and 110 ms at read n=1000: starting, and importing" in found[0].text
+    assert caveats.sizes_not_felt([], points) == ()
+
+
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
     first = executor.execute(command("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"))
@@ -118,6 +139,19 @@ def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command])
     assert first.max_rss_bytes > 1e5
     assert executor.execute(command("echo done")).output == first.output
     assert executor.execute(command("echo other")).output != first.output
+
+
+def test_a_run_that_failed_says_how_it_is_run_by_hand(command: Callable[..., Command], tmp_path: Path) -> None:
+    place = tmp_path / "entry" / "source" / "project"
+    place.mkdir(parents=True)
+    for active, says in (
+        (tmp_path / "entry" / "venv", f"with {tmp_path}/entry/venv/bin first on PATH"),
+        (tmp_path / "mine", f"{place}, or"),
+    ):
+        failing = replace(command("exit 3"), directory=place, environment={"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(active)})
+        with pytest.raises(WorkloadError, match=re.escape(f"run it by hand in {place}")) as raised:
+            ProcessExecutor().execute(failing)
+        assert says in str(raised.value)
 
 
 def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:
@@ -344,11 +378,20 @@ def test_suspects_are_probed_first_and_beyond_the_budget() -> None:
     assert 3 not in by_id
 
 
+def test_where_probes_cost_more_fewer_calls_are_timed() -> None:
+    changed = pair("parse", Change.CHANGED)
+    interpreted = replace(changed, head=replace(definition("parse"), language="python"))
+    costs = {**BUDGET.costs, "python": ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)}
+    seen = surveyed({1: 4e5}, {1: (5e8, 5e8)})
+    found = [survey.choose(seen, {1: each}, {}, replace(BUDGET, costs=costs)).choices[0].rate for each in (changed, interpreted)]
+    assert found == [Rate(1), Rate(64)]
+
+
 def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
     pairs = {i: pair(f"f{i}", Change.CALLER) for i in range(1, 6)}
     seen = surveyed({1: 1e3, 2: 3e5, 3: 4e5, 4: 1e7, 5: 1e9}, {})
     chosen = {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, BUDGET).choices}
-    assert sum(seen.calls[i][0] * rate.ns for i, rate in chosen.items()) <= 0.02 * 1e9
+    assert sum(seen.calls[i][0] * rate.ns(COSTS) for i, rate in chosen.items()) <= 0.02 * 1e9
     assert chosen[1].period == 1
     assert chosen[3].period > 1
     assert not chosen[3].passing
@@ -456,6 +499,20 @@ def test_functions_of_files_that_nothing_ran_of_come_last_of_those_not_called() 
         ("idle", "never called by any workload"),
         ("test_one", "no workload runs anything of its file"),
         ("test_two", "no workload runs anything of its file"),
+    ]
+
+
+def test_what_is_excluded_is_told_last_and_of_its_whole_file() -> None:
+    pairs = {number: pair(name, Change.CHANGED) for number, name in enumerate(("vendored", "generated"), start=1)}
+    first, second = (each.head for each in pairs.values())
+    assert first is not None
+    assert second is not None
+    pairs[1] = replace(pairs[1], base=None, head=replace(first, file="third_party/a.c"))
+    pairs[2] = replace(pairs[2], base=None, head=replace(second, obstacle="its text stands in a macro"))
+    found = Subjects(pairs, {}).obstacles(["third_party/*"])
+    assert [(each.name, each.reason, each.whole) for each in found] == [
+        ("generated", "its text stands in a macro", False),
+        ("vendored", "excluded by third_party/*", True),
     ]
 
 
@@ -604,10 +661,10 @@ def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no
     calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}
     callees = {6: frozenset({1, 2, 3, 5}), 2: frozenset({2}), 3: frozenset({4}), 4: frozenset({3})}
     counted = tally.Tally({cell: 1e8}, {cell: calls}, {cell: {2: 2e7 - 10}}, callees)
-    found = counted.rates(0)
+    found = counted.rates(0, COSTS.timed_ns)
     period = found[1].period
     assert found == {1: Rate(period, passing=True), 2: Rate(1, inner=period), 3: Rate(period), 4: Rate(period)}
-    timed_ns = (4 * 2e7 / period + 1e5 + 1) * rates.PROBE_NS
+    timed_ns = (4 * 2e7 / period + 1e5 + 1) * COSTS.timed_ns
     assert 0.9 * tally.STAMPS_NS < timed_ns <= tally.STAMPS_NS
-    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0) == {}
+    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0, COSTS.timed_ns) == {}
     assert (counted.unsteady(), replace(counted, cpu_ns={cell: 1e9}).unsteady()) == ({0}, frozenset())

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,8 +15,10 @@ import pytest
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
 from perfdiff.collect import doctor, machine
-from perfdiff.collect.doctor import Check
+from perfdiff.collect.check import Check
 from perfdiff.collect.machine import Pmu
+from perfdiff.config import PythonConfig
+from perfdiff.languages.python import extension, pip
 from perfdiff.records.schema import Environment
 
 ROOT = Path(__file__).parent.parent
@@ -34,14 +36,14 @@ def executable(folder: Path, name: str, answer: str) -> Path:
 
 
 def test_this_machine_can_compare(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ)
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path)
     assert doctor.can_compare(checks)
     assert named(checks, "git").found
     assert "gcc" in named(checks, "C compiler").says.lower() or "cc" in named(checks, "C compiler").says
 
 
 def test_what_is_missing_comes_with_a_remedy(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)})
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)}, tmp_path)
     missing = {check.name for check in checks if not check.found}
     assert {"git", "C compiler", "C++ compiler", "make", "cmake", "ninja", "meson", "autoconf"} <= missing
     assert all(check.remedy for check in checks if not check.found)
@@ -51,7 +53,7 @@ def test_what_is_missing_comes_with_a_remedy(tmp_path: Path) -> None:
 def test_absent_build_tools_do_not_keep_from_comparing(tmp_path: Path) -> None:
     executable(tmp_path, "git", "git version 2")
     executable(tmp_path, "cc", "cc 1.0")
-    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)})
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path)}, tmp_path)
     assert not named(checks, "cmake").found
     assert doctor.can_compare(checks)
 
@@ -59,13 +61,13 @@ def test_absent_build_tools_do_not_keep_from_comparing(tmp_path: Path) -> None:
 def test_compiler_behind_a_compiler_cache_is_the_one_told(tmp_path: Path) -> None:
     executable(tmp_path, "ccache", "ccache 4.9")
     executable(tmp_path, "own-gcc", "own compiler 7.1")
-    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path), "CC": "ccache own-gcc"})
+    checks = doctor.examine(tmp_path / "cache", {"PATH": str(tmp_path), "CC": "ccache own-gcc"}, tmp_path)
     assert named(checks, "C compiler").says == f"own compiler 7.1 at {tmp_path / 'own-gcc'}"
 
 
 def test_cache_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    checks = doctor.examine(tmp_path / "file" / "cache", os.environ)
+    checks = doctor.examine(tmp_path / "file" / "cache", os.environ, tmp_path)
     cache = named(checks, "cache")
     assert not cache.found
     assert "cannot be made" in cache.says
@@ -81,7 +83,7 @@ def test_counters_are_present_forbidden_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: Pmu, found: bool, remedy: str
 ) -> None:
     monkeypatch.setattr(machine, "pmu", lambda: state)
-    check = named(doctor.examine(tmp_path, os.environ), "hardware counters")
+    check = named(doctor.examine(tmp_path, os.environ, tmp_path), "hardware counters")
     assert (check.found, check.needed) == (found, False)
     assert remedy in check.remedy
 
@@ -89,7 +91,7 @@ def test_counters_are_present_forbidden_or_absent(
 @pytest.mark.parametrize(("load", "found"), [(0.1, True), (1000.0, False)])
 def test_load_is_judged_by_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: float, found: bool) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
-    assert named(doctor.examine(tmp_path, os.environ), "load").found is found
+    assert named(doctor.examine(tmp_path, os.environ, tmp_path), "load").found is found
 
 
 @pytest.mark.parametrize(("governor", "found"), [("performance", True), ("powersave", False), (None, True)])
@@ -97,7 +99,7 @@ def test_only_a_governor_that_changes_the_clock_is_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, governor: str | None, found: bool
 ) -> None:
     monkeypatch.setattr(machine, "governor", lambda: governor)
-    assert named(doctor.examine(tmp_path, os.environ), "governor").found is found
+    assert named(doctor.examine(tmp_path, os.environ, tmp_path), "governor").found is found
 
 
 def test_environment_describes_this_machine() -> None:
@@ -129,5 +131,37 @@ def test_json_holds_every_check(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert answer["schema"] == "perfdiff.doctor/1"
     assert answer["can_compare"] is True
-    assert [check["name"] for check in answer["checks"]] == [check.name for check in doctor.examine(tmp_path / "cache", os.environ)]
+    assert [check["name"] for check in answer["checks"]] == [
+        check.name for check in doctor.examine(tmp_path / "cache", os.environ, tmp_path)
+    ]
     assert set(answer["checks"][0]) == {"name", "needed", "found", "says", "remedy"}
+
+
+def test_a_python_project_needs_its_interpreter_with_headers_and_environments(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig())
+    found = {name: named(checks, name) for name in ("interpreter", "Python headers", "environments")}
+    assert all(check.found and check.needed for check in found.values())
+    assert "'python3' on PATH" in found["interpreter"].says
+    assert (Path(found["Python headers"].says) / "Python.h").is_file()
+    assert "with pip" in found["environments"].says
+    assert [path.name for path in (tmp_path / "cache").iterdir() if path.name != "python"] == []
+
+
+def test_an_interpreter_that_is_not_there_is_missing_only_where_a_project_names_it(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig(interpreter="python9.9"))
+    assert not named(checks, "interpreter").found
+    assert "[python] interpreter" in named(checks, "interpreter").remedy
+    assert not doctor.can_compare(checks)
+    elsewhere = doctor.examine(tmp_path / "cache", {**os.environ, "PATH": str(tmp_path)}, tmp_path)
+    assert not named(elsewhere, "interpreter").needed
+
+
+def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = extension.ask(Path(sys.executable))
+    monkeypatch.setattr(extension, "ask", lambda _: replace(whole, include=(tmp_path / "include",)))
+    monkeypatch.setattr(pip, "provide", lambda *_: None)
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig())
+    headers, environments = named(checks, "Python headers"), named(checks, "environments")
+    assert (headers.found, headers.needed, "python3-dev" in headers.remedy) == (False, True, True)
+    assert (environments.found, environments.needed, "python3-pip" in environments.remedy) == (False, False, True)
+    assert not doctor.can_compare(checks)

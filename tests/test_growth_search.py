@@ -172,6 +172,15 @@ def test_work_that_later_moves_to_a_function_of_its_own_is_known_where_it_was_be
     assert reading(experiment(GOOD, moved), symptom, min_effect=0.05, seed=1)[0] is Standing.BAD
 
 
+def test_a_new_function_is_known_although_one_of_its_lines_runs_as_often_as_one_that_is_gone() -> None:
+    before = (*GOOD, ("cut", "m = length;", times(3)), ("cut", "k = m;", times(3)), ("cut", "copy();", times(2)))
+    after = (*GOOD, before[-3], before[-1], ("count", "for (;;) next();", times(3, 2)), ("count", "return i;", times(3)))
+    symptom = follow(compared(before, after), wanted())
+    assert (symptom.base, symptom.head, symptom.difference.kind) == (None, ("count.c", "count"), Kind.NEW)
+    assert standing(before, after, after)[0] is Standing.BAD
+    assert standing(before, before, after)[0] is Standing.GOOD
+
+
 def test_growth_that_cannot_be_told_has_no_reading() -> None:
     symptom = follow(compared(GOOD, BAD), wanted())
     flat = np.full_like(N, 500.0)

@@ -78,6 +78,11 @@ def test_what_a_workplace_tells_reaches_the_report(found: Outcome) -> None:
     assert "built" in [note.text.strip() for note in found.findings.notes if note.slug == "toy"]
 
 
+def test_a_program_that_nothing_is_linked_for_is_not_said_to_be_linked(found: Outcome) -> None:
+    assert "comparing whole runs" in found.findings.stages
+    assert "linking in other layouts" not in found.findings.stages
+
+
 def test_runs_of_a_pair_draw_the_same_and_other_pairs_something_else(found: Outcome) -> None:
     assert found.experiment is not None
     drawn: dict[tuple[int, int], dict[Side, str]] = {}

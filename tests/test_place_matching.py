@@ -12,7 +12,7 @@ import pytest
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import placestore
-from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.places import Instances, Place, PlaceCounts, together
 from perfdiff.records.schema import Note, Point
 from perfdiff.revisions.lines import LineMap, line_map
 from perfdiff.revisions.pins import resolve
@@ -78,10 +78,13 @@ def counts() -> PlaceCounts:
     places = (
         Place("sort", "sort.c", 3, "for (;;)"),
         Place("sort", "sort.c", 4, "swap();"),
-        Place("max<int>", "ü/t.hpp", 1, sources["ü/t.hpp"][0]),
+        Place("max", "ü/t.hpp", 1, sources["ü/t.hpp"][0]),
     )
+    instances = Instances(np.array([2, 2]), ("max<int>", "max<long>"), np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
     values = np.array([[1.0, 10.0, 100.0], [0.0, 45.0, 2.0**53], [1.0, 1.0, 1.0]])
-    return PlaceCounts(points, places, values, {"n": np.array([1.0, 10.0, np.nan])}, sources, (Note("slug", "text"),), (1,), (2,))
+    return PlaceCounts(
+        points, places, values, {"n": np.array([1.0, 10.0, np.nan])}, sources, (Note("slug", "text"),), (1,), (2,), instances
+    )
 
 
 def test_counts_come_back_as_they_were_saved(tmp_path: Path, counts: PlaceCounts) -> None:
@@ -92,10 +95,30 @@ def test_counts_come_back_as_they_were_saved(tmp_path: Path, counts: PlaceCounts
     found = placestore.load(tmp_path / "counts")
     assert np.array_equal(found.counts, counts.counts)
     assert np.array_equal(found.features["n"], counts.features["n"], equal_nan=True)
-    assert dataclasses.replace(found, counts=counts.counts, features=counts.features) == counts
+    assert np.array_equal(found.instances.counts, counts.instances.counts)
+    assert (found.instances.places.tolist(), found.instances.names) == ([2, 2], ("max<int>", "max<long>"))
+    assert dataclasses.replace(found, counts=counts.counts, features=counts.features, instances=counts.instances) == counts
 
 
-@pytest.mark.parametrize("name", ["places.json", "places.parquet"])
+def test_instances_are_one_place_and_functions_of_their_own_where_they_are_asked_for(counts: PlaceCounts) -> None:
+    apart = counts.apart
+    assert [place.function for place in apart.places] == ["sort", "sort", "max<int>", "max<long>"]
+    assert (apart.counts[2:].tolist(), apart.unsteady) == ([[1, 0, 1], [0, 1, 0]], (1,))
+    assert dataclasses.replace(counts, unsteady=(2,)).apart.unsteady == (2, 3)
+    assert not apart.instances.names
+    raw = [
+        dataclasses.replace(place, function=place.function.partition("<")[0], instance=instance)
+        for place, instance in zip(apart.places, ["", "", "max<int>", "max<long>"], strict=True)
+    ]
+    places, sums, instances = together(raw, apart.counts)
+    assert (places, sums.tolist()) == (counts.places, counts.counts.tolist())
+    assert (instances.names, instances.places.tolist()) == (counts.instances.names, [2, 2])
+    assert instances.counts.tolist() == counts.instances.counts.tolist()
+    assert [list(instances.of(place)) for place in range(3)] == [[], [], [0, 1]]
+    assert counts.at(np.array([0, 1])).instances.counts.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("name", ["places.json", "places.parquet", "instances.parquet"])
 def test_damaged_counts_are_named_and_not_loaded(tmp_path: Path, counts: PlaceCounts, name: str) -> None:
     placestore.save(tmp_path / "counts", counts)
     path = tmp_path / "counts" / name
@@ -113,14 +136,21 @@ def test_rows_that_name_no_line_are_refused(tmp_path: Path, counts: PlaceCounts)
         placestore.load(tmp_path / "counts")
 
 
+@pytest.mark.parametrize("of", [[2, 3], [-1, 2], [2, 1]])
+def test_instances_of_no_place_are_refused(tmp_path: Path, counts: PlaceCounts, of: list[int]) -> None:
+    placestore.save(tmp_path / "counts", dataclasses.replace(counts, instances=dataclasses.replace(counts.instances, places=np.array(of))))
+    with pytest.raises(RecordingError, match="does not fit"):
+        placestore.load(tmp_path / "counts")
+
+
 def test_counts_of_another_version_are_refused(tmp_path: Path, counts: PlaceCounts) -> None:
     from perfdiff.records import tables
 
     placestore.save(tmp_path / "counts", counts)
     document = json.loads((tmp_path / "counts" / "places.json").read_text("utf-8", "surrogatepass"))
     with tables.written(tmp_path / "later") as draft:
-        (draft / "places.json").write_text(json.dumps({**document, "schema": "perfdiff.places/2"}))
+        (draft / "places.json").write_text(json.dumps({**document, "schema": "perfdiff.places/3"}))
         (draft / "places.parquet").write_bytes((tmp_path / "counts" / "places.parquet").read_bytes())
-    with pytest.raises(RecordingError, match="places/2") as raised:
+    with pytest.raises(RecordingError, match="places/3") as raised:
         placestore.load(tmp_path / "later")
     assert raised.value.slug == "format-version"

@@ -255,10 +255,11 @@ CPLUSPLUS = {
 }
 
 
-def test_instances_are_apart_and_inline_functions_are_summed_over_units(make: Make) -> None:
+def test_instances_are_summed_and_known_apart_and_inline_functions_are_summed_over_units(make: Make) -> None:
     tree = make(CPLUSPLUS, ["$CXX -O2 -c one.cpp -o one.o", "$CXX -O2 -c main.cpp -o main.o", "$CXX one.o main.o -o prog"])
     counts = tree.run("./prog")
-    assert counts.functions("// added") == {"many<double>": 4, "many<long>": 10}
+    assert counts.functions("// added") == {"many": 14}
+    assert counts.instances("// added") == {"many<double>": 4, "many<long>": 10}
     assert counts.functions("// halved") == {"half": 2}
     assert (counts.of("// thrown"), counts.of("// caught")) == (3, 3)
     assert {place.file for place in tree.reader.places} == {"main.cpp", "many.h", "one.cpp"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import python_programs
@@ -59,9 +61,11 @@ def python(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def counted(room: Path, python: Path, main: str, *arguments: str) -> Outcome:
-    """Run a program with probes in `inner` and `outer`, all calls of which are counted and kept."""
-    probed = {"main.py::inner": ["number n"], "main.py::outer": ["number n"]}
+BOTH = {"main.py::inner": ["number n"], "main.py::outer": ["number n"]}
+
+
+def counted(room: Path, python: Path, main: str, *arguments: str, probed: Mapping[str, Sequence[str]] = BOTH) -> Outcome:
+    """Run a program with probes in some functions, all calls of which are counted and kept."""
     program = python_programs.program(room, python, {"main.py": main}, probed)
     own = python_programs.environment(room / "venv", python)
     reader = places.places(program.tree, {"main.py": "main"}, places.Host(own, module(python), {}), room / "lines.sheet")
@@ -103,3 +107,65 @@ def test_child_of_a_fork_names_what_it_calls(tmp_path: Path, python: Path) -> No
     parent, child = sorted(counted(tmp_path, python, main, "10").recordings, key=lambda one: -one.totals.calls.sum())
     assert (parent.library[2, "re.match"], child.library[2, "re.match"]) == (10.0, 5.0)
     assert child.samples[1].counters["lines"].tolist() == [2 * n + 3 for n in range(5)]
+
+
+# Lines whose numbers are objects, where the interpreter tells of them: those up to 256 are made once for all.
+ALLOCATING = (
+    "\n" * 300
+    + """\
+import gc
+
+class Kept:
+    __slots__ = ("items",)
+
+def inner(n):
+    return [bytearray(1000) for _ in range(n)]
+
+def outer(n):
+    kept = Kept()
+    kept.items = inner(n)
+    return kept
+
+def cyclic(n):
+    for _ in range(n):
+        cycle = []
+        cycle.append(cycle)
+
+def still(n):
+    for i in range(n):
+        i in (1, 2)
+    return n
+
+gc.disable()
+gc.collect()
+for n in (300, 300, 500, 1000):
+    inner(n), outer(n), still(n)
+gc.enable()
+gc.set_threshold(100)
+before = [each["collections"] for each in gc.get_stats()]
+cyclic(1000)
+print(sum(each["collections"] for each in gc.get_stats()) - sum(before))
+"""
+)
+
+
+def test_each_call_has_the_memory_that_it_asks_for_itself(tmp_path: Path, python: Path) -> None:
+    probed = {"main.py::inner": ["number n"], "main.py::outer": [], "main.py::still": []}
+    samples = counted(tmp_path, python, ALLOCATING, probed=probed).only.samples
+    inner, outer, still = (samples[number].counters["objects"] for number in (1, 2, 3))
+    n, named = samples[1].cells[:, 0].view(float), np.array([300.0, 300.0, 500.0, 1000.0])
+    # An object and its buffer an element, the numbers above 256, and a list that grows now and then.
+    least = 2 * n + np.maximum(n - 257, 0)
+    assert ((least <= inner) & (inner <= least + 40)).all()
+    assert (samples[1].counters["object_bytes"] >= 1000 * n).all()
+    assert (outer <= 3).all(), "what `inner` asks for is not its caller's"
+    assert np.abs(still - (named - 257)).max() <= 12, "what tells of lines and frames is not the program's"
+
+
+def test_collections_of_garbage_are_counted_where_they_happen(tmp_path: Path, python: Path) -> None:
+    probed = {"main.py::cyclic": [], "main.py::still": []}
+    outcome = counted(tmp_path, python, ALLOCATING, probed=probed)
+    cyclic, still = (outcome.only.samples[number].counters["collections"] for number in (1, 2))
+    assert cyclic.tolist() == [float(outcome.output)]
+    assert cyclic > 0
+    assert not still.any()

@@ -43,6 +43,7 @@ def test_functions_go_by_the_names_that_their_users_write(tmp_path: Path) -> Non
     }
     assert {one.language for one in found.functions.values()} == {"python"}
     assert by_name(found)["shop.table.Table.sort.key"].key == "python:src/shop/table.py::Table.sort.key"
+    assert {name for name, one in by_name(found).items() if one.loads} == {"shop.<module>", "shop.table.<module>"}
 
 
 @pytest.mark.parametrize(

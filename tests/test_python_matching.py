@@ -102,6 +102,31 @@ def test_a_changed_function_says_what_of_it_changed(compare: Compare, base: str,
     assert (found.change, found.reasons) == (Change.CHANGED, reasons)
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "function", "reasons"),
+    [
+        ("import re\nA = 1", "import re, secrets\nA = 1", "a.<module>", ("body changed", "now imports `secrets`")),
+        (
+            "A = 1",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n  import re\nA = 1",
+            "a.<module>",
+            ("body changed", "now imports `typing`"),
+        ),
+        (
+            "def f(): return 1",
+            "def f():\n  from .b import g\n  from . import c\n  return g()",
+            "a.f",
+            ("body changed", "now imports `.b`, `.c`"),
+        ),
+        ("import e", "import b, a1, d, e, c", "a.<module>", ("body changed", "now imports `a1`, `b`, `c` and 1 more")),
+        ("import b, c", "import b", "a.<module>", ("body changed",)),
+    ],
+)
+def test_modules_that_are_newly_imported_are_named(compare: Compare, base: str, head: str, function: str, reasons: tuple[str, ...]) -> None:
+    found = compare(base, head)[function]
+    assert (found.change, found.reasons) == (Change.CHANGED, reasons)
+
+
 def test_decorated_methods_are_taken_apart_where_they_are_indented(compare: Compare) -> None:
     text = (
         'class A:\n    class B:\n        @property\n        # note\n        def f(self):\n            """d\n  e"""\n            return {}\n'

@@ -185,6 +185,10 @@ class Project:
         assert ended.returncode == status, ended.stderr
         return calls.read_text().split("\n")[:-1] if calls.exists() else []
 
+    def command(self, text: str) -> Command:
+        """Return a command of the driver that lists benchmarks."""
+        return Command(text, self.folder, self.environment, 30.0, (0,), "head, listing tests", purpose=Purpose.LISTING)
+
     def listed(self, *words: str) -> tuple[dict[str, dict[str, object]], dict[str, str]]:
         """Return the benchmarks of a listing, by name, and what failed."""
         self.run(benchmarks.trials.command("list", *words).replace(benchmarks.__name__, DRIVER))
@@ -286,7 +290,19 @@ def test_what_a_test_hands_to_the_fixture_benchmark_is_called(project: Project) 
 
 
 def test_a_listing_that_pytest_cannot_make_fails(project: Project) -> None:
-    project.run(f"python -m {DRIVER} list pytest --no-such-option", status=4)
+    executed = project.command(f"python -m {DRIVER} list pytest --no-such-option")
+    with pytest.raises(WorkloadError, match=r"exited 4 \(head, listing tests\), so that its benchmarks are not known") as raised:
+        ProcessExecutor().execute(executed)
+    assert raised.value.slug == "no-benchmarks"
+    assert "'-o addopts=' in the selection leaves them out" in raised.value.detail
+
+
+@pytest.mark.parametrize("options", ["--cov", "--cov=counted --cov-report term-missing --cov-append --no-cov-on-fail"])
+def test_a_project_that_measures_coverage_in_its_tests_needs_no_plugin_for_it(project: Project, options: str) -> None:
+    (project.folder / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
+    found, _ = project.listed("pytest", "tests -k method")
+    [command] = [each["command"] for each in found.values()]
+    assert project.run(f"{command} --calls 2") == ["method"] * 2
 
 
 def test_a_function_is_called_with_numbers_and_texts(project: Project) -> None:

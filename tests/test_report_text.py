@@ -14,7 +14,7 @@ import findings as made
 from perfdiff.analysis.counts.scoring import Kind
 from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Ratio, Verdict
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
-from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
+from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side, Skipped
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
@@ -144,6 +144,19 @@ def test_a_comparison_without_functions_is_still_a_report() -> None:
     assert "No regression: no function changed." in said
     assert "0 functions by 1 workload" in said
     assert "Functions" not in said
+
+
+def test_functions_that_their_file_leaves_out_have_one_line_a_reason() -> None:
+    tests = [Skipped(f"test_{n}", f"tests/test_{n % 4}.py", "excluded by tests/*", whole=True) for n in range(9)]
+    docs = [Skipped("build", "docs/conf.py", "no workload runs anything of its file", whole=True)]
+    alone = Skipped("parse", "src/parse.py", "never called by any workload")
+    table = build(replace(made.findings(), skipped=(*tests, alone, *docs))).skipped
+    assert table is not None
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["parse", "src/parse.py", "never called by any workload"],
+        ["9 functions", "tests/test_0.py, tests/test_1.py, tests/test_2.py and 1 more", "excluded by tests/*"],
+        ["1 function", "docs/conf.py", "no workload runs anything of its file"],
+    ]
 
 
 def test_a_verdict_is_not_said_twice() -> None:

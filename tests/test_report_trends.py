@@ -191,6 +191,14 @@ def test_markdown_of_any_size_says_what_it_leaves_out() -> None:
     assert re.search(r"Left out .*: 1,\d\d\d rows of “What differs”", said)
 
 
+def test_the_matrix_has_instances_below_the_place_that_they_share() -> None:
+    rows = [row for row in read(made.instantiated()) if row["kind"] == "instance"]
+    assert [(row["function"], row["line"], row["lists n=100"]) for row in rows] == [
+        ("last_node<int>", "9", "5040"),
+        ("last_node<long>", "9", "10"),
+    ]
+
+
 @hostile_texts.few
 @given(hostile_texts.texts)
 def test_text_and_markdown_hold_any_names(name: str) -> None:
@@ -351,6 +359,30 @@ def test_the_source_of_a_cluster_has_counts_as_heat() -> None:
     assert '<tr class="member"><td>9<td class="h9">5.0e7<td>        while (n-&gt;next)' in section
     assert '<tr class="gap"><td colspan="3">… 6 lines' in section
     assert '<td>11<td class="h0"><td>        return n;' in section
+
+
+def test_instances_of_a_template_stand_below_their_line() -> None:
+    section = article(page(made.instantiated()), "cluster-1")
+    line, instances = (
+        section.split('<tr class="member"><td>9<td class="h9">5.0e7<td>', 1)[1].split("<tr", 1)[0],
+        re.findall(r'<tr class="instance"><td><td>([^<]*)<td>(.*)', section),
+    )
+    assert "while (n-&gt;next)" in line
+    assert instances == [("5.0e7", "last_node&lt;int&gt;"), ("10", "last_node&lt;long&gt;")]
+
+
+def test_instances_of_two_revisions_have_the_counts_of_both() -> None:
+    section = article(page(made.instantiated(compared=True)), "difference-1")
+    instances = re.findall(r'<tr class="instance"><td><td>([^<]*)<td>([^<]*)<td>(.*)', section)
+    assert instances == [("20,990", "5.0e7", "last_node&lt;int&gt;"), ("–", "10", "last_node&lt;long&gt;")]
+
+
+def test_json_names_the_instances_of_a_place() -> None:
+    document = json_document(made.instantiated())
+    (loop,) = [place for place in document["clusters"][0]["places"] if place["line"] == 9]
+    assert loop["instances"] == [{"function": "last_node<int>", "largest": 50_004_990.0}, {"function": "last_node<long>", "largest": 10.0}]
+    assert document["instances"] is False
+    assert not any("instances" in place for place in document["constant"])
 
 
 def test_the_source_of_two_revisions_has_the_counts_of_both() -> None:

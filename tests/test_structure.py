@@ -39,8 +39,10 @@ ALLOWED = {
     "duets": _GROUND | {"records", "collect", "analysis"},
     "rounds": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
+    "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
-    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds"},
+    "pipeline": _GROUND
+    | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds", "concluded"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
     "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},

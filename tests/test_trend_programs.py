@@ -132,7 +132,7 @@ def counted(case: Case, folder: Path, cache: Path, *revisions: str, sizes: tuple
     [
         ("callee-per-element", "table_max", "for (i = 1; i < table->count; i++)"),
         ("hash-collisions", "seek", "while (name && (name->hash != hash || strcmp(name->text, text)))"),
-        ("header-template", "sorted_set<int>::contains", "for (const T &other : values_)"),
+        ("header-template", "sorted_set::contains", "for (const T &other : values_)"),
         ("list-append", "list_fill", "while (*end)"),
         ("macro-made", "orders_find", "VECTOR_INIT(orders, int)"),
         ("recursion", "balanced", "if (!tree)"),

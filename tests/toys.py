@@ -20,6 +20,7 @@ from perfdiff.languages.protocol import (
     PlainBuild,
     Prepared,
     Probe,
+    ProbeCosts,
     Program,
     Workplace,
 )
@@ -90,6 +91,10 @@ class Toys:
             Counterpart(one, head.functions[key], *_difference(one, head.functions[key]), culprits=())
             for key, one in base.functions.items()
         )
+
+    def probe_costs(self, built: PlainBuild) -> ProbeCosts:
+        """Return what is not known, and assumed as of compiled code."""
+        return ProbeCosts(30.0, 10.0, 1.5)
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the interpreter."""

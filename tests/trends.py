@@ -11,7 +11,7 @@ import findings as made
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import Cluster, Difference, Kind, TrendFindings, Trends
 from perfdiff.models.trend import Fit, Growth, Joint, Prediction
-from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
+from perfdiff.records.places import Instances, Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Note, Point, Revision, Side
 
 BASE, HEAD = Side.BASE, Side.HEAD
@@ -170,6 +170,18 @@ def two(verdict: Verdict = Verdict.REGRESSION, differences: Sequence[Difference]
     experiment = PlaceExperiment({BASE: BEFORE, HEAD: AFTER}, sides, np.arange(len(PLACES)))
     told = (difference(verdict),) if differences is None else tuple(differences)
     return TrendFindings(experiment, trends, told, verdict)
+
+
+def instantiated(*, compared: bool = False) -> TrendFindings:
+    """Return findings in which the loop stands in a template: an instance of base, and a second one that runs ten times a run."""
+    found = two() if compared else one()
+    sides = {}
+    for side, counted in found.experiment.sides.items():
+        loop = counted.places.index(LOOP)
+        rest = counted.counts[loop] - 10
+        names = "last_node<int>", "last_node<char>" if compared and side is BASE else "last_node<long>"
+        sides[side] = replace(counted, instances=Instances(np.array([loop, loop]), names, np.array([rest, np.full_like(rest, 10)])))
+    return replace(found, experiment=replace(found.experiment, sides=sides))
 
 
 def hostile() -> TrendFindings:

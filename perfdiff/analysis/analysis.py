@@ -36,7 +36,7 @@ from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision
@@ -71,7 +71,8 @@ def analyse(
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
-    notes = (*_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
+    beside = slower_beside(findings.verdict, functions)
+    notes = (*beside, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -98,7 +99,7 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
         decision = ruling.decisions[case.info.id]
         clear = decision.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
         metrics = _compared(case, decision, found.q_values, samples)[0] if clear else {}
-        functions.append(_verdict_alone(case, decision, metrics))
+        functions.append(_verdict_alone(case, ruling, metrics))
     return _findings(experiment, functions, found.evidence, config)
 
 
@@ -160,7 +161,8 @@ def _gathered(
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 
-def _verdict_alone(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
+def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
+    decision, (extra_ns, interval) = ruling.decisions[case.info.id], ruling.extra(case)
     return FunctionFinding(
         info=case.info,
         verdict=decision.verdict,
@@ -168,7 +170,8 @@ def _verdict_alone(case: Case, decision: Decision, metrics: Mapping[str, MetricF
         rank=None,
         calls_base=None,
         calls_head=None,
-        extra_ns=0.0,
+        extra_ns=extra_ns,
+        extra_ci_ns=interval,
         share=None,
         metrics=metrics,
         causes=(),
@@ -263,10 +266,7 @@ def _function(
     function = case.info.id
     decision, is_guilty = ruling.decisions[function], function in ruling.guilty
     causes = diagnose(_patient(case, cases, decision, metrics[function], ruling.waiting)) if is_guilty else ()
-    extra = case.guilt.total_ns if case.guilt is not None and function not in ruling.harmed else 0.0
-    if is_guilty and decision.heavier and case.work is not None:
-        extra = max(extra, case.work.total_ns)
-    sure = case.guilt.interval if is_guilty and case.guilt is not None and extra == case.guilt.total_ns else None
+    extra, interval = ruling.extra(case)
     return FunctionFinding(
         info=case.info,
         verdict=decision.verdict,
@@ -275,7 +275,7 @@ def _function(
         calls_base=case.ledger.calls(function, Side.BASE),
         calls_head=case.ledger.calls(function, Side.HEAD),
         extra_ns=extra,
-        extra_ci_ns=sure.total if sure else None,
+        extra_ci_ns=interval,
         share=case.attribution.share(extra) if is_guilty and extra else None,
         metrics=metrics[function],
         causes=causes,

@@ -26,7 +26,7 @@ from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions import overlay
 from perfdiff.revisions.trees import lay_out, settle
 
-_SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
+SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def verify(entry: Path) -> None:
 
 
 def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
-    tree = (entry / _SOURCE).resolve()
+    tree = (entry / SOURCE).resolve()
     try:
         outcome = json.loads((entry / _OUTCOME).read_text())
         log, links = read_compile_log(entry / _BUILD / "calls", tree), read_links(entry / _BUILD / "links")
@@ -125,7 +125,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
 
 
 def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
-    tree = folder / _SOURCE
+    tree = folder / SOURCE
     notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
     flags = None
     if request.instrumentation is not None:

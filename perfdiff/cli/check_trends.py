@@ -21,7 +21,7 @@ def checked(saved: SavedTrends, asked: Request, progress: Progress) -> CheckedTr
     from perfdiff.models.clusters import ALPHA
     from perfdiff.report.trends.clean import clean
 
-    found = trending.trends(asked, progress, alpha=ALPHA)
+    found = trending.trends(asked, progress, alpha=ALPHA, instances=saved.instances)
     progress.stage("checking", None)
     return check_trends(saved, clean(found), seed=asked.config.compare.seed)
 

@@ -7,14 +7,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perfdiff import configuration
 from perfdiff.cli import exits, options, output
+from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
-    from perfdiff.collect.doctor import Check
+    from perfdiff.collect.check import Check
 
 app = options.application()
 
@@ -30,17 +33,22 @@ class Format(StrEnum):
 
 @app.command()
 def doctor(
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
     cache: options.Cache = None,
     chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
 ) -> None:
-    """Say what can be measured on this machine, what is missing, and what to do about it.
+    """Say what can be measured on this machine, what is missing, and what to do about it; of a Python project, under which interpreter.
 
     Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
     """
     from perfdiff.collect import doctor as examination
 
     with exits.exceptions_become_codes():
-        checks = examination.examine(options.cache_folder(cache), os.environ)
+        directory = repository.absolute()
+        found = configuration.load(directory, overrides=Overrides(file=config), environment=os.environ, measuring=False)
+        place = configuration.project(directory, config)
+        checks = examination.examine(options.cache_folder(cache), os.environ, place, found.python)
         possible = examination.can_compare(checks)
         output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join(_lines(checks, possible=possible)))
         raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)

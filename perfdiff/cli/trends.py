@@ -71,6 +71,9 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         list[str] | None,
         typer.Option("--calls", metavar="FUNCTION", help="Take how often this function is called as a feature (may be repeated)."),
     ] = None,
+    instances: Annotated[
+        bool, typer.Option("--instances", help="Tell the instances of C++ templates apart; else they count together.")
+    ] = False,
     strict: options.Strict = False,
     workload: options.Workloads = None,
     param: options.Parameters = None,
@@ -103,7 +106,8 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             from perfdiff import trending
 
             asked = comparison.request(tuple(revisions or ()), repository, options.cache_folder(cache), overrides, progress)
-            found = trending.trends(asked, progress, alpha=alpha, calls={name: partial(is_named, name) for name in calls or ()})
+            named = {name: partial(is_named, name) for name in calls or ()}
+            found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
         output.write(_rendered(found, chosen, output_file), output_file)
         output.tell(_answer(found), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import numpy as np
+
+from perfdiff import units
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import READING_SHARE, Choice
-from perfdiff.records.schema import Note, Point, Run, Side
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
+# Sizes that lie so many times apart are meant to show growth. Where runs of the largest take so little longer than of the smallest, four
+# fifths of each and more do not follow it.
+_APART, _ALIKE = 4.0, 1.25
 _SHOWN = 3  # names that a sentence lists before it only counts
 
 
@@ -55,6 +61,32 @@ def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, 
     if not differing:
         return ()
     return (Note("outputs-differ", f"base and head print different output for {_listed(differing)}; make sure that they do the same work"),)
+
+
+def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
+    """Tell which workloads take about as long at sizes that lie far apart: most of a run is its start, whatever the inputs are."""
+    cpu_ns: dict[int, list[float]] = {}
+    for run in runs:
+        if run.phase is Phase.PLAIN:
+            cpu_ns.setdefault(run.point, []).append(run.cpu_ns)
+    found = []
+    for workload in dict.fromkeys(point.workload for point in points):
+        own = [point for point in points if point.workload == workload]
+        took = sorted((float(np.median(cpu_ns[point.id])), point.label) for point in own if point.id in cpu_ns)
+        if _are_apart([point.parameters for point in own]) and len(took) == len(own) and took[-1][0] <= _ALIKE * took[0][0]:
+            text = (
+                f"runs of {workload} take about as long whatever their size, {units.duration(took[0][0])} of CPU time at {took[0][1]} and "
+                f"{units.duration(took[-1][0])} at {took[-1][1]}: starting, and importing, is most of them; larger sizes show more"
+            )
+            found.append(Note("sizes-not-felt", text))
+    return tuple(found)
+
+
+def _are_apart(points: Sequence[Mapping[str, float | str]]) -> bool:
+    """Return whether a parameter of these points is a size, with values that lie far apart."""
+    sizes = ([point[name] for point in points] for name in points[0])
+    numbers = ([value for value in values if isinstance(value, int | float) and value > 0] for values in sizes)
+    return any(max(values) >= _APART * min(values) for values in numbers if len(values) == len(points))
 
 
 def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:

@@ -6,14 +6,15 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import compilers
-from perfdiff.collect import counters, machine
+from perfdiff.collect import counters, machine, pythonhost
+from perfdiff.collect.check import Check
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
+from perfdiff.config import PythonConfig
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
 _FREE_BYTES = 2e9
@@ -21,19 +22,11 @@ _FREE_BYTES = 2e9
 _BUSY_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing a comparison needs or profits from. `says` is what was found; `remedy` what to do where `found` is false."""
+def examine(cache: Path, variables: Mapping[str, str], project: Path, config: PythonConfig | None = None) -> tuple[Check, ...]:
+    """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made.
 
-    name: str
-    needed: bool  # whether no comparison is possible without it
-    found: bool
-    says: str
-    remedy: str = ""
-
-
-def examine(cache: Path, variables: Mapping[str, str]) -> tuple[Check, ...]:
-    """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made."""
+    `config` is of the Python project in the folder `project`, None where there is none.
+    """
     library = counters.library()
     return (
         _python(),
@@ -42,6 +35,7 @@ def examine(cache: Path, variables: Mapping[str, str]) -> tuple[Check, ...]:
         _libclang(),
         *_build_tools(variables),
         _cache_writable(cache),
+        *pythonhost.examine(config, project, cache, variables),
         _cache_room(cache),
         _clock(),
         _counters(),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
+from perfdiff.build.builder import SOURCE
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
@@ -41,6 +42,7 @@ class Purpose(StrEnum):
     RUN = "run"
     SETUP = "setup"
     PREPARE = "prepare"
+    LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,13 @@ class Command:
     fixed_layout: bool = False
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
+
+    @property
+    def by_hand(self) -> str:
+        """Say how a user runs it as it is run here: a tree may have an environment of its own beside it."""
+        says, active = f"run it by hand in {self.directory}", self.environment.get("VIRTUAL_ENV")
+        is_beside = active is not None and self.directory.is_relative_to(Path(active).with_name(SOURCE))
+        return f"{says}, with {active}/bin first on PATH" if is_beside else says
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +308,7 @@ def _keep_tail(tail: bytearray, chunk: bytes) -> None:
 def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
-    by_hand = f"run it by hand in {command.directory}"
+    by_hand = command.by_hand
     if watch.expired:
         raise WorkloadError(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
@@ -322,6 +331,13 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
             slug="workload-crashed",
+            detail=tail,
+        )
+    if command.purpose is Purpose.LISTING:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), so that its benchmarks are not known; {by_hand}, and correct the selection or what "
+            "it needs",
+            slug="no-benchmarks",
             detail=tail,
         )
     if command.purpose is not Purpose.RUN:

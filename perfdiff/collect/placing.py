@@ -11,7 +11,7 @@ from perfdiff.collect import runfeatures
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import MeasurementError
-from perfdiff.records.places import Place, PlaceCounts
+from perfdiff.records.places import Place, PlaceCounts, together
 from perfdiff.records.schema import Ints, Note, Phase, Point, Side
 
 # A run that counts lines takes 1.3 times as long as a plain one, as a rule; one whose threads count the same lines, ten times. Reading the
@@ -44,23 +44,26 @@ def counted(collector: Collector, side: Side, built: Built, points: Iterable[Poi
         features.append(run.features)
         lost += [len(ran) - 1] if run.lost else []
         advance(f"{point.label} on {side}")
-    counts = np.array(columns, dtype=np.float64).reshape(-1, len(reader.places)).T
+    raw = np.array(columns, dtype=np.float64).reshape(-1, len(reader.places)).T
+    places, counts, instances = together(reader.places, raw)
     if not counts.any():
         raise MeasurementError(
             "no counted line of the project ran at any point: let the workloads run the programs that the build makes" + _because(built),
             slug="no-places",
         )
     again = len(ran) // 2
-    unsteady = np.flatnonzero(collector.count_places(Slot(Phase.PLACED, ran[again], side, 1)).counts != counts[:, again])
+    repeated = collector.count_places(Slot(Phase.PLACED, ran[again], side, 1)).counts
+    unsteady = np.flatnonzero(together(reader.places, repeated[:, None].astype(np.float64))[1][:, 0] != counts[:, again])
     return PlaceCounts(
         points=tuple(ran),
-        places=reader.places,
+        places=places,
         counts=counts,
         features=runfeatures.columns(features),
         sources=reader.sources,
-        notes=(*built.notes, *_uncounted(built), *_lost([ran[number] for number in lost]), *_unsteady(reader.places, unsteady)),
+        notes=(*built.notes, *_uncounted(built), *_lost([ran[number] for number in lost]), *_unsteady(places, unsteady)),
         unsteady=tuple(unsteady.tolist()),
         lost=tuple(lost),
+        instances=instances,
     )
 
 

@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perfdiff.collect.calling import nearest
+from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.records.schema import Floats
 
-PROBE_NS = 30.0  # a timed call with three features (scripts/bench probe); the budget is kept with this figure
-COUNTED_NS = 10.0  # a call that is only counted (same script)
-PASSED_NS = 1.5  # a call that passes the probe's gate without a look (same script)
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
 BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured in any case, before its timed calls may mislead
 # Of a run's CPU time, what suspects may add beyond the budget before they are folded. In programs of tiny functions a probe costs up to
@@ -32,17 +30,15 @@ class Rate(NamedTuple):
     passing: bool = False
     inner: int = 0
 
-    @property
-    def ns(self) -> float:
+    def ns(self, costs: ProbeCosts) -> float:
         """Return what the probe costs a call, or an outermost one, on average."""
         if self.period == 1:
-            return PROBE_NS
-        return PROBE_NS / self.period + (PASSED_NS if self.passing else COUNTED_NS)
+            return costs.timed_ns
+        return costs.timed_ns / self.period + (costs.passed_ns if self.passing else costs.counted_ns)
 
-    @property
-    def inner_ns(self) -> float:
+    def inner_ns(self, costs: ProbeCosts) -> float:
         """Return what the probe costs a call inside a recursion, on average."""
-        return PROBE_NS / self.inner + PASSED_NS if self.inner else self.ns
+        return costs.timed_ns / self.inner + costs.passed_ns if self.inner else self.ns(costs)
 
 
 # What hot functions may come down to, in this order: fewer timed calls, then estimated callers.
@@ -57,16 +53,17 @@ class Traffic:
     """The calls of one function at each of c cells, as the survey saw them.
 
     `calls` (c,), of these `inner` (c,) inside a call of the same function, by itself; `lengths` (c, 2, classes): how many calls are of
-    which length, and their time in ns.
+    which length, and their time in ns; `probe` is what one costs there.
     """
 
     calls: Floats
     inner: Floats
     lengths: Floats
+    probe: ProbeCosts
 
     def cost(self, rate: Rate, cpu_ns: Floats) -> Floats:
         """Return what probing costs at each cell, as a share of CPU time."""
-        return ((self.calls - self.inner) * rate.ns + self.inner * rate.inner_ns) / cpu_ns
+        return ((self.calls - self.inner) * rate.ns(self.probe) + self.inner * rate.inner_ns(self.probe)) / cpu_ns
 
     def tells(self, rate: Rate, cpu_ns: Floats) -> bool:
         """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.

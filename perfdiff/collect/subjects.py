@@ -16,6 +16,7 @@ from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 _IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
 NEVER_CALLED = "never called by any workload"
 FILE_NOT_RUN = "no workload runs anything of its file"
+_EXCLUDED = "excluded by "
 IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
 
 
@@ -71,19 +72,20 @@ class Subjects:
         return _obstacle(self.pairs[id_], exclude) or ""
 
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
-        """Return the suspects that cannot be probed, with their reasons."""
-        return tuple(
-            Skipped(shown(pair).name, shown(pair).file, reason)
+        """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
+        found = [
+            Skipped(shown(pair).name, shown(pair).file, reason, whole=reason.startswith(_EXCLUDED))
             for pair in self.pairs.values()
             if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
-        )
+        ]
+        return tuple(sorted(found, key=lambda each: each.whole))
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects that no workload ever called; those of files that nothing ran of, such as tests, come last."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [shown(pair) for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
-        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN) for one in idle if one.file not in files))
+        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
@@ -166,6 +168,7 @@ class Subjects:
             calls=frozenset().union(*(self.calls[each] for each in own)),
             reads=frozenset().union(*(definition.reads for each in own for definition in _sides(self.pairs[each]))),
             writes=frozenset().union(*(definition.writes for each in own for definition in _sides(self.pairs[each]))),
+            loads=known.loads,
         )
 
     def _with_unprobed_callees(self, id_: int, probed: frozenset[int]) -> set[int]:
@@ -247,7 +250,7 @@ def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
             return definition.obstacle
         for pattern in exclude:
             if fnmatch(definition.file, pattern):
-                return f"excluded by {pattern}"
+                return f"{_EXCLUDED}{pattern}"
     return None
 
 

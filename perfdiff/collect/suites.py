@@ -96,6 +96,7 @@ class Suites:
             timeout_s=_TIMES * config.timeout_s,
             exit_codes=(0,),
             where=f"{side}, listing {config.name}",
+            purpose=Purpose.LISTING,
         )
         setup, prepare = (
             replace(command, text=text, where=f"{purpose} of {command.where}", purpose=purpose) if text else None
@@ -108,8 +109,7 @@ class Suites:
             return _read(json.loads(file.read_text().replace(f"{target.tree}/", "")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WorkloadError(
-                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); run it by hand in "
-                f"{target.directory}",
+                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {command.by_hand}",
                 slug="no-benchmarks",
             ) from error
         finally:

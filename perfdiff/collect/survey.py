@@ -15,7 +15,7 @@ import numpy as np
 
 from perfdiff.collect.calling import callers, nearest
 from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, rings
-from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
 
@@ -44,11 +44,12 @@ class Priority(IntEnum):
 class Budget:
     """What probes may do: add `overhead` to the CPU time of a run, keep `samples` calls of a function; `events` are counted, too.
 
-    With `folds`, suspects that exceed it by far are folded into their callers.
+    `costs` are those of probes, by language. With `folds`, suspects that exceed it by far are folded into their callers.
     """
 
     overhead: float
     samples: int
+    costs: Mapping[str, ProbeCosts]
     events: bool = False
     folds: bool = True
 
@@ -220,7 +221,7 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
             inner[callee] = inner[callee] + made
     candidates = {
         function: Candidate(
-            traffic=Traffic(survey.calls[function], inner[function], survey.lengths[function]),
+            traffic=Traffic(survey.calls[function], inner[function], survey.lengths[function], budget.costs[_language(pairs[function])]),
             rank=priority,
             suspect=priority is Priority.SUSPECT,
             may_fold=budget.folds and priority is Priority.SUSPECT and not pairs[function].followed,
@@ -228,6 +229,12 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
         for function, priority in priorities.items()
     }
     return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE))
+
+
+def _language(pair: Counterpart) -> str:
+    definition = pair.head or pair.base
+    assert definition is not None, "a counterpart exists on one side at least"
+    return definition.language
 
 
 def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from perfdiff.collect.rates import PROBE_NS, SAMPLING_ERROR, Rate, rings
+from perfdiff.collect.rates import SAMPLING_ERROR, Rate, rings
 from perfdiff.records.schema import Edges, Phase, Run, Side, Totals
 
 # What timing calls may add to a run of the survey: half of the plain run's CPU time, so that it takes 1.5 times as long …
@@ -33,17 +33,17 @@ class Tally:
     inner: Mapping[Cell, Mapping[int, float]]
     callees: Mapping[int, frozenset[int]]
 
-    def rates(self, point: int) -> dict[int, Rate]:
+    def rates(self, point: int, timed_ns: float) -> dict[int, Rate]:
         """Return how often calls are looked at in runs of a point, for functions of which not all are timed; the same on all sides.
 
-        As many calls of each function are timed as fit, the same number of all that have more. Where no callee has to find them on the
-        stack, the others pass: those of leaves, and those inside a recursion.
+        As many calls of each function are timed as fit, the same number of all that have more; each costs up to `timed_ns`. Where no callee
+        has to find them on the stack, the others pass: those of leaves, and those inside a recursion.
         """
         around = rings(self.callees)
         slowest: dict[int, Rate] = {}
         for cell in (cell for cell in self.calls if cell[0] == point):
             calls, inner = self.calls[cell], self.inner[cell]
-            most = _most_timed(calls.values(), max(STAMPS_SHARE * self.cpu_ns[cell], STAMPS_NS) / PROBE_NS)
+            most = _most_timed(calls.values(), max(STAMPS_SHARE * self.cpu_ns[cell], STAMPS_NS) / timed_ns)
             for function in (function for function, made in calls.items() if made > most):
                 period = math.ceil(calls[function] / most)
                 outermost = math.ceil((calls[function] - inner.get(function, 0.0)) / most)

@@ -19,6 +19,7 @@ from perfdiff.languages.protocol import (
     PlainBuild,
     Prepared,
     Probe,
+    ProbeCosts,
     Program,
     Workplace,
 )
@@ -57,6 +58,10 @@ class Packs:
     def slowdown(self, built: PlainBuild) -> float:
         """Return how many times longer than a plain run a counted one of a build takes, as a rule."""
         return max(pack.slowdown for pack in self._serving(built))
+
+    def probe_costs(self, built: PlainBuild) -> dict[str, ProbeCosts]:
+        """Return what probes cost in the functions of each language."""
+        return {pack.name: pack.probe_costs(built) for pack in self._serving(built)}
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the functions and declarations of all packs; `others` are builds that it is compared with."""

@@ -80,7 +80,8 @@ class FunctionDefinition:
     fields (`struct list.tail`) and globals. `obstacle` says why it cannot carry a probe, or is None. `linkage` are the names of the
     symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
     name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
-    the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves.
+    the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves. One
+    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load.
     """
 
     key: str
@@ -105,6 +106,7 @@ class FunctionDefinition:
     language: str = "c"
     above: int = 0
     no_code: tuple[tuple[int, int], ...] = ()
+    loads: bool = False
 
     @property
     def first_line(self) -> int:
@@ -213,7 +215,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function."""
+        """Return what is counted, by file, line and function; of a template each instance."""
         ...
 
     @property
@@ -263,6 +265,15 @@ class Workplace(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeCosts:
+    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look."""
+
+    timed_ns: float
+    counted_ns: float
+    passed_ns: float
+
+
 class Language(Protocol):
     """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
 
@@ -286,6 +297,10 @@ class Language(Protocol):
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
+        ...
+
+    def probe_costs(self, built: PlainBuild) -> ProbeCosts:
+        """Return what probes cost in the programs of a build."""
         ...
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:

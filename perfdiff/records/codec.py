@@ -38,7 +38,7 @@ def decode(kind: type[T], data: Any, **given: Any) -> T:
     """
     try:
         return _decode_fields(kind, data, given) if given else _decode(kind, data)  # type: ignore[no-any-return]
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, StopIteration) as error:
         raise RecordingError(f"the stored {kind.__name__} is damaged: {str(error)[:_SHOWN]}", slug="damaged-recording") from error
 
 
@@ -80,6 +80,8 @@ def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
     plain = [argument for argument in arguments if argument is not type(None)]
     if len(plain) == 1:
         return _decode(plain[0], data)
+    if isinstance(data, dict):  # one of several dataclasses: that which has these fields
+        return _decode(next(kind for kind in plain if _types_of_fields(kind).keys() == data.keys()), data)
     return _expect(float | str | int, data)
 
 

@@ -1,8 +1,9 @@
 """Counts of places on disk: one folder a revision.
 
-places.json       points, notes, features, the texts of files, the names of functions
-places.parquet    one row a place: numbers of its file and function, its line, and a column `point:i` for each point
-digests.json      of both, so that damage is told and not analysed
+places.json         points, notes, features, the texts of files, the names of functions
+places.parquet      one row a place: numbers of its file and function, its line, and a column `point:i` for each point
+instances.parquet   one row an instance of a template's place: numbers of the place and of its own function, and the same columns
+digests.json        of all, so that damage is told and not analysed
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, tables
-from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Note, Point
+from perfdiff.records.places import Instances, Place, PlaceCounts
+from perfdiff.records.schema import Floats, Note, Point
 
-SCHEMA = "perfdiff.places/1"
-_DOCUMENT, _TABLE = "places.json", "places.parquet"
+SCHEMA = "perfdiff.places/2"
+_DOCUMENT, _TABLE, _INSTANCES = "places.json", "places.parquet", "instances.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,19 @@ class _Document:
 
 def save(folder: Path, found: PlaceCounts) -> None:
     """Write counts to `folder`, which appears whole or not at all; raise StoreError."""
-    functions = {name: number for number, name in enumerate(dict.fromkeys(place.function for place in found.places))}
+    names = dict.fromkeys([*(place.function for place in found.places), *found.instances.names])
+    functions = {name: number for number, name in enumerate(names)}
     files = {name: number for number, name in enumerate(found.sources)}
     columns = {
         "file": np.array([files[place.file] for place in found.places], dtype=np.int64),
         "function": np.array([functions[place.function] for place in found.places], dtype=np.int64),
         "line": np.array([place.line for place in found.places], dtype=np.int64),
-        **{f"point:{i}": found.counts[:, i] for i in range(len(found.points))},
+        **_by_point(found.counts),
+    }
+    instances = {
+        "place": found.instances.places,
+        "function": np.array([functions[name] for name in found.instances.names], dtype=np.int64),
+        **_by_point(found.instances.counts),
     }
     features = {name: tuple(None if math.isnan(value) else value for value in values.tolist()) for name, values in found.features.items()}
     document = {
@@ -55,6 +63,7 @@ def save(folder: Path, found: PlaceCounts) -> None:
     with tables.written(folder) as draft:
         (draft / _DOCUMENT).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
         tables.write_columns(draft / _TABLE, columns)
+        tables.write_columns(draft / _INSTANCES, instances)
 
 
 def exists(folder: Path) -> bool:
@@ -64,7 +73,7 @@ def exists(folder: Path) -> bool:
 
 def verify(folder: Path) -> None:
     """Raise RecordingError where a file is missing, or is not as it was written."""
-    tables.verify(folder, _DOCUMENT, _TABLE)
+    tables.verify(folder, _DOCUMENT, _TABLE, _INSTANCES)
 
 
 def load(folder: Path) -> PlaceCounts:
@@ -77,16 +86,35 @@ def load(folder: Path) -> PlaceCounts:
     if schema != SCHEMA:
         raise RecordingError(f"{folder} is of format {schema!r}; this perfdiff reads {SCHEMA}", slug="format-version")
     document = codec.decode(_Document, found.get("places"))
-    columns = tables.read_columns(folder, _TABLE)
+    columns, instances = tables.read_columns(folder, _TABLE), tables.read_columns(folder, _INSTANCES)
     try:
         places = _places(document, *(columns[name].tolist() for name in ("file", "function", "line")))
-        counts = np.column_stack([columns[f"point:{i}"] for i in range(len(document.points))]).astype(np.float64)
+        counts = _counts(columns, len(document.points))
+        apart = _instances(document, len(places), instances)
     except (KeyError, IndexError, ValueError) as error:
         raise RecordingError(f"{folder} is damaged: its table does not fit what stands beside it", slug="damaged-recording") from error
     features = {name: np.array([math.nan if v is None else v for v in values]) for name, values in document.features.items()}
     if any(len(values) != len(document.points) for values in features.values()):
         raise RecordingError(f"{folder} is damaged: a feature has not one value a point", slug="damaged-recording")
-    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes, document.unsteady, document.lost)
+    return PlaceCounts(document.points, places, counts, features, document.sources, document.notes, document.unsteady, document.lost, apart)
+
+
+def _by_point(counts: Floats) -> dict[str, Floats]:
+    return {f"point:{i}": counts[:, i] for i in range(counts.shape[1])}
+
+
+def _counts(columns: Mapping[str, Any], points: int) -> Floats:
+    return np.column_stack([columns[f"point:{i}"] for i in range(points)]).astype(np.float64)
+
+
+def _instances(document: _Document, places: int, columns: Mapping[str, Any]) -> Instances:
+    """Return the instances of a table's rows; raise IndexError where one is of no place or function that there is."""
+    of, functions = columns["place"], columns["function"].tolist()
+    if not len(of):
+        return Instances.none()
+    if of.min() < 0 or of.max() >= places or (np.diff(of) < 0).any() or min(functions) < 0:
+        raise IndexError
+    return Instances(of, tuple(document.functions[number] for number in functions), _counts(columns, len(document.points)))
 
 
 def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:

@@ -151,14 +151,18 @@ class Source:
         return {line: text.strip() for line, text in enumerate(self.text.splitlines(), start=self.line) if line not in others}
 
 
+NEWLY = "now "  # begins a reason that names what a function's own text does in head and did not in base
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
     """A function as both revisions know it; `id` is its probe number in both builds and starts at 1.
 
     `reasons` say in words why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
-    (sums.h:12)", "calls insert, which changed". `calls` are ids of functions it can call (either side), `reads` and `writes` names of
-    fields, globals and types through which data passes from one function to another. `culprits` name the changed things an affected
-    function depends on ("struct sums", "macro HASH").
+    (sums.h:12)", "calls insert, which changed", "now imports secrets". `calls` are ids of functions it can call (either side), `reads`
+    and `writes` names of fields, globals and types through which data passes from one function to another. `culprits` name the changed
+    things an affected function depends on ("struct sums", "macro HASH"). One that `loads` runs when a part of the program is loaded,
+    once in a process, and pays for what it is the first to load.
     """
 
     id: int
@@ -174,15 +178,17 @@ class FunctionInfo:
     calls: frozenset[int] = frozenset()
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
+    loads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A function that could not be probed, or is not touched by any workload, with the reason."""
+    """A function that could not be probed, or is not touched by any workload, with the reason; `whole`: that is one of its whole file."""
 
     name: str
     file: str
     reason: str
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from perfdiff.report.tree import CallTree, call_tree
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
 # The note that belongs beside the answer: what runs take longer is not what the answer tells of.
-_GROWN = "workload-grown"
+_BESIDE = ("slower-beside", "workload-grown")  # notes that stand right behind the answer
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -92,7 +92,7 @@ def headline(findings: Findings) -> str:
 def _answer(findings: Findings) -> Iterator[Block]:
     yield Sentence(headline(findings), wording.TONES[findings.verdict])
     for note in findings.notes:
-        if note.slug == _GROWN:
+        if note.slug in _BESIDE:
             yield Sentence(f"{note.text[0].upper()}{note.text[1:]}.")
     alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
     if findings.verdict is Verdict.UNCHANGED or not alike:
@@ -246,12 +246,26 @@ def _skipped(findings: Findings) -> Table | None:
     if not findings.skipped:
         return None
     columns = (Column("function"), Column("file"), Column("reason"))
-    rows = tuple((Cell(item.name, code=True), Cell(item.file, Tone.MUTED, code=True), Cell(item.reason)) for item in findings.skipped)
+    files: dict[str, list[str]] = {}
+    for item in findings.skipped:
+        if item.whole:
+            files.setdefault(item.reason, []).append(item.file)
+    alone = [(item.name, item.file, item.reason) for item in findings.skipped if not item.whole]
+    together = [(wording.plural(len(found), "function"), _files(found), reason) for reason, found in files.items()]
+    rows = tuple((Cell(name, code=True), Cell(file, Tone.MUTED, code=True), Cell(reason)) for name, file, reason in alone)
+    rows += tuple((Cell(count), Cell(which, Tone.MUTED), Cell(reason)) for count, which, reason in together)
     return Table("Not measured", columns, rows)
 
 
+def _files(found: list[str]) -> str:
+    """Name the files that functions are of, those with the most functions first."""
+    names = [name for name, _ in Counter(found).most_common()]
+    rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{rest}"
+
+
 def _notes(findings: Findings) -> Items | None:
-    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug != _GROWN)
+    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug not in _BESIDE)
     return Items("Notes", texts) if texts else None
 
 

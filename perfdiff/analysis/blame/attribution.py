@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import (
     Link,
     LinkKind,
@@ -15,11 +15,10 @@ from perfdiff.analysis.blame.links import (
     behind_inputs,
     behind_new_calls,
     behind_state,
-    work_moved,
 )
-from perfdiff.analysis.blame.moved import moved_through_others
+from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import Parts, take_apart
-from perfdiff.analysis.blame.resampling import Drawn, Interval, blocks_of, draw, intervals, scaled
+from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
@@ -27,69 +26,6 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, Floats
 
 _EVIDENCE = tuple(LinkKind)
-
-
-class Extra(StrEnum):
-    """What extra cost consists of."""
-
-    COST = "cost"  # at equal inputs
-    INPUTS = "inputs"  # of larger inputs
-    CALLS = "calls"  # of more calls, with all that they call
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """Extra cost that shows at one function and is put down to another. `ns` (points,) per run; negative where cost was saved.
-
-    `blur` (points,) is what it may be off, as far as probes resolve times; that of extra calls is negative where they are fewer. `caller`
-    makes the extra calls.
-    """
-
-    at: int
-    by: int
-    kind: LinkKind
-    ns: Floats
-    blur: Floats
-    extra: Extra = Extra.COST
-    through: str = ""
-    caller: int | None = None
-
-    @property
-    def total_ns(self) -> float:
-        """Return the sum over the workload points."""
-        return float(self.ns.sum())
-
-
-@dataclass(frozen=True, slots=True)
-class Guilt:
-    """What a suspect's change costs after netting: `ns` (points,), the blames behind it, and work it shares with others.
-
-    `gross` is the base cost (points,) that the extra cost is to be seen against. `moved` names the functions to or from which work
-    moved, `set_off` (points,) is how much of it, `family` are those whose sums the cost is a difference of, without a test of its own: it
-    must exceed their `noise` (points,), half an interval's width. `blur` (points,) is what probes cannot resolve. `interval` is what
-    blocks drawn anew make of it, None where they are too few.
-    """
-
-    ns: Floats
-    gross: Floats
-    blames: tuple[Blame, ...]
-    blur: Floats | float
-    set_off: Floats
-    moved: tuple[int, ...] = ()
-    family: frozenset[int] = frozenset()
-    noise: Floats | float = 0.0
-    interval: Interval | None = None
-
-    @property
-    def total_ns(self) -> float:
-        """Return the sum over the workload points."""
-        return float(self.ns.sum())
-
-    @property
-    def least_ns(self) -> Floats:
-        """Return the lower end of what it costs, (points,), by runs drawn anew and, for sums without a test, by what they vary by."""
-        tested = self.ns - self.noise
-        return tested if self.interval is None else np.minimum(tested, self.interval.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +66,28 @@ class Attribution:
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def ranked(self, suspects: Iterable[int]) -> list[int]:
-        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data."""
+        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data.
+
+        An added function and its changed callers share its cost, but are one change: each stands where the whole of it would.
+        """
 
         def order(suspect: int) -> tuple[float, int, int]:
             guilt = self.guilt[suspect]
             strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
-            step = round(np.log(max(guilt.total_ns, 1.0)) / np.log1p(TIE))
+            step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(TIE))
             return (-step, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
+
+    def _others_part(self, guilt: Guilt) -> float:
+        """Return what others have of the cost of added functions that a suspect has a part of: as much again, where calls met it."""
+        shared = sum(blame.total_ns for blame in guilt.blames if self._is_shared(blame))
+        return min(max(shared, 0.0), max(guilt.total_ns, 0.0))
+
+    def _is_shared(self, blame: Blame) -> bool:
+        if self.web.functions[blame.at].change is not Change.ADDED:
+            return False
+        return blame.by != blame.at or bool(_suspect_callers(blame.at, self.web))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +137,8 @@ def attribute(
             lost[function] = rest
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
     credit = _credits(ledger, web, parts, proved)
-    netted, transfers = _netted(_by_suspect(blames, ledger, parts, web), credit, web)
-    sure = _with_intervals(netted, transfers, credit, Taken(ledger, web, parts), resample)
+    net, transfers = netted(_by_suspect(blames, ledger, parts, web), credit, web)
+    sure = _with_intervals(net, transfers, credit, Taken(ledger, web, parts), resample)
     guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in sure.items()}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
@@ -350,72 +299,6 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """Work that moved: what `cheaper` saves is set against what `dearer` costs more, up to `most` (points,) ns."""
-
-    dearer: int
-    cheaper: int
-    most: Floats | float = np.inf
-
-    @property
-    def is_by_calls(self) -> bool:
-        """Return whether what moved are calls, of which it is known how many."""
-        return bool(np.all(np.isfinite(self.most)))
-
-
-def _netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
-    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed, done in a loop)."""
-    net, transfers = dict(guilt), []
-    ns = {suspect: found.ns for suspect, found in guilt.items()}
-    left = dict(credit)
-    for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
-        for other in sorted({*net, *left} - {suspect}):
-            saved = ns[other] if other in net else left[other]
-            most = _movable(suspect, other, net, web) if saved.sum() < 0 else 0.0
-            if not np.any(most):
-                continue
-            transfer, before = Transfer(suspect, other, most), net[suspect]
-            set_off = _move(ns, left, transfer)
-            transfers.append(transfer)
-            gross, family = before.gross, before.family
-            if not transfer.is_by_calls:  # counts are exact, and calls are seen against all that there were before
-                gross = gross + (net[other].gross if other in net else -left[other])
-                family = family | {suspect, other}
-            net[suspect] = replace(before, gross=gross, set_off=before.set_off + set_off, moved=(*before.moved, other), family=family)
-            if other in net:
-                its = net[other]
-                family = its.family if transfer.is_by_calls else family | its.family
-                net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family)
-    return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
-
-
-def _movable(dearer: int, cheaper: int, guilt: Mapping[int, Guilt], web: Web) -> Floats | float:
-    """Return how much of what one function saves may be set against what another costs more, (points,); 0 where no work moved."""
-    if work_moved(web, cheaper, dearer):
-        return np.inf
-    if cheaper not in guilt:
-        return 0.0
-    by_calls = [_by_calls(guilt[each], each) for each in (cheaper, dearer)]
-    saved, extra = ({at: sign * ns for at, ns in each.items() if sign * ns.sum() > 0} for sign, each in zip((-1, 1), by_calls, strict=True))
-    return moved_through_others(web, cheaper, dearer, saved, extra)
-
-
-def _by_calls(guilt: Guilt, caller: int) -> dict[int, Floats]:
-    """Return what a suspect's own calls cost more or less, (points,) by the function that it calls."""
-    return {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
-
-
-def _move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:
-    """Net one transfer in place, and return what was set off; arrays are (…, points)."""
-    purse = ns if transfer.cheaper in ns else left
-    moved = np.minimum(np.maximum(ns[transfer.dearer], 0.0), np.maximum(-purse[transfer.cheaper], 0.0))
-    moved = np.minimum(moved, transfer.most)
-    ns[transfer.dearer] = ns[transfer.dearer] - moved
-    purse[transfer.cheaper] = purse[transfer.cheaper] + moved
-    return moved
-
-
 def _with_intervals(
     guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], taken: Taken, resample: Resample
 ) -> dict[int, Guilt]:
@@ -427,7 +310,7 @@ def _with_intervals(
     ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in found.blames], axis=0) for suspect, found in guilt.items()}
     left = {function: np.minimum(drawn.cost[:, :, ledger.place[function]], 0.0) for function in credited}
     for transfer in transfers:
-        _move(ns, left, transfer)
+        move(ns, left, transfer)
     found = intervals(ns, blocks_of(ledger), resample.confidence)
     return {suspect: replace(each, interval=found[suspect]) for suspect, each in guilt.items()}
 

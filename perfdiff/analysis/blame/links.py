@@ -297,9 +297,11 @@ def work_moved(web: Web, cheaper: int, dearer: int) -> bool:
     """Return whether work may have gone from one function to the other.
 
     It has if lines that one dropped stand in the other's changes, or if one of them was added or removed and they are neighbours: one
-    calls the other, or both are called by the same function.
+    calls the other, or both are called by the same function. What several parts of a program need is loaded by whichever comes first.
     """
     first, second = web.functions[cheaper], web.functions[dearer]
+    if first.loads and second.loads:
+        return True
     moved = {line for _, line in dropped_lines(first) if _tells(line)} & {line for _, line in changed_lines(second)}
     if moved:
         return True

@@ -144,20 +144,29 @@ def _followed_places(experiment: PlaceExperiment, symptom: GrowthSymptom) -> set
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
     if symptom.base is None:
         return {place for place in head if name_of(place) == symptom.head} or None
-    name = symptom.base
-    own = max(functions(experiment), key=lambda each: _names(base, each)[name])
+    own = _home(base, functions(experiment), symptom.base)
     return {head[number] for number in own.places.tolist()}
 
 
 def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[GrowthSymptom]:
-    """Yield what can be followed of a difference: each function that it stands for, the leading one first."""
+    """Yield what can be followed of a difference: each function that it stands for, the leading one first.
+
+    It is a function of base where most of that became it: single lines of others are taken for its own as they run as often.
+    """
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
-    owners = {number: function for function in functions(experiment) for number in function.places.tolist()}
+    known = functions(experiment)
+    owners = {number: function for function in known for number in function.places.tolist()}
     numbers = {place: number for number, place in enumerate(head)}
     in_each = {name_of(place): place for place in _head_places(experiment, difference)}
     for name, place in in_each.items():
-        named = _names(base, owners[numbers[place]]).most_common(1)
-        yield GrowthSymptom(difference, named[0][0] if named else None, name)
+        own = owners[numbers[place]]
+        before = next((each for each, _ in _names(base, own).most_common() if _home(base, known, each) is own), None)
+        yield GrowthSymptom(difference, before, name)
+
+
+def _home(base: Sequence[Place], known: Sequence[Function], name: _Name) -> Function:
+    """Return the function that most places of a function of base count for."""
+    return max(known, key=lambda each: _names(base, each)[name])
 
 
 def _names(places: Sequence[Place], function: Function) -> Counter[_Name]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.blame.attribution import Blame, Extra
+from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short

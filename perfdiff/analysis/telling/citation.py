@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfdiff.analysis.blame.texts import changed_lines
-from perfdiff.records.schema import Change, FunctionInfo
+from perfdiff.records.schema import NEWLY, Change, FunctionInfo
 
 SHOWN_LINES = 4
 SHOWN_REASONS = 3  # of a change that is elsewhere; a header of macros may give a dozen, which the function's entry lists
@@ -16,14 +16,18 @@ def because(info: FunctionInfo) -> str:
 
 
 def cited_lines(info: FunctionInfo) -> str:
-    """Return the changed lines of a function as they are cited in a sentence, or ""; mere brackets tell nothing beside others."""
+    """Return the changed lines of a function as they are cited in a sentence, or ""; mere brackets tell nothing beside others.
+
+    What the function's text newly does comes first, where that has a name, such as a module that it imports.
+    """
     lines = changed_lines(info)
     changed = [(line, text) for line, text in lines if any(map(str.isalnum, text))] or list(lines)
     if not changed or info.head is None or info.change is Change.ADDED:
         return ""
     shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in changed[:SHOWN_LINES])
     more = f" and {len(changed) - SHOWN_LINES} more" if len(changed) > SHOWN_LINES else ""
-    return f" ({info.head.file}, line {shown}{more})"
+    newly = "".join(f"{reason}; " for reason in info.reasons if reason.startswith(NEWLY))
+    return f" ({newly}{info.head.file}, line {shown}{more})"
 
 
 def depends(info: FunctionInfo) -> str:

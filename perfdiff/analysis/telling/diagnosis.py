@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.blame.attribution import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.blame.attribution import Attribution
+from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.library import Departure

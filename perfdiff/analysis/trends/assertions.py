@@ -59,13 +59,17 @@ class SavedCluster:
 
 @dataclass(frozen=True, slots=True)
 class SavedTrends:
-    """The trends of a revision as they were saved: points by their labels, `features` (points,) by name; `constant` places never varied."""
+    """The trends of a revision as they were saved: points by their labels, `features` (points,) by name; `constant` places never varied.
+
+    `instances` tells that those of templates are apart.
+    """
 
     revision: Revision
     labels: tuple[str, ...]
     features: Mapping[str, Floats]
     clusters: tuple[SavedCluster, ...]
     constant: tuple[Place, ...]
+    instances: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ So a cost is a number of blocks executed (trend-prof §2.1), and how a text is b
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats, Ints
@@ -21,10 +20,25 @@ def block_counts(found: PlaceCounts) -> Floats:
 
 def block_starts(found: PlaceCounts) -> Ints:
     """Return for each place (places,) the index of the place that its block begins with."""
-    counts = found.counts
-    starts = np.arange(len(counts))
+    numbers: dict[tuple[str, str], int] = {}
+    functions = np.array([numbers.setdefault((place.file, place.function), len(numbers)) for place in found.places], dtype=np.int64)
+    order = np.argsort(functions, kind="stable")
+    before = np.full(len(order), -1, dtype=np.int64)
+    before[order[1:]] = np.where(functions[order[1:]] == functions[order[:-1]], order[:-1], -1)
+    goes_on = _equal_rows(found.counts, before)
+    starts = np.empty(len(order), dtype=np.int64)
+    starts[order] = order[np.maximum.accumulate(np.where(goes_on[order], 0, np.arange(len(order))))]
+    return starts
+
+
+def _equal_rows(counts: Floats, before: Ints) -> npt.NDArray[np.bool_]:
+    """Return which rows of counts (places, points) equal the row `before` each (places,), below 0 where there is none.
+
+    That is the row above as a rule; where another function's lines stand between, such as a lambda's, it is copied.
+    """
+    found = np.zeros(len(counts), dtype=np.bool_)
     if len(counts) > 1:
-        functions = [(place.file, place.function) for place in found.places]
-        same = np.array([before == after for before, after in itertools.pairwise(functions)])
-        starts[1:][same & (counts[1:] == counts[:-1]).all(axis=1)] = 0
-    return np.maximum.accumulate(starts)
+        found[1:] = (counts[1:] == counts[:-1]).all(axis=1)
+    further = np.flatnonzero(before != np.arange(len(counts)) - 1)
+    found[further] = (before[further] >= 0) & (counts[further] == counts[before[further]]).all(axis=1)
+    return found

@@ -106,10 +106,24 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A place of head that varies along with something else than in base: its most costly cluster on both sides, its `share` of any run."""
+
+    place: Place
+    base: Cluster
+    head: Cluster
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class TrendFindings:
-    """All that is known of trends: of one side, or of two with their differences, the worst first, and the verdict on them."""
+    """All that is known of trends: of one side, or of two with their differences, the worst first, and the verdict on them.
+
+    `moves` are places that changed their cluster.
+    """
 
     experiment: PlaceExperiment
     sides: Mapping[Side, Trends]
     differences: tuple[Difference, ...]
     verdict: Verdict
+    moves: tuple[Move, ...] = ()

@@ -6,6 +6,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.clusters import trends
 from perfdiff.analysis.trends.differences import differences
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
+from perfdiff.analysis.trends.moves import moves
 from perfdiff.models.clusters import ALPHA
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
@@ -24,11 +25,12 @@ def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int, alpha:
     sides = {side: trends(found, seed=seed, alpha=alpha) for side, found in experiment.sides.items()}
     if Side.HEAD not in experiment.sides:
         return TrendFindings(experiment, sides, (), Verdict.UNCHANGED)
+    moved = moves(experiment, sides, alpha=alpha)
     try:
         found = differences(experiment, min_effect=min_effect, seed=seed)
     except ValueError:
-        return TrendFindings(experiment, sides, (), Verdict.INCONCLUSIVE)
-    return TrendFindings(experiment, sides, found, _verdict(found))
+        return TrendFindings(experiment, sides, (), Verdict.INCONCLUSIVE, moved)
+    return TrendFindings(experiment, sides, found, _verdict(found), moved)
 
 
 def _verdict(found: tuple[Difference, ...]) -> Verdict:

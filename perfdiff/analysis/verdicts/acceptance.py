@@ -33,7 +33,7 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date) -> Fi
     functions = tuple(_marked(finding, live, findings) for finding in findings.functions)
     notes = tuple(_notes(functions, accepted, findings, today))
     verdict, sentence = findings.verdict, findings.sentence
-    if any(finding.accepted for finding in functions):
+    if verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
         verdict, sentence = _whole(functions)
     return replace(findings, functions=functions, verdict=verdict, sentence=sentence, notes=(*findings.notes, *notes))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, Guilt
+from perfdiff.analysis.blame.attribution import Attribution
+from perfdiff.analysis.blame.guilt import Guilt
 from perfdiff.analysis.compare.judgement import Judgement
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.memory import Place, contended

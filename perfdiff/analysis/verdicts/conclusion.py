@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff import units
@@ -14,6 +14,7 @@ from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Note
 
 SUSPECTS = 2  # named in a sentence
 _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
@@ -48,7 +49,8 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
     """Return the verdict on the comparison, from the most certain evidence that decides it.
 
     Whole runs judge *whether* the program is slower, single functions *where*: a function may be slower in a program that does not feel
-    it, and a program may be slower where nobody found the guilty function.
+    it, and a program may be slower where nobody found the guilty function. A program that became faster is an improvement, as long as
+    its slower functions do not take most of that back.
     """
     by = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
     program = _of_program(functions, by, evidence, config)
@@ -57,10 +59,28 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
         found = program or Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
         told = f"; slower functions that it does not feel: {len(guilty)}" if guilty and found.verdict is not Verdict.REGRESSION else ""
         return replace(found, sentence=f"{found.sentence}{told}")
-    if guilty:
+    if guilty and not _are_outweighed(guilty, runs):
         whose = f"Regression of a function, not of the program ({_excluded(runs, config)})" if runs.are_not_slower else "Regression"
         return Conclusion(Verdict.REGRESSION, f"{whose}: {_guilty(guilty)}", Rung.CALLS)
     return program or _open(functions, by, evidence, config)
+
+
+def slower_beside(verdict: Verdict, functions: Sequence[FunctionFinding]) -> Iterator[Note]:
+    """Yield a note on functions that are slower in a program that became faster."""
+    guilty = [each for each in functions if each.verdict is Verdict.REGRESSION]
+    if guilty and verdict is Verdict.IMPROVEMENT:
+        yield Note("slower-beside", f"slower all the same, in a program that is faster as a whole: {_guilty(guilty)}")
+
+
+def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
+    """Return whether whole runs are faster, and slower nowhere, by more than slower functions add: most of what was gained is left.
+
+    More memory, and work that time does not show, are outweighed by nothing.
+    """
+    if not runs.are_not_slower or not runs.of(Standing.FASTER):
+        return False
+    by_time = all(each.extra_ci_ns is not None for each in guilty if each.info.change.is_suspect)
+    return by_time and sum(each.extra_ns for each in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
 
 
 def _of_program(

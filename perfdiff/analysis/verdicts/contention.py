@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from perfdiff.analysis.blame.attribution import Blame, Extra
+from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.counts.tallies import works_more

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 
 from perfdiff import units
-from perfdiff.analysis.blame.attribution import Extra, Guilt
+from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.study import ALLOCATION

@@ -32,6 +32,16 @@ class Ruling:
         """Return the place of a function among those that are slower, from 1 on."""
         return self.order.index(function) + 1 if function in self.order else None
 
+    def extra(self, case: Case) -> tuple[float, tuple[float, float] | None]:
+        """Return what a function's change adds to one run of each point, ns, with its interval where the function is guilty by time."""
+        function, guilt = case.info.id, case.guilt
+        extra = guilt.total_ns if guilt is not None and function not in self.harmed else 0.0
+        if function not in self.guilty:
+            return extra, None
+        if self.decisions[function].heavier:
+            return max(extra, case.work.total_ns) if case.work is not None else extra, None
+        return extra, guilt.interval.total if guilt is not None and guilt.interval else None
+
 
 def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.blame.attribution import Attribution, Extra, Guilt, sums_noise
+from perfdiff.analysis.blame.attribution import Attribution, sums_noise
+from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, enough_runs

@@ -13,6 +13,7 @@ from perfdiff.languages.c import gcov, llvm_cov
 from perfdiff.languages.c.coverage import Inventory, Sources
 from perfdiff.languages.c.gcov import Gcov
 from perfdiff.languages.c.llvm_cov import LlvmCov
+from perfdiff.languages.c.templates import generic
 from perfdiff.languages.protocol import PlainBuild
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
@@ -57,7 +58,17 @@ def places(built: PlainBuild) -> Places:
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
         clang = llvm_cov.find(tree, compilers, inventory, Path(room))
     lines = inventory.lines
-    ordered = sorted(lines, key=lambda line: (line.file, line.number, line.function))
-    found = tuple(Place(line.function, line.file, line.number, sources.line(line.file, line.number)) for line in ordered)
+    names = {line.function: generic(line.function) for line in lines}
+    ordered = sorted(lines, key=lambda line: (line.file, line.number, names[line.function], line.function))
+    found = tuple(
+        Place(
+            function=names[line.function],
+            file=line.file,
+            line=line.number,
+            text=sources.line(line.file, line.number),
+            instance=line.function if names[line.function] != line.function else "",
+        )
+        for line in ordered
+    )
     texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
     return Places(found, texts, np.array([lines[line] for line in ordered], dtype=np.int64), gcc, clang)

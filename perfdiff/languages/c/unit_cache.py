@@ -25,7 +25,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration
 from perfdiff.languages.stored import function, plain
 
-_VERSION = 2
+_VERSION = 3
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
 
 

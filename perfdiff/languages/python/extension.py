@@ -42,6 +42,11 @@ class Interpreter:
     include: tuple[Path, ...]  # folders of its headers
     is_free_threaded: bool
 
+    @property
+    def headers(self) -> Path | None:
+        """Return the folder where its headers are, None where they are not installed."""
+        return next((folder for folder in self.include if (folder / "Python.h").is_file()), None)
+
 
 def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that probes calls for the interpreter `python`, compiling it at the first call.
@@ -62,6 +67,14 @@ def build_lines(python: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that counts lines for the interpreter `python`, as `build` does; it needs no runtime library."""
     # Never unloaded, as it stands in the list of what a fork calls.
     return _built(python, (LINES,), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
+
+
+def headers(python: Path) -> Path:
+    """Return the folder with the headers of an interpreter; raise BuildError where it has none, or cannot be measured."""
+    interpreter = ask(python)
+    _check(python, interpreter)
+    assert interpreter.headers is not None, "it was checked"
+    return interpreter.headers
 
 
 def _over(runtime: Path) -> tuple[str, ...]:
@@ -97,9 +110,9 @@ def _check(python: Path, interpreter: Interpreter) -> None:
             f" {first[0]}.{first[1]} to {last[0]}.{last[1]} as `interpreter` under [python]",
             slug="python-unsupported",
         )
-    if not any((folder / "Python.h").is_file() for folder in interpreter.include):
+    if not interpreter.headers:
         raise BuildError(
-            f"the headers of {python} (Python {version}) are not in {interpreter.include[0]}: install them (Debian and Ubuntu:"
+            f"the headers of {python} (Python {version}) are not in {interpreter.include[0]}; install them (Debian and Ubuntu:"
             f" python3-dev or python{interpreter.version[0]}.{interpreter.version[1]}-dev, Fedora: python3-devel), or name an"
             " interpreter that has its own, as those of pyenv, uv and conda have, as `interpreter` under [python]",
             slug="no-python-headers",

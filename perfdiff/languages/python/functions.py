@@ -83,6 +83,7 @@ class Functions:
             linkage=(f"1 {MODULE}",),
             language="python",
             no_code=self._remarks.within(1, self._positions.lines, _passed_over(self.names, is_remade=False)),
+            loads=True,
         )
         return FunctionFacts(definition, "", (), references(self.names, self.scope))
 

@@ -11,9 +11,11 @@ from perfdiff.languages.dialect import Renames
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.languages.python import texts
 from perfdiff.languages.python.facts import IMPORTED
+from perfdiff.records.schema import NEWLY
 
 _VERBS = {"global": "reads", "attribute": "reads"}
 _SEPARATOR = "."
+_MOST_NAMED = 3  # of the modules that are newly imported; a new release may have a dozen
 _KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
 
 
@@ -53,7 +55,7 @@ class _PythonDialect:
         return self._parts(definition).all
 
     def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
-        """Return what of a function's own text differs: its decorators, its signature, its body."""
+        """Return what of a function's own text differs: its decorators, its signature, its body, with what that newly imports."""
         if base.tokens == head.tokens:
             return ()
         before, after = self._parts(base), self._parts(head)
@@ -62,7 +64,9 @@ class _PythonDialect:
             ("signature", before.signature, after.signature),
             ("body", before.body, after.body),
         )
-        return tuple(f"{part} changed" for part, old, new in named if not _same_but_for_renames(old, new, renames))
+        changed = [f"{part} changed" for part, old, new in named if not _same_but_for_renames(old, new, renames)]
+        imported = sorted(after.imports - before.imports) if changed else []
+        return (*changed, *([f"{NEWLY}imports {_listed(imported)}"] if imported else []))
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return whether an import gives the same function or module under its new name."""
@@ -87,6 +91,11 @@ def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Ren
     if len(base) != len(head):
         return False
     return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(f'`{name}`' for name in names[:_MOST_NAMED])}{more}"
 
 
 def _is_rename(old: str, new: str, renames: Renames) -> bool:

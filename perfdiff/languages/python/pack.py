@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, Program, Workplace
+from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
@@ -22,6 +22,10 @@ from perfdiff.records.schema import Note, Phase
 
 _DRIVER = Path(__file__).parent / "benchmarks"
 _COMPILERS = ("cc", "gcc", "clang")
+_MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
+# About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
+_EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
+_FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0)
 
 
 class Python:
@@ -53,6 +57,11 @@ class Python:
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def probe_costs(self, built: PlainBuild) -> ProbeCosts:
+        """Return what probes cost under a build's interpreter, beyond what each call costs there without one."""
+        version = tuple(map(int, environments.read(built.beside).release.split(".")[:2]))
+        return _FOLLOWED if version >= _MONITORED else _EVALUATED
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the interpreter and the packages of other projects."""

@@ -28,11 +28,12 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The tokens of a definition, part by part."""
+    """The tokens of a definition, part by part, and the modules that its own statements import, as they are written there."""
 
     decorators: tuple[str, ...]
     signature: tuple[str, ...]
     body: tuple[str, ...]
+    imports: frozenset[str] = frozenset()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -49,10 +50,10 @@ def parts(definition: FunctionDefinition) -> Parts:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
             head = _tokens(f"{kind} {node.name}({ast.unparse(node.args)})")
-            return Parts(tuple(_each(node.decorator_list)), head, tuple(_each(node.body)))
+            return Parts(tuple(_each(node.decorator_list)), head, tuple(_each(node.body)), _imports(node))
         case ast.Lambda():
             return Parts((), _tokens(f"lambda {ast.unparse(node.args)}"), _tokens(ast.unparse(node.body)))
-    return Parts((), (), _tokens(ast.unparse(node)))
+    return Parts((), (), _tokens(ast.unparse(node)), _imports(node))
 
 
 def defaults(signature: str) -> dict[str, str]:
@@ -103,6 +104,18 @@ def _strip(node: ast.AST) -> None:
                 each.body = []
         elif (function := bound_lambda(each)) is not None:
             function.body = ast.Constant(...)
+
+
+def _imports(node: ast.AST) -> frozenset[str]:
+    """Return the modules that are imported: `a.b` and `.c`, which name those of the package itself."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Import):
+            found |= {alias.name for alias in each.names}
+        elif isinstance(each, ast.ImportFrom):
+            package = "." * each.level
+            found |= {f"{package}{each.module}"} if each.module else {f"{package}{alias.name}" for alias in each.names}
+    return frozenset(found)
 
 
 def _each(nodes: list[ast.expr] | list[ast.stmt]) -> Iterator[str]:

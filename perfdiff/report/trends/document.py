@@ -11,6 +11,8 @@ from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, 
 from perfdiff.report.trends import wording
 from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
+MOVED = "Lines that vary along with something else now"
+
 
 def blocks(found: TrendFindings) -> tuple[Block, ...]:
     """Return what is said behind title and answer of findings whose texts are printable: what differs, and clusters of head or the one
@@ -21,6 +23,8 @@ def blocks(found: TrendFindings) -> tuple[Block, ...]:
     parts: list[Block] = []
     if found.differences:
         parts.append(differences(found.differences))
+    if found.moves:
+        parts.append(Items(MOVED, tuple(wording.moved(found))))
     costly = [cluster for cluster in trends.clusters if cluster.is_costly]
     if costly:
         of = f" of {names.revision(found.experiment.revisions[side])}" if found.differences or side is Side.HEAD else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings
+from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFindings
 from perfdiff.models.trend import Fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Revision, Side
@@ -29,10 +29,12 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
         "base": _revision(revisions[Side.BASE]),
         "head": _revision(revisions[Side.HEAD]) if side is Side.HEAD else None,
         "points": _points(shown),
+        "instances": any(place.instance for place in counted.places),
         "clusters": [_cluster(cluster, counted) for cluster in trends.clusters],
         "constant": _places(trends.constant, counted),
         "totals": trends.totals.tolist(),
         "differences": [_difference(each, shown) for each in shown.differences],
+        "moves": [_move(each) for each in shown.moves],
         "notes": [{"slug": note.slug, "text": note.text} for note in shown.experiment.notes],
     }
     result: dict[str, Any] = finite(document)
@@ -59,7 +61,7 @@ def _points(found: TrendFindings) -> list[dict[str, Any]]:
 def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
     joint = cluster.joint
     return {
-        "representative": {"feature": cluster.feature} if cluster.place is None else _place(cluster.place),
+        "representative": _representative(cluster),
         "places": _places(cluster.members, counted),
         "largest": cluster.largest,
         "share": cluster.share,
@@ -71,12 +73,29 @@ def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
     }
 
 
+def _representative(cluster: Cluster) -> dict[str, Any]:
+    return {"feature": cluster.feature} if cluster.place is None else _place(cluster.place)
+
+
+def _move(each: Move) -> dict[str, Any]:
+    return {"place": _place(each.place), "base": _representative(each.base), "head": _representative(each.head), "share": each.share}
+
+
 def _place(place: Place) -> dict[str, Any]:
     return {"function": place.function, "file": place.file, "line": place.line, "text": place.text}
 
 
 def _places(members: Iterable[int], counted: PlaceCounts) -> list[dict[str, Any]]:
-    return [_place(counted.places[member]) for member in members]
+    return [{**_place(counted.places[member]), **_instances(member, counted)} for member in members]
+
+
+def _instances(place: int, counted: PlaceCounts) -> dict[str, Any]:
+    """Return under `instances` the functions that several instances of a template are, with their largest counts; else nothing."""
+    numbers = counted.instances.of(place)
+    largest = [
+        {"function": counted.instances.names[number], "largest": float(counted.instances.counts[number].max())} for number in numbers
+    ]
+    return {"instances": largest} if len(numbers) > 1 else {}
 
 
 def _fit(fit: Fit) -> dict[str, Any]:

@@ -23,7 +23,8 @@ _LARGEST = 2.0**63
 def csv(found: TrendFindings) -> str:
     """Return a row for each feature, then one for each place with a column for each point; absent numbers are empty.
 
-    The first column, `kind`, is `feature` or `place`; a feature's name stands in `text`. With two sides the second column is `side`. Texts
+    The first column, `kind`, is `feature`, `place`, or `instance`; a feature's name stands in `text`, and what each instance of a template
+    counted below the place. With two sides the second column is `side`. Texts
     are on one line, and those that a spreadsheet would take for a formula have an apostrophe in front.
     """
     target = io.StringIO()
@@ -45,8 +46,11 @@ def _features(counted: PlaceCounts) -> Iterator[list[str | int]]:
 
 
 def _places(counted: PlaceCounts) -> Iterator[list[str | int]]:
-    for place, counts in zip(counted.places, counted.counts, strict=True):
+    for number, (place, counts) in enumerate(zip(counted.places, counted.counts, strict=True)):
         yield ["place", _text(place.function), _text(place.file), place.line, _text(place.text), *_numbers(counts)]
+        for own in counted.instances.of(number):
+            named = counted.instances.names[own]
+            yield ["instance", _text(named), _text(place.file), place.line, _text(place.text), *_numbers(counted.instances.counts[own])]
 
 
 def _text(text: str) -> str:

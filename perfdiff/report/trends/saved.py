@@ -61,6 +61,7 @@ class _Document:
     points: tuple[_Point, ...]
     clusters: tuple[_Cluster, ...]
     constant: tuple[Place, ...]
+    instances: bool = False
 
 
 def saved_trends(text: str, name: str) -> SavedTrends | None:
@@ -119,6 +120,7 @@ def _saved(document: _Document) -> SavedTrends:
         features={name: _floats(point.features.get(side, {}).get(name) for point in document.points) for name in names},
         clusters=tuple(_cluster(cluster, len(document.points), names) for cluster in document.clusters),
         constant=document.constant,
+        instances=document.instances,
     )
 
 

@@ -18,6 +18,8 @@ from perfdiff.report.wording import ABSENT, plural
 
 # Unchanged lines around a place: a loop's head with its body.
 _CONTEXT = 2
+# Instances of a template that are listed below a line, those that ran most often first; the CSV has all.
+_MOST_INSTANCES = 5
 # A line longer than this is read in an editor.
 _LONGEST = 200
 
@@ -26,7 +28,8 @@ _LONGEST = 200
 class SourceLine:
     """A line with its number and counts; those of a side without it, or of the one that was not counted, are "".
 
-    `shade` grows with its count from 0 (`heat.shade`). `member` lines are those of the cluster. A `gap` stands for lines left out.
+    `shade` grows with its count from 0 (`heat.shade`). `member` lines are those of the cluster. A `gap` stands for lines left out. Below
+    members of templates stands each `instance`, with its name as text.
     """
 
     number: int
@@ -36,6 +39,7 @@ class SourceLine:
     member: bool
     text: str
     gap: bool = False
+    instance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
     text = lines.counted.sources[file]
     shown = sorted({near for number in members for near in range(number - _CONTEXT, number + _CONTEXT + 1) if 1 <= near <= len(text)})
     last = 0
+    above: tuple[SourceLine, ...] = ()
     for number in shown:
         if number > last + 1:
             yield SourceLine(0, "", "", 0, False, plural(number - last - 1, "line"), gap=True)
@@ -97,6 +102,23 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
         own, other = (wording.amount(count) if places else ""), _other(lines, places, point)
         base, head = (own, other) if lines.side is Side.BASE else (other, own)
         yield SourceLine(number, base, head, shade(count, hottest), number in members, shortened(text[number - 1], _LONGEST))
+        instances = tuple(_instances(lines, places, point)) if number in members else ()
+        if instances != above:  # the lines of a block, or of a function that is called as often, have the same
+            yield from instances
+        above = instances
+
+
+def _instances(lines: Lines, places: Sequence[int], point: int) -> Iterator[SourceLine]:
+    """Yield what the instances of a template counted that share the places of a line, where they are several."""
+    known = lines.counted.instances
+    numbers = [number for place in places if len(known.of(place)) > 1 for number in known.of(place)]
+    numbers.sort(key=lambda number: -known.counts[number, point])
+    for number in numbers[:_MOST_INSTANCES]:
+        own, other = wording.amount(float(known.counts[number, point])), _other_instance(lines, number, point)
+        base, head = (own, other) if lines.side is Side.BASE else (other, own)
+        yield SourceLine(0, base, head, 0, False, shortened(known.names[number], _LONGEST), instance=True)
+    if len(numbers) > _MOST_INSTANCES:
+        yield SourceLine(0, "", "", 0, False, f"{plural(len(numbers) - _MOST_INSTANCES, 'more instance')}", instance=True)
 
 
 def _other(lines: Lines, places: Sequence[int], point: int) -> str:
@@ -106,6 +128,17 @@ def _other(lines: Lines, places: Sequence[int], point: int) -> str:
         return ""
     known = [lines.other[place] for place in places if place in lines.other]
     return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[known, point].sum())) if known else ABSENT
+
+
+def _other_instance(lines: Lines, number: int, point: int) -> str:
+    """Return how often the instance of this name ran on the other side, as `_other` does of places."""
+    sides = [counted.instances for side, counted in lines.found.experiment.sides.items() if side is not lines.side]
+    if not sides:
+        return ""
+    known, name = lines.counted.instances, lines.counted.instances.names[number]
+    there = sides[0].of(lines.other.get(int(known.places[number]), -1))
+    found = next((each for each in there if sides[0].names[each] == name), None)
+    return ABSENT if found is None else wording.amount(float(sides[0].counts[found, point]))
 
 
 def telling_point(costs: Floats) -> int:

@@ -19,7 +19,7 @@ from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
 
 # What clusters are said to make up together, as in trend-prof §5.2: the rest is told by its number alone.
 _MOST_OF_ALL = 0.99
-# Overtaking clusters that are told of; later ones are further from what is run today.
+# Overtaking clusters, and places that changed theirs, that are told of; later ones are further from what is run today, or cost less.
 _TOLD = 5
 # Characters of a line that a sentence quotes.
 _LONGEST = 80
@@ -228,6 +228,15 @@ def exponent_difference(difference: Difference) -> str:
     if difference.kind is Kind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
         return ABSENT
     return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
+
+
+def moved(found: TrendFindings) -> Iterator[str]:
+    """Yield which places changed their cluster, the most costly first, from what to what."""
+    for each in found.moves[:_TOLD]:
+        yield f"{where(each.place)} in {each.place.function}: {called(each.base)} → {called(each.head)}"
+    more = len(found.moves) - _TOLD
+    if more > 0:
+        yield f"{more:,} more."
 
 
 def rest(trends: Trends) -> Iterator[str]:

@@ -25,6 +25,10 @@ _FAILURES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest
 # Assertions are as Python has them: rewritten modules would be compiled in each run, and written into the tree.
 _FIXED = ("-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "-q")
 
+# What pytest-cov takes, as its documentation tells: with a value, which may be left out, or alone.
+_COVERAGE = ("--cov",), ("--cov-report", "--cov-config", "--cov-context", "--cov-fail-under", "--cov-precision")
+_COVERAGE_FLAGS = ("--no-cov", "--no-cov-on-fail", "--cov-append", "--cov-branch", "--cov-reset")
+
 Calling = Callable[[Any, Callable[[], object]], None]  # calls the function of a test as often as is wanted
 
 
@@ -109,6 +113,19 @@ def _repeated(function: Callable[..., object], calling: Callable[[Callable[[], o
     return repeated
 
 
+class _Unmeasured:
+    """Takes the options of pytest-cov from a project's configuration where that is not installed: no run measures coverage."""
+
+    def pytest_addoption(self, parser: Any) -> None:
+        """Make the options known."""
+        group = parser.getgroup("cov")
+        for optional, names in zip(("?", None), _COVERAGE, strict=True):
+            for name in names:
+                group.addoption(name, action="append", nargs=optional, default=[])
+        for name in _COVERAGE_FLAGS:
+            group.addoption(name, action="store_true")
+
+
 class _Listing:
     """Tries each test, and keeps what there is to tell of it."""
 
@@ -191,6 +208,8 @@ def list_selection(arguments: str) -> dict[str, object]:
     """Return what there is to tell of the tests that pytest selects by some arguments."""
     listing = _Listing()
     code = _run_pytest(arguments, listing)
+    if code == pytest.ExitCode.USAGE_ERROR:
+        sys.stderr.write("the project's own options of pytest count here; '-o addopts=' in the selection leaves them out\n")
     if code in _FAILURES:
         sys.exit(code)
     failures = {point(*_called(test, listing.names)): failure for test, failure in listing.failures.items()}
@@ -205,7 +224,8 @@ def run(arguments: str, function: str, given: Mapping[str, str], calls: int) -> 
 def _run_pytest(arguments: str, plugin: _Listing | _One) -> int:
     os.dup2(2, 1)  # what pytest prints holds times, and would differ in each run
     own = [option for name, option in _PLAIN.items() if importlib.util.find_spec(name)]
-    return int(pytest.main([*shlex.split(arguments), *_FIXED, *own], plugins=[plugin, Repeating(plugin.call)]))
+    others = [] if importlib.util.find_spec("pytest_cov") else [_Unmeasured()]
+    return int(pytest.main([*shlex.split(arguments), *_FIXED, *own], plugins=[plugin, Repeating(plugin.call), *others]))
 
 
 def named(items: Iterable[Any]) -> dict[str, tuple[str, dict[str, Label]]]:

@@ -6,6 +6,7 @@
 
 #include "../../c/runtime/runtime.h"
 #include "../lines/lines.h"
+#include "allocations.h"
 
 #define MOST_NAME 256
 
@@ -121,7 +122,7 @@ static void count_type(PyTypeObject *type)
 		pd_outside_call(known->number);
 }
 
-void pd_calls_count_code(PyCodeObject *code, PyObject *globals)
+static void count_code(PyCodeObject *code, PyObject *globals)
 {
 	struct known *known = pd_codes_is_foreign(pd_codes_find(code)) ? find(code) : NULL;
 
@@ -140,8 +141,16 @@ void pd_calls_count_code(PyCodeObject *code, PyObject *globals)
 	pd_outside_call(known->number);
 }
 
+void pd_calls_count_code(PyCodeObject *code, PyObject *globals)
+{
+	pd_allocations_pause(true);
+	count_code(code, globals);
+	pd_allocations_pause(false);
+}
+
 void pd_calls_count(PyObject *callable)
 {
+	pd_allocations_pause(true);
 	if (PyMethod_Check(callable))
 		callable = PyMethod_GET_FUNCTION(callable);
 	if (PyCFunction_Check(callable))
@@ -149,7 +158,8 @@ void pd_calls_count(PyObject *callable)
 	else if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
 		count_method((PyMethodDescrObject *)callable);
 	else if (PyFunction_Check(callable))
-		pd_calls_count_code((PyCodeObject *)PyFunction_GET_CODE(callable), PyFunction_GET_GLOBALS(callable));
+		count_code((PyCodeObject *)PyFunction_GET_CODE(callable), PyFunction_GET_GLOBALS(callable));
 	else if (PyType_Check(callable))
 		count_type((PyTypeObject *)callable);
+	pd_allocations_pause(false);
 }

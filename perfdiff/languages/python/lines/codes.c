@@ -1,6 +1,10 @@
 /* What is kept of code objects, in the slot that the interpreter has for such things in each of them. */
 #include "lines.h"
 
+#ifdef PD_PER_CALL
+#include "../counting/allocations.h"
+#endif
+
 #if PY_VERSION_HEX >= 0x030c0000
 #define GET PyUnstable_Code_GetExtra
 #define SET PyUnstable_Code_SetExtra
@@ -50,6 +54,9 @@ static struct pd_code *look_up(PyCodeObject *code)
 	PyObject *type, *value, *traceback; /* a generator may be about to have an exception thrown into it */
 	struct pd_code *kept;
 
+#ifdef PD_PER_CALL
+	pd_allocations_pause(true);
+#endif
 	PyErr_Fetch(&type, &value, &traceback);
 	kept = make(pd_lines_sheet_find(code));
 	if (SET((PyObject *)code, slot, kept)) {
@@ -58,6 +65,9 @@ static struct pd_code *look_up(PyCodeObject *code)
 		kept = &foreign;
 	}
 	PyErr_Restore(type, value, traceback);
+#ifdef PD_PER_CALL
+	pd_allocations_pause(false);
+#endif
 	return kept;
 }
 

@@ -4,6 +4,10 @@
  */
 #include "lines.h"
 
+#ifdef PD_PER_CALL
+#include "../counting/allocations.h"
+#endif
+
 #if PY_VERSION_HEX >= 0x030c0000
 
 /* Tools of these numbers have no name in the documentation of sys.monitoring. */
@@ -15,9 +19,21 @@ static PyObject *set_local_events;
 static PyObject *tool_number;
 static PyObject *local_events;
 
+/* Leaves out the numbers that an event was told with, those after the code. */
+static inline void leave_out(PyObject *const *arguments, Py_ssize_t numbers)
+{
+#ifdef PD_PER_CALL
+	for (Py_ssize_t i = 1; i <= numbers; i++)
+		pd_allocations_forget(arguments[i], 0);
+#else
+	(void)arguments, (void)numbers;
+#endif
+}
+
 static PyObject *code_starts(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	(void)self;
+	leave_out(arguments, count - 1);
 	if (count && PyCode_Check(arguments[0]) && !pd_codes_is_foreign(pd_codes_find((PyCodeObject *)arguments[0]))) {
 		PyObject *done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, arguments[0], local_events, NULL);
 
@@ -31,6 +47,7 @@ static PyObject *code_starts(PyObject *self, PyObject *const *arguments, Py_ssiz
 static PyObject *line_begins(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	(void)self;
+	leave_out(arguments, count - 1);
 	if (count == 2 && PyCode_Check(arguments[0]) && PyLong_Check(arguments[1]))
 		pd_lines_count(pd_codes_find((PyCodeObject *)arguments[0])->lines, PyLong_AsLong(arguments[1]));
 	Py_RETURN_NONE;
@@ -52,6 +69,7 @@ static PyObject *jumps(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 	int *line = kept && !pd_codes_is_foreign(kept) ? pd_codes_loop(kept, code, from / 2) : NULL;
 
 	(void)self;
+	leave_out(arguments, count - 1);
 	if (line && !*line)
 		*line = line_of_loop(code, from, PyLong_AsLong(arguments[2]));
 	if (!line || *line < 0)
@@ -65,6 +83,7 @@ static PyObject *jumps(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 static PyObject *calls(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	(void)self;
+	leave_out(arguments, count > 2 ? 1 : 0);
 	if (count > 2)
 		pd_calls_count(arguments[2]);
 	Py_RETURN_NONE;

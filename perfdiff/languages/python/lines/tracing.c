@@ -10,6 +10,10 @@
 
 #include <frameobject.h>
 
+#ifdef PD_PER_CALL
+#include "../counting/allocations.h"
+#endif
+
 #if PY_VERSION_HEX >= 0x030b0000
 #define Py_BUILD_CORE
 #include <internal/pycore_frame.h>
@@ -39,6 +43,9 @@ static int event(PyObject *unused, PyFrameObject *frame, int what, PyObject *arg
 
 	(void)unused;
 	(void)argument;
+#ifdef PD_PER_CALL
+	pd_allocations_forget(frame, PD_COLLECTED_HEAD); /* from 3.11 on, calls that are not traced have no object of theirs */
+#endif
 	if (what != PyTrace_LINE && what != PyTrace_C_CALL)
 		return 0;
 	kept = pd_codes_find(CODE_OF_FRAME(frame));

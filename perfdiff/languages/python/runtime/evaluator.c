@@ -40,7 +40,8 @@ static PyObject *evaluate(PyThreadState *thread, pd_python_frame *frame, int thr
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-static __thread uintptr_t stack_end; /* 0: not known yet */
+/* 0: not known yet. Of the kind that is found without a call, as every Python call asks for it. */
+static __thread uintptr_t stack_end __attribute__((tls_model("initial-exec")));
 
 static __attribute__((noinline, cold)) uintptr_t stack_end_find(void)
 {

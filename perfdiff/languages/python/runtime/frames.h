@@ -25,8 +25,26 @@ typedef PyFrameObject pd_python_frame;
 #endif
 
 /* plans.c */
+extern Py_ssize_t pd_extra_index; /* of the slot that code objects have for us */
+
 bool pd_plans_begin(void);
-struct pd_plan *pd_plan_of(pd_python_frame *frame);
+struct pd_plan *pd_plan_find(PyCodeObject *code, PyObject *globals) __attribute__((cold));
 void pd_features_read(struct pd_frame *call, struct pd_plan *plan, pd_python_frame *frame);
+
+/* As `Objects/codeobject.c` of all these versions has it. */
+struct pd_code_extras {
+	Py_ssize_t size;
+	void *extras[1];
+};
+
+static inline struct pd_plan *pd_plan_of(pd_python_frame *frame)
+{
+	PyCodeObject *code = PD_CODE(frame);
+	const struct pd_code_extras *extras = code->co_extra;
+
+	if (pd_likely(extras && extras->size > pd_extra_index && extras->extras[pd_extra_index]))
+		return extras->extras[pd_extra_index];
+	return pd_plan_find(code, frame->f_globals);
+}
 
 #endif

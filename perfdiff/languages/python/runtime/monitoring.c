@@ -38,17 +38,29 @@ static void call_begin(struct pd_plan *plan, pd_python_frame *frame, bool reads)
 	pd_start(&call);
 }
 
+/* Leaves out the place in the code that an event was told with, where allocations are counted. */
+static inline void leave_out(PyObject *const *arguments, Py_ssize_t count)
+{
+	if (pd_allocations_forget && count > 1)
+		pd_allocations_forget(arguments[1], 0);
+}
+
 static PyObject *code_starts(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	pd_python_frame *frame = frame_current();
 	struct pd_plan *plan = pd_plan_of(frame);
 	PyObject *done;
 
-	(void)self, (void)count;
+	(void)self;
+	leave_out(arguments, count);
 	if (!plan->number)
 		return Py_NewRef(disable);
 	if (pd_unlikely(!plan->is_watched)) {
+		if (pd_allocations_pause)
+			pd_allocations_pause(true);
 		done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, arguments[0], local_events, NULL);
+		if (pd_allocations_pause)
+			pd_allocations_pause(false);
 		if (!done)
 			return NULL;
 		Py_DECREF(done);
@@ -63,7 +75,8 @@ static PyObject *code_resumes(PyObject *self, PyObject *const *arguments, Py_ssi
 	pd_python_frame *frame = frame_current();
 	struct pd_plan *plan = pd_plan_of(frame);
 
-	(void)self, (void)arguments, (void)count;
+	(void)self;
+	leave_out(arguments, count);
 	if (plan->number)
 		call_begin(plan, frame, true);
 	Py_RETURN_NONE;
@@ -74,7 +87,8 @@ static PyObject *code_is_thrown_into(PyObject *self, PyObject *const *arguments,
 	pd_python_frame *frame = frame_current();
 	struct pd_plan *plan = pd_plan_of(frame);
 
-	(void)self, (void)arguments, (void)count;
+	(void)self;
+	leave_out(arguments, count);
 	if (plan->number)
 		call_begin(plan, frame, false);
 	Py_RETURN_NONE;
@@ -85,7 +99,8 @@ static PyObject *code_is_left(PyObject *self, PyObject *const *arguments, Py_ssi
 	pd_python_frame *frame = frame_current();
 	const struct pd_plan *plan = pd_plan_of(frame);
 
-	(void)self, (void)arguments, (void)count;
+	(void)self;
+	leave_out(arguments, count);
 	if (plan->number)
 		pd_leave_keyed(plan->number, frame);
 	Py_RETURN_NONE;

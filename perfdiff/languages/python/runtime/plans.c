@@ -3,14 +3,9 @@
 
 #include "frames.h"
 
-/* As `Objects/codeobject.c` of all these versions has it. */
-struct code_extras {
-	Py_ssize_t size;
-	void *extras[1];
-};
+Py_ssize_t pd_extra_index = -1;
 
 static struct pd_plan no_plan; /* of code without a probe */
-static Py_ssize_t extra_index = -1;
 
 static void plan_free(void *plan)
 {
@@ -164,12 +159,14 @@ static void module_check(PyObject *globals, const char *file)
 }
 
 /* Finds what a code object's executions do, and keeps it. An error that is set stays set. */
-static __attribute__((noinline, cold)) struct pd_plan *plan_find(PyCodeObject *code, PyObject *globals)
+struct pd_plan *pd_plan_find(PyCodeObject *code, PyObject *globals)
 {
 	PyObject *kind, *value, *trace, *file, *name;
 	const struct pd_probe_text *probe;
 	struct pd_plan *plan = &no_plan;
 
+	if (pd_allocations_pause)
+		pd_allocations_pause(true);
 	PyErr_Fetch(&kind, &value, &trace);
 	file = PyUnicode_EncodeFSDefault(code->co_filename);
 	name = PyUnicode_AsUTF8String(code->co_name);
@@ -182,22 +179,14 @@ static __attribute__((noinline, cold)) struct pd_plan *plan_find(PyCodeObject *c
 	}
 	Py_XDECREF(file);
 	Py_XDECREF(name);
-	if (_PyCode_SetExtra((PyObject *)code, extra_index, plan)) {
+	if (_PyCode_SetExtra((PyObject *)code, pd_extra_index, plan)) {
 		plan_free(plan);
 		plan = &no_plan;
 	}
 	PyErr_Restore(kind, value, trace);
+	if (pd_allocations_pause)
+		pd_allocations_pause(false);
 	return plan;
-}
-
-struct pd_plan *pd_plan_of(pd_python_frame *frame)
-{
-	PyCodeObject *code = PD_CODE(frame);
-	const struct code_extras *extras = code->co_extra;
-
-	if (pd_likely(extras && extras->size > extra_index && extras->extras[extra_index]))
-		return extras->extras[extra_index];
-	return plan_find(code, frame->f_globals);
 }
 
 /* Reads the features of a call that begins, or goes on. */
@@ -222,6 +211,6 @@ void pd_features_read(struct pd_frame *call, struct pd_plan *plan, pd_python_fra
 
 bool pd_plans_begin(void)
 {
-	extra_index = _PyEval_RequestCodeExtraIndex(plan_free);
-	return extra_index >= 0;
+	pd_extra_index = _PyEval_RequestCodeExtraIndex(plan_free);
+	return pd_extra_index >= 0;
 }

@@ -16,6 +16,7 @@
 #endif
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <perfdiff_probe.h>
 
@@ -64,10 +65,24 @@ struct pd_probe_text {
 	struct pd_probe_text *next; /* with the same place in the table */
 };
 
+/* Which file of the system one is. */
+struct pd_identity {
+	dev_t device;
+	ino_t number; /* 0: none */
+};
+
+/* Where a file of the sheet may be imported from. */
+struct pd_place {
+	const char *path; /* to the end of the line */
+	struct pd_place *next;
+	struct pd_identity identity;
+	bool is_looked_up;
+};
+
 /* A file's lines of the sheet. */
 struct pd_file_text {
 	const char *module; /* as it is imported */
-	const char *places; /* lines that begin with "place " */
+	struct pd_place *places;
 	struct pd_file_text *next;
 };
 
@@ -98,6 +113,10 @@ PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 /* ../counting/counting.c: of the module that counts what calls do, behind the evaluator that makes them */
 bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
 bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
+
+/* ../counting/allocations.c: leave out what this thread asks for; or an object that was just made to tell us of an event */
+void pd_allocations_pause(bool pauses) __attribute__((weak, visibility("hidden")));
+void pd_allocations_forget(const void *object, size_t head) __attribute__((weak, visibility("hidden")));
 
 /* notes.c */
 void pd_note(const char *word, const char *text);

@@ -87,9 +87,21 @@ static bool file_add(const char *line)
 	if (!file)
 		return false;
 	file->module = line;
-	file->places = pd_line_next(line);
 	file->next = files;
 	files = file;
+	return true;
+}
+
+/* "place <path>" */
+static bool place_add(const char *line)
+{
+	struct pd_place *place = calloc(1, sizeof(*place));
+
+	if (!place || !files)
+		return false;
+	place->path = line;
+	place->next = files->places;
+	files->places = place;
 	return true;
 }
 
@@ -146,6 +158,9 @@ bool pd_sheet_open(const char *path)
 		if (begins(&rest, "file")) {
 			if (!file_add(rest))
 				return false;
+		} else if (begins(&rest, "place")) {
+			if (!place_add(rest))
+				return false;
 		} else if (begins(&rest, "probe")) {
 			if (!probe_add(rest, &probes))
 				return false;
@@ -155,31 +170,52 @@ bool pd_sheet_open(const char *path)
 	return table_make(probes, count);
 }
 
-/* Whether a place of the sheet is a file of this resolved name. */
-static bool resolves_to(const char *place, const char *resolved)
+/* Which file a path leads to; number 0: none. */
+static struct pd_identity identity_of(const char *path, size_t length)
 {
-	char path[PATH_MAX], other[PATH_MAX];
-	size_t length = line_length(place);
+	char text[PATH_MAX];
+	struct stat status;
 
-	if (length >= sizeof(path))
-		return false;
-	memcpy(path, place, length);
-	path[length] = '\0';
-	return realpath(path, other) && !strcmp(other, resolved);
+	if (length >= sizeof(text))
+		return (struct pd_identity){0, 0};
+	memcpy(text, path, length);
+	text[length] = '\0';
+	return stat(text, &status) ? (struct pd_identity){0, 0} : (struct pd_identity){status.st_dev, status.st_ino};
 }
 
-/* Whether a code object's file name is one of the places where a file of the tree lies, as it is written or as the system resolves it. */
+/* The same of a code object's file name, which is asked for once per file of the sheet that has code of this name, as all have `<module>`. */
+static struct pd_identity identity_of_code(const char *path)
+{
+	static struct pd_identity identity;
+	static char *last;
+
+	if (!last || strcmp(last, path)) {
+		free(last);
+		last = strdup(path);
+		identity = identity_of(path, strlen(path));
+	}
+	return identity;
+}
+
+static bool is_at(struct pd_place *place, struct pd_identity identity)
+{
+	if (!place->is_looked_up)
+		place->identity = identity_of(place->path, line_length(place->path));
+	place->is_looked_up = true;
+	return identity.number && place->identity.number == identity.number && place->identity.device == identity.device;
+}
+
+/* Whether a code object's file name is one of the places where a file of the tree lies, as it is written or as the system finds it. */
 bool pd_sheet_is_at(const struct pd_file_text *file, const char *path)
 {
-	char resolved[PATH_MAX];
+	struct pd_identity identity;
 
-	for (const char *place = file->places; begins(&place, "place"); place = pd_line_next(place))
-		if (is_line(place, path))
+	for (const struct pd_place *place = file->places; place; place = place->next)
+		if (is_line(place->path, path))
 			return true;
-	if (!realpath(path, resolved))
-		return false;
-	for (const char *place = file->places; begins(&place, "place"); place = pd_line_next(place))
-		if (resolves_to(place, resolved))
+	identity = identity_of_code(path);
+	for (struct pd_place *place = file->places; place; place = place->next)
+		if (is_at(place, identity))
 			return true;
 	return false;
 }

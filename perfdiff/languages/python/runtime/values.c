@@ -110,8 +110,17 @@ static bool is_harmless(const PyTypeObject *type, lenfunc function)
 static bool length_read(PyObject *value, Py_ssize_t *length)
 {
 	const PyTypeObject *type = Py_TYPE(value);
-	lenfunc function = length_of(type);
+	lenfunc function;
 
+	if (PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyBytes_CheckExact(value)) {
+		*length = Py_SIZE(value);
+		return true;
+	}
+	if (PyUnicode_CheckExact(value)) {
+		*length = PyUnicode_GET_LENGTH(value);
+		return true;
+	}
+	function = length_of(type);
 	if (!function || !is_harmless(type, function))
 		return false;
 	*length = function(value);
@@ -165,14 +174,43 @@ static bool scalar_read(const struct scalar_object *object, double *number)
 	}
 }
 
+/* Types that are told by a bit of their flags, and have no number. */
+#define NO_NUMBER                                                                                                                                \
+	(Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS)
+
+/* An int of one digit, which most are: up to 2^30. */
+static bool small_int_read(const PyLongObject *value, double *number)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+	if (!PyUnstable_Long_IsCompact(value))
+		return false;
+	*number = (double)PyUnstable_Long_CompactValue(value);
+#else
+	Py_ssize_t digits = Py_SIZE(value); /* of a negative number below 0; zero has none, but room for one */
+
+	if (digits < -1 || digits > 1)
+		return false;
+	*number = (double)(digits * (Py_ssize_t)value->ob_digit[0]);
+#endif
+	return true;
+}
+
 static bool number_read(PyObject *value, double *number)
 {
-	if (PyFloat_Check(value)) {
+	if (PyFloat_CheckExact(value)) {
 		*number = PyFloat_AS_DOUBLE(value);
 		return true;
 	}
-	if (!PyLong_Check(value))
-		return scalar_read((const struct scalar_object *)value, number);
+	if (!PyLong_Check(value)) {
+		if (PyType_HasFeature(Py_TYPE(value), NO_NUMBER) || value == Py_None)
+			return false;
+		if (!PyFloat_Check(value))
+			return scalar_read((const struct scalar_object *)value, number);
+		*number = PyFloat_AS_DOUBLE(value);
+		return true;
+	}
+	if (small_int_read((const PyLongObject *)value, number))
+		return true;
 	*number = PyLong_AsDouble(value);
 	if (pd_unlikely(*number == -1.0) && PyErr_Occurred()) { /* larger than any double */
 		PyErr_Clear();

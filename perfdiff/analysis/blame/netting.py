@@ -1,0 +1,79 @@
+"""Set what one change saves against what another one costs more, where work moved between their functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.blame.guilt import Extra, Guilt
+from perfdiff.analysis.blame.links import Web, work_moved
+from perfdiff.analysis.blame.moved import moved_through_others
+from perfdiff.records.schema import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Work that moved: what `cheaper` saves is set against what `dearer` costs more, up to `most` (points,) ns."""
+
+    dearer: int
+    cheaper: int
+    most: Floats | float = np.inf
+
+    @property
+    def is_by_calls(self) -> bool:
+        """Return whether what moved are calls, of which it is known how many."""
+        return bool(np.all(np.isfinite(self.most)))
+
+
+def netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
+    """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed, done in a loop)."""
+    net, transfers = dict(guilt), []
+    ns = {suspect: found.ns for suspect, found in guilt.items()}
+    left = dict(credit)
+    for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
+        for other in sorted({*net, *left} - {suspect}):
+            saved = ns[other] if other in net else left[other]
+            most = _movable(suspect, other, net, web) if saved.sum() < 0 else 0.0
+            if not np.any(most):
+                continue
+            transfer, before = Transfer(suspect, other, most), net[suspect]
+            set_off = move(ns, left, transfer)
+            transfers.append(transfer)
+            gross, family = before.gross, before.family
+            if not transfer.is_by_calls:  # counts are exact, and calls are seen against all that there were before
+                gross = gross + (net[other].gross if other in net else -left[other])
+                family = family | {suspect, other}
+            net[suspect] = replace(before, gross=gross, set_off=before.set_off + set_off, moved=(*before.moved, other), family=family)
+            if other in net:
+                its = net[other]
+                family = its.family if transfer.is_by_calls else family | its.family
+                net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family)
+    return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
+
+
+def _movable(dearer: int, cheaper: int, guilt: Mapping[int, Guilt], web: Web) -> Floats | float:
+    """Return how much of what one function saves may be set against what another costs more, (points,); 0 where no work moved."""
+    if work_moved(web, cheaper, dearer):
+        return np.inf
+    if cheaper not in guilt:
+        return 0.0
+    by_calls = [_by_calls(guilt[each], each) for each in (cheaper, dearer)]
+    saved, extra = ({at: sign * ns for at, ns in each.items() if sign * ns.sum() > 0} for sign, each in zip((-1, 1), by_calls, strict=True))
+    return moved_through_others(web, cheaper, dearer, saved, extra)
+
+
+def _by_calls(guilt: Guilt, caller: int) -> dict[int, Floats]:
+    """Return what a suspect's own calls cost more or less, (points,) by the function that it calls."""
+    return {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+
+
+def move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:
+    """Net one transfer in place, and return what was set off; arrays are (…, points)."""
+    purse = ns if transfer.cheaper in ns else left
+    moved = np.minimum(np.maximum(ns[transfer.dearer], 0.0), np.maximum(-purse[transfer.cheaper], 0.0))
+    moved = np.minimum(moved, transfer.most)
+    ns[transfer.dearer] = ns[transfer.dearer] - moved
+    purse[transfer.cheaper] = purse[transfer.cheaper] + moved
+    return moved

@@ -1,0 +1,76 @@
+"""What an analysis concluded, kept in the cache, so that an experiment is analysed once as long as nothing that decides changes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.analysis.findings import Findings
+from perfdiff.config import CompareConfig
+from perfdiff.errors import RecordingError
+from perfdiff.records import bounds, codec, tables
+from perfdiff.records.schema import Experiment
+
+_MOST_BYTES = 256 * 1024 * 1024  # of findings: some 20 kB a function
+_DECIDES = ("analysis", "models", "records", "units.py")  # the code that findings follow from
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The place in the cache of the findings on one experiment. What cannot be read or written there counts as absent."""
+
+    path: Path
+
+    def load(self) -> Findings | None:
+        """Return what was concluded before, None where nothing was."""
+        try:
+            found = codec.decode(Findings, bounds.parsed(bounds.content(self.path, _MOST_BYTES)))
+        except (OSError, ValueError, RecordingError):
+            return None
+        with contextlib.suppress(OSError):  # only `cache prune` asks
+            os.utime(self.path)
+        return found
+
+    def save(self, findings: Findings) -> None:
+        """Keep findings, without the costs that are known and accepted, which are looked up each time."""
+        text = json.dumps(codec.encode(findings), default=_plain, separators=(",", ":"))
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".")
+            with os.fdopen(handle, "w", encoding="utf-8") as entry:
+                entry.write(text)
+            Path(name).replace(self.path)
+
+
+def concluded(cache: Path, folder: Path, experiment: Experiment, config: CompareConfig) -> Concluded:
+    """Return where the findings on the experiment in `folder` are kept, as it is judged by `config` and its revisions are named."""
+    named = codec.encode((experiment.base, experiment.head, experiment.notes))
+    parts = [_code(), dict(tables.digests(folder)), codec.encode(config), named]
+    key = blake2b(json.dumps(parts, sort_keys=True).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    return Concluded(cache / "findings" / f"{key}.json")
+
+
+@functools.cache
+def _code() -> str:
+    """Return a digest of the code that concludes: findings of another version of it are never used."""
+    root, content = Path(__file__).parent, blake2b(digest_size=16)
+    for part in _DECIDES:
+        found = root / part
+        for file in [found] if found.is_file() else sorted(found.rglob("*.py")):
+            content.update(file.read_bytes())
+    return content.hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Return a number of numpy as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is nothing that findings are made of")

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Print what perfdiff says of pairs of releases of Python packages: the verdict, the guilty function's place, and how long it took.
+
+The pairs are in `fixtures/releases`, each with a program that runs the package. Their sources come from the package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import figures
+
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.progress import Silent
+from perfdiff.request import Request
+from releases import Pair, pairs, repository
+
+COLUMNS = ("package", "base", "head", "expected", "verdict", "guilty", "its place", "s", "CPU, s", "probes' cost")
+
+
+def place(pair: Pair, findings: Findings) -> str:
+    """Return the place of the guilty function among those that got slower, from 1."""
+    ranks = {each.info.name: each.rank for each in findings.functions if each.verdict is Verdict.REGRESSION}
+    return str(ranks.get(pair.guilty or "") or "-")
+
+
+def used_s() -> float:
+    """Return the CPU time that this process and its children have used."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def main() -> None:
+    """Compare all pairs, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="pairs (default: all)")
+    options = parser.parse_args()
+    chosen = [pair for pair in pairs() if not options.only or pair.name in options.only]
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment = inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
+    with tempfile.TemporaryDirectory() as room, figures.printed("Releases of Python packages", *COLUMNS) as table:
+        right = 0
+        for pair in chosen:
+            checkout = repository(pair, Path(room) / pair.name)
+            started, used = time.monotonic(), used_s()
+            config = configuration.load(checkout, environment={})
+            findings = pipeline.compare(Request(checkout, ("base", "head"), config, Path(room) / "cache", environment), Silent()).findings
+            wall_s, cpu_s = time.monotonic() - started, used_s() - used
+            its_place = place(pair, findings)
+            right += findings.verdict == pair.verdict and (pair.guilty is None or its_place == "1")
+            cost = "-" if findings.overhead is None else f"{findings.overhead:.0%}"
+            told = (pair.verdict, findings.verdict, pair.guilty or "-", its_place)
+            table.add(pair.package, pair.base, pair.head, *told, f"{wall_s:.0f}", f"{cpu_s:.0f}", cost)
+        table.remarks.append(f"Right, and the guilty function first: {right} of {len(chosen)}.")
+
+
+if __name__ == "__main__":
+    main()
