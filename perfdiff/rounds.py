@@ -110,7 +110,7 @@ class Rounds:
 
     def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
-        if spread.can_grow:
+        if spread.may_link:
             self.bench.progress.stage("linking in other layouts", None)
         spread.grow(pairs, limit_s)
         self.bench.progress.stage("comparing whole runs", None)

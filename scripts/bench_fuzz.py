@@ -207,8 +207,8 @@ def searches(folder: Path) -> Reader:
 def places(folder: Path) -> Reader:
     """Read counts of places, their digests made to fit: what stands beside the table, its bytes, and whole tables of other columns."""
     place = folder / "counts"
-    placestore.save(place, trends.walking())
-    seeds = {path.name: path.read_bytes() for path in place.glob("places.*")}
+    placestore.save(place, next(iter(trends.instantiated().experiment.sides.values())))
+    seeds = {name: (place / name).read_bytes() for name in ("places.json", "places.parquet", "instances.parquet")}
 
     def inputs(rng: random.Random) -> bytes:
         name = rng.choice(sorted(seeds))

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Print the CPU time of the timed build over that of the plain one, on the real input, on fixtures run for 100 ms and more, and, with
-`--pairs`, on upstream projects: the first pair of each that CONTRIBUTING.md's folder describes, at the largest point of its first workload.
+"""Print the CPU time of the timed build over that of the plain one, on the real input, on fixtures run for 100 ms and more (`--python`: on
+those in Python), and, with `--pairs`, on upstream projects: the first pair of each that CONTRIBUTING.md's folder describes, at the largest
+point of its first workload.
 
 A comparison of four sizes, ten runs each, is begun as always, through an executor that repeats the first timed run of the largest size
 on each side in rounds with a plain one, and with one of the timed build whose probes are off: what that costs is the compiler's, which
 lays out code around probes in other ways. The order within a round is random. A round gives two ratios; the intervals of their medians
-are those of the sign test.
+are those of the sign test. With `--instructions` valgrind counts instructions in place of time, once: they say less, as pages, caches and
+reading the clock cost none, and are the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import contextlib
 import os
 import random
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +30,7 @@ import numpy.typing as npt
 import upstream
 from scipy.stats import binom
 
+import programs
 from perfdiff import configuration, pipeline
 from perfdiff.collect import workloads
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -38,6 +42,7 @@ ROUNDS = 41
 BAR = 0.02
 MIDDLE_BAR = 0.05  # of the median over all programs and sides
 WORST_BAR = 0.25
+PYTHON_WORST_BAR = 0.15
 LEAST_MS = 100.0  # shorter runs show the start of the runtime, not the cost of probes
 CONFIDENCE = 0.95
 SIZES = {
@@ -55,6 +60,9 @@ SIZES = {
     "cmark links": 30_000,
     "cmark paragraphs": 128_000,
 }
+
+PYTHON_SIZES = {"deepcopy": 3000, "list-membership": 3000, "property-recomputed": 3000, "slots": 3000, "string-in-loop": 8000}
+CALLGRIND = ("valgrind", "--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=/dev/null")
 
 SMALLER = (8, 4, 2)  # times than the size that is measured; a run's share of the records to keep is that of a common comparison
 RUNS = 10
@@ -79,7 +87,7 @@ class Subject:
 class RepeatingExecutor:
     """Runs what it is asked to, and the first timed command of a side at `point` in `rounds`; MeasuredError after both sides.
 
-    CPU times are in ns (rounds, 3): plain, off, timed.
+    CPU times are in ns (rounds, 3): plain, off, timed. Without rounds they are instructions (1, 3).
     """
 
     point: str
@@ -114,6 +122,8 @@ class RepeatingExecutor:
     def _repeated(self, commands: Sequence[Command]) -> Floats:
         rng = random.Random(self.seed)
         out = Path(commands[-1].environment["PERFDIFF_OUT"])
+        if not self.rounds:
+            return np.array([[instructions(command) for command in commands]])
         cpu_ns = np.empty((self.rounds, len(commands)))
         for row in cpu_ns:
             for place in rng.sample(range(len(commands)), len(commands)):
@@ -121,6 +131,14 @@ class RepeatingExecutor:
             for recording in out.iterdir():
                 recording.unlink()
         return cpu_ns
+
+
+def instructions(command: Command) -> float:
+    """Return how many instructions a command executes, in all of its processes."""
+    ended = subprocess.run(
+        [*CALLGRIND, "sh", "-c", command.text], cwd=command.directory, env=command.environment, capture_output=True, text=True, check=True
+    )
+    return float(sum(map(int, re.findall(r"^==\d+== Collected : (\d+)", ended.stderr, re.MULTILINE))))
 
 
 def _side(command: Command) -> Side:
@@ -141,6 +159,18 @@ def fixtures(names: Sequence[str], room: Path) -> Iterator[Subject]:
         sizes = (*(SIZES[name] // smaller for smaller in SMALLER), SIZES[name])
         workload = replace(asked.config.workloads[0], parameters={"n": sizes}, runs=RUNS)
         yield Subject(name, replace(asked, config=replace(asked.config, workloads=(workload,))), f"n={SIZES[name]}")
+
+
+def in_python(room: Path) -> Iterator[Subject]:
+    """Give programs of our own in Python, as a user compares them who wants calls in any case."""
+    for case in programs.cases(programs.PYTHON):
+        if case.name not in PYTHON_SIZES:
+            continue
+        checkout, size = programs.repository(case, room / case.name), PYTHON_SIZES[case.name]
+        config = configuration.load(checkout, environment={})
+        workload = replace(config.workloads[0], parameters={"n": (*(size // smaller for smaller in SMALLER), size)})
+        config = replace(config, workloads=(workload,), measure=replace(config.measure, thorough=True))
+        yield Subject(case.name, Request(checkout, ("base", "head"), config, room / "cache", dict(os.environ)), f"n={size}")
 
 
 def projects(folder: Path, room: Path, mirrors: Path | None) -> Iterator[Subject]:
@@ -167,36 +197,57 @@ def measured(subject: Subject, rounds: int, events: Sequence[str]) -> dict[Side,
     return executor.cpu_ns
 
 
+def subjects(options: argparse.Namespace, room: Path) -> Iterator[Subject]:
+    """Give what the command line asks for."""
+    if options.pairs:
+        return projects(options.pairs, room, options.mirrors)
+    return in_python(room) if options.python else fixtures(options.case, room)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of runs of each program and side (default: {ROUNDS})")
     parser.add_argument("--case", nargs="+", choices=SIZES, default=list(SIZES), metavar="NAME", help="programs (default: all)")
     parser.add_argument("--events", nargs="+", default=(), metavar="EVENT", help="PAPI's, of sampled calls (default: this machine's own)")
+    parser.add_argument("--python", action="store_true", help="measure fixtures in Python")
+    parser.add_argument("--instructions", action="store_true", help="count instructions by valgrind, in place of time")
     parser.add_argument("--pairs", type=Path, metavar="FOLDER", help="measure the upstream projects of this folder, and no fixtures")
     parser.add_argument("--mirrors", type=Path, help="clone from bare repositories OWNER+NAME in this folder")
     options = parser.parse_args()
-    columns = ("program", "point", "side", "plain, ms", "timed / plain", "least / least", "probes off / plain", "bar")
-    title = "Timed build against plain, CPU time" + (f", counting {', '.join(options.events)}" if options.events else "")
+    columns = (
+        "program",
+        "point",
+        "side",
+        "plain, 10^6 instructions" if options.instructions else "plain, ms",
+        "timed / plain",
+        "least / least",
+        "probes off / plain",
+        "bar",
+    )
+    title = f"Timed build against plain, {'instructions' if options.instructions else 'CPU time'}" + (
+        f", counting {', '.join(options.events)}" if options.events else ""
+    )
     ratios: list[float] = []
     with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
-        chosen = projects(options.pairs, Path(room), options.mirrors) if options.pairs else fixtures(options.case, Path(room))
-        for subject in chosen:
-            for side, times in sorted(measured(subject, options.rounds, options.events).items()):
+        rounds = 0 if options.instructions else options.rounds
+        for subject in subjects(options, Path(room)):
+            for side, times in sorted(measured(subject, rounds, options.events).items()):
                 plain, off, timed = times.T
                 plain_ms = float(np.median(plain)) / 1e6
                 ratios.append(float(np.median(timed / plain)))
                 judged = figures.against(float(np.median(timed / plain)), 1 + BAR) if plain_ms >= LEAST_MS else "too short"
                 least = f"{timed.min() / plain.min():.3f}"
                 table.add(subject.name, subject.point, side, f"{plain_ms:.0f}", median(timed / plain), least, median(off / plain), judged)
+        worst_bar = PYTHON_WORST_BAR if options.python else WORST_BAR
         table.remarks.append(
-            f"Medians of {options.rounds} interleaved rounds with {100 * CONFIDENCE:.0f} % intervals; bar: {100 * BAR:.0f} % more. "
+            f"Medians of {max(rounds, 1)} interleaved rounds with {100 * CONFIDENCE:.0f} % intervals; bar: {100 * BAR:.0f} % more. "
             f"Runs under {LEAST_MS:.0f} ms are not judged."
         )
         table.remarks.append(
             f"Of all rows the median is {np.median(ratios):.3f} (bar {1 + MIDDLE_BAR:.2f}, "
             f"{figures.against(float(np.median(ratios)), 1 + MIDDLE_BAR)}), the worst {max(ratios):.3f} "
-            f"(bar {1 + WORST_BAR:.2f}, {figures.against(max(ratios), 1 + WORST_BAR)})."
+            f"(bar {1 + worst_bar:.2f}, {figures.against(max(ratios), 1 + worst_bar)})."
         )
 
 

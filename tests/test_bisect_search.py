@@ -78,6 +78,16 @@ def test_an_interval_is_shown_only_where_its_ends_read_differently() -> None:
     assert figures(Reading(math.log(1.31), 0.01)) == "×1.31 [1.28, 1.34]"
 
 
+@pytest.mark.parametrize(("lines", "followed"), [(816.0, Figure.COUNT), (13.0, Figure.CALL)], ids=["work carries time", "time alone"])
+def test_exact_counts_of_lines_are_followed_where_they_carry_the_time(lines: float, followed: Figure) -> None:
+    example, factor = examples.regressed(), lines / 12
+    counted = CountFinding(
+        "lines", Point(0, "sort", {}, "./sort"), 12.0, lines, Ratio(factor, factor, factor, 5, 5), True, True, False, 0.0, math.nan
+    )
+    best = symptom.symptoms(examples.findings(), replace(example, counts={"lines": counted}), None)[0]
+    assert (best.figure, best.metric) == (followed, "lines" if followed is Figure.COUNT else "wall_ns")
+
+
 def test_work_that_neither_side_did_reads_as_unchanged() -> None:
     example = examples.regressed()
     same = Ratio(1.0, 1.0, 1.0, 5, 5)

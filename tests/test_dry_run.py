@@ -11,6 +11,7 @@ import pytest
 
 import runtimes
 from perfdiff import cli
+from perfdiff.languages.packs import Packs
 from perfdiff.processes import running
 from programs import git
 from test_log import SCAN, SCAN_TOML
@@ -81,11 +82,14 @@ def test_wrong_revisions_are_refused_as_without_it(say: Run) -> None:
 
 
 @pytest.mark.integration
-def test_after_a_comparison_probes_builds_and_times_are_known(place: Path, say: Run) -> None:
+def test_after_a_comparison_probes_builds_and_times_are_known(place: Path, say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     runtimes.lent_to(place.parent / "cache")
     say("v1", "v2", "--runs", "5", codes={0, 1})  # beside other work the times may be too unsure for a verdict
     assert "measured already: nothing would be built or run" in say("v1", "v2", "--runs", "5", "--dry-run")
+    beside, index = [], Packs.index
+    monkeypatch.setattr(Packs, "index", lambda self, built, **asked: beside.append(len(asked["others"])) or index(self, built, **asked))
     said = say("v1", "v2", "--dry-run")
+    assert beside == [2, 2]  # packages that differ belong to the program, as where it is compared
     assert "builds 4; kept from before: plain base and head" in said
     assert "probes 2 functions (" in said
     assert "1 changed" in said

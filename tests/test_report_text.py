@@ -318,6 +318,7 @@ def test_slower_code_that_did_not_change_is_told_apart_by_its_own_time() -> None
 def test_probes_that_cost_more_than_the_effects_looked_for_are_doubted() -> None:
     quiet = made.findings(Verdict.UNCHANGED, made.others()[1:2])
     assert "added 5 % CPU time\n" in text(replace(quiet, overhead=0.05, min_effect=0.05))
+    assert "added less CPU time than runs vary by\n" in text(replace(quiet, overhead=-0.12))
     assert "added 48 % CPU time, more than the smallest effect looked for" in text(replace(quiet, overhead=0.48, min_effect=0.05))
 
 

@@ -184,6 +184,10 @@ def test_markdown_is_a_ticket_with_the_same_content() -> None:
     assert "- last\\_node (list.c:9) overtakes everything above it from n = 3.1e6 on." in said
 
 
+def test_a_cluster_without_a_line_leaves_its_cell_empty() -> None:
+    assert "|`places that follow n`||" in markdown(made.two(Verdict.IMPROVEMENT))
+
+
 def test_markdown_of_any_size_says_what_it_leaves_out() -> None:
     found = made.two(differences=[made.difference()] * 2_000)
     said = markdown(found)

@@ -31,9 +31,10 @@ class Spread:
     _each_s: float = 0.0
 
     @property
-    def can_grow(self) -> bool:
-        """Return whether more layouts can be had: none of a program that nothing was linked for."""
-        return self.count < min([self.most, *(each.most for each in self.layouts.values())])
+    def may_link(self) -> bool:
+        """Return whether more layouts can be had by linking programs again."""
+        is_open = self.count < min([self.most, *(each.most for each in self.layouts.values())])
+        return is_open and any(each.is_compiled for each in self.layouts.values())
 
     def grow(self, count: int, limit_s: float = math.inf) -> None:
         """Make layouts until there are `count`, unless that is expected to take longer than `limit_s`: then there are no more for now.

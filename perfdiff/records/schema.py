@@ -87,6 +87,9 @@ METRICS: Mapping[str, Metric] = {
         Metric("switches", "count", True, "context switches"),
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
         Metric("lines", "count", False, "lines executed, without probed callees'"),
+        Metric("objects", "count", False, "allocations of an interpreter's memory, without probed callees'"),
+        Metric("object_bytes", "bytes", False, "bytes of an interpreter's memory allocated, without probed callees'"),
+        Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
         Metric("loads", "count", False, "loads, without probed callees'"),
         Metric("stores", "count", False, "stores, without probed callees'"),
@@ -104,6 +107,9 @@ METRICS: Mapping[str, Metric] = {
 # What counted runs alone count: the software PMU, and interpreters.
 COUNTED = (
     "lines",
+    "objects",
+    "object_bytes",
+    "collections",
     "blocks",
     "loads",
     "stores",

@@ -179,6 +179,8 @@ def _coverage(findings: Findings) -> Facts:
 
 
 def _probes(overhead: float, min_effect: float) -> str:
+    if overhead <= 0:
+        return "added less CPU time than runs vary by"
     added = f"added {wording.percent(overhead)} CPU time"
     if overhead <= min_effect:
         return added
@@ -229,7 +231,7 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 Cell(wording.interval(row.ratio)),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
                 Cell(row.standing.value),
-                Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead)),
+                Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),
             )
             for row in rows
         ),

@@ -212,7 +212,7 @@ def _row(row: tuple[Cell, ...]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    if cell.code:
+    if cell.code and cell.text:
         return code(cell.text, in_table=True)
     text = prose(cell.text, in_table=True)
     return f"**{text}**" if text and cell.tone in (Tone.REGRESSION, Tone.IMPROVEMENT) else text

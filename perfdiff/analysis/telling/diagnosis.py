@@ -28,6 +28,7 @@ from perfdiff.analysis.counts.memory import (
     work,
     worked,
 )
+from perfdiff.analysis.counts.objects import asked
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
@@ -53,6 +54,7 @@ _GREW = {
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
 _OUTSIDE = frozenset(("system-calls", "library-calls"))
+_BESIDE = _OUTSIDE | {"more-allocation", "garbage-collection"}  # told although the class of the cost changed
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
 # Classes by growth; the other two say how calls differ, not how they grow.
 _GROWTH = (
@@ -237,10 +239,10 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
-        outside = [each for each in telling if each.cause.name in _OUTSIDE]
+        beside = [each for each in telling if each.cause.name in _BESIDE]
         says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
         yield Explanation(ns, Cause("class-change", says, evidence))
-        yield from outside
+        yield from beside
     elif telling:
         yield from telling
     elif grown:
@@ -270,6 +272,8 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
     if divisions is not None and divisions.grew:
         yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], "it ", lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
+    if patient.places:
+        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], "it ", lines))
     if works_more(counts):
         return
     for counter in MISSES:

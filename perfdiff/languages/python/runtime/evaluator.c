@@ -24,7 +24,7 @@ static inline bool only_makes(const struct pd_plan *plan, const pd_python_frame 
 #endif
 }
 
-static PyObject *evaluate_probed(PyThreadState *thread, pd_python_frame *frame, int throwing, struct pd_plan *plan)
+static __attribute__((noinline)) PyObject *evaluate_probed(PyThreadState *thread, pd_python_frame *frame, int throwing, struct pd_plan *plan)
 {
 	struct pd_frame call __attribute__((cleanup(pd_leave))) = {plan->number, 0, 0, 0};
 
@@ -40,10 +40,10 @@ static PyObject *evaluate(PyThreadState *thread, pd_python_frame *frame, int thr
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-/* 0: not known yet. Of the kind that is found without a call, as every Python call asks for it. */
-static __thread uintptr_t stack_end __attribute__((tls_model("initial-exec")));
+/* Above all places until it is known. Of the kind that is found without a call, as every Python call asks for it. */
+static __thread uintptr_t stack_end __attribute__((tls_model("initial-exec"))) = UINTPTR_MAX;
 
-static __attribute__((noinline, cold)) uintptr_t stack_end_find(void)
+static void stack_end_find(void)
 {
 	pthread_attr_t attributes;
 	void *lowest = NULL;
@@ -53,22 +53,24 @@ static __attribute__((noinline, cold)) uintptr_t stack_end_find(void)
 		pthread_attr_getstack(&attributes, &lowest, &size);
 		pthread_attr_destroy(&attributes);
 	}
-	return stack_end = (uintptr_t)lowest + (size / 4 < STACK_LEFT ? size / 4 : STACK_LEFT);
+	stack_end = (uintptr_t)lowest + (size / 4 < STACK_LEFT ? size / 4 : STACK_LEFT);
 }
 
 static inline bool is_deep(void)
 {
-	uintptr_t end = pd_likely(stack_end) ? stack_end : stack_end_find();
-
-	return pd_unlikely((uintptr_t)__builtin_frame_address(0) < end);
+	return pd_unlikely((uintptr_t)__builtin_frame_address(0) < stack_end);
 }
 
 /* Lets the interpreter go on alone below a frame: with our evaluator, calls that take no C stack without it would use it up. */
-static __attribute__((noinline, cold)) PyObject *evaluate_alone(PyThreadState *thread, pd_python_frame *frame, int throwing)
+static __attribute__((noinline, cold)) PyObject *evaluate_deep(PyThreadState *thread, pd_python_frame *frame, int throwing)
 {
 	static bool is_told;
 	PyObject *result;
 
+	if (stack_end == UINTPTR_MAX) {
+		stack_end_find();
+		return evaluate(thread, frame, throwing);
+	}
 	if (!is_told)
 		pd_note("deep", "calls below a deep recursion are not recorded");
 	is_told = true;
@@ -80,10 +82,23 @@ static __attribute__((noinline, cold)) PyObject *evaluate_alone(PyThreadState *t
 
 #endif
 
+/* The first execution of a code object. */
+static __attribute__((noinline, cold)) PyObject *evaluate_new(PyThreadState *thread, pd_python_frame *frame, int throwing)
+{
+	struct pd_plan *plan = pd_plan_find(PD_CODE(frame), frame->f_globals);
+
+	if (!plan->number || only_makes(plan, frame))
+		return _PyEval_EvalFrameDefault(thread, frame, throwing);
+	return evaluate_probed(thread, frame, throwing, plan);
+}
+
+/* All that calls without a probe do not need is behind a jump, so that they need no stack frame of ours. */
 static inline PyObject *evaluate_as_planned(PyThreadState *thread, pd_python_frame *frame, int throwing)
 {
-	struct pd_plan *plan = pd_plan_of(frame);
+	struct pd_plan *plan = pd_plan_known(PD_CODE(frame));
 
+	if (pd_unlikely(!plan))
+		return evaluate_new(thread, frame, throwing);
 	if (pd_likely(!plan->number) || only_makes(plan, frame))
 		return _PyEval_EvalFrameDefault(thread, frame, throwing);
 	return evaluate_probed(thread, frame, throwing, plan);
@@ -107,7 +122,7 @@ static PyObject *evaluate(PyThreadState *thread, pd_python_frame *frame, int thr
 {
 #if PY_VERSION_HEX >= 0x030b0000
 	if (is_deep())
-		return evaluate_alone(thread, frame, throwing);
+		return evaluate_deep(thread, frame, throwing);
 #endif
 #if PY_VERSION_HEX >= 0x030c0000
 	if (pd_unlikely(thread->c_recursion_remaining < RECURSION_LEFT))

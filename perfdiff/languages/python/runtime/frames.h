@@ -37,14 +37,19 @@ struct pd_code_extras {
 	void *extras[1];
 };
 
-static inline struct pd_plan *pd_plan_of(pd_python_frame *frame)
+/* NULL before its first execution. */
+static inline struct pd_plan *pd_plan_known(const PyCodeObject *code)
 {
-	PyCodeObject *code = PD_CODE(frame);
 	const struct pd_code_extras *extras = code->co_extra;
 
-	if (pd_likely(extras && extras->size > pd_extra_index && extras->extras[pd_extra_index]))
-		return extras->extras[pd_extra_index];
-	return pd_plan_find(code, frame->f_globals);
+	return pd_likely(extras && extras->size > pd_extra_index) ? extras->extras[pd_extra_index] : NULL;
+}
+
+static inline struct pd_plan *pd_plan_of(pd_python_frame *frame)
+{
+	struct pd_plan *plan = pd_plan_known(PD_CODE(frame));
+
+	return pd_likely(plan) ? plan : pd_plan_find(PD_CODE(frame), frame->f_globals);
 }
 
 #endif

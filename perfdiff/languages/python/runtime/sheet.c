@@ -183,13 +183,16 @@ static struct pd_identity identity_of(const char *path, size_t length)
 	return stat(text, &status) ? (struct pd_identity){0, 0} : (struct pd_identity){status.st_dev, status.st_ino};
 }
 
-/* The same of a code object's file name, which is asked for once per file of the sheet that has code of this name, as all have `<module>`. */
+/*
+ * The same of a code object's file name, which is asked for once per file of the sheet that has code of this name, as all have `<module>`.
+ * What a relative one leads to depends on where the process stands.
+ */
 static struct pd_identity identity_of_code(const char *path)
 {
 	static struct pd_identity identity;
 	static char *last;
 
-	if (!last || strcmp(last, path)) {
+	if (path[0] != '/' || !last || strcmp(last, path)) {
 		free(last);
 		last = strdup(path);
 		identity = identity_of(path, strlen(path));

@@ -1,0 +1,46 @@
+"""Memory that a function asks an interpreter for more than before, and the collections of garbage that this sets off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from perfdiff import units
+from perfdiff.analysis.counts.memory import Place, compared
+from perfdiff.analysis.counts.tallies import work_finding
+from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.policy import TELLING
+from perfdiff.models.prices import DEAREST_NS
+
+OBJECTS, BYTES, COLLECTIONS = "objects", "object_bytes", "collections"
+
+
+def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+    """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
+    found = [place.counts[name] for name in (OBJECTS, BYTES) if name in place.counts and _grew_beyond_work(place.counts, name)]
+    if found:
+        first = max(found, key=_dearest_ns)
+        yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{lines}", tuple(map(_evidence, found)))
+    if COLLECTIONS in place.counts and _grew_beyond_work(place.counts, COLLECTIONS):
+        often = place.counts[COLLECTIONS]
+        says = f"{who}sets off {compared(often, 'collections of garbage a call')}{lines}"
+        yield _dearest_ns(often), Cause("garbage-collection", says, (_evidence(often),))
+
+
+def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
+    found, work = counts[name], work_finding(counts)
+    usual = work.head / work.base if work is not None and work.grew and work.base else 1.0
+    return found.grew and found.head > (1 + TELLING) * max(usual, 1.0) * found.base
+
+
+def _dearest_ns(found: CountFinding) -> float:
+    return found.extra * DEAREST_NS[found.counter]
+
+
+def _says(found: CountFinding) -> str:
+    if found.counter == OBJECTS:
+        return f"makes {compared(found, 'allocation a call' if found.head == 1 else 'allocations a call')}"
+    return f"allocates {units.size(found.head)} a call at {found.point.label}, {units.size(found.base)} before"
+
+
+def _evidence(found: CountFinding) -> Evidence:
+    return Evidence(found.counter, found.base, found.head)
