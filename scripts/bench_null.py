@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Compare base with itself, moved: every function is taken for changed, and lies elsewhere. Whatever is reported is a false alarm.
 
-What moves code is a function of random length, never called, at the top of each source of head: another build of the same program.
+What moves code is a function of random length, never called, in each source of head: another build of the same program.
 Builds are shared between the comparisons of a program; everything is run anew, in another order, under a seed of its own. With `--room`,
-what was measured is kept there, and the same command goes on where it was interrupted.
+what was measured is kept there, and the same command goes on where it was interrupted; `--limit` ends it after so many seconds, with what
+was compared until then. `--short` looks at the smallest inputs alone, in few runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
+import statistics
 import tempfile
 import time
 from collections import Counter
@@ -22,9 +26,11 @@ from scipy.stats import beta
 
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.config import Config
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Counterpart, PlainBuild, Program
+from perfdiff.languages.python.pack import Python
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal
@@ -33,6 +39,7 @@ TITLE = "Base against base, moved, every function taken for changed"
 REPEAT = 20
 FIRST_SEED = 1000
 CONFIDENCE = 0.95
+SHORT_POINTS, SHORT_RUNS, SHORT_BUDGET_S = 3, 5, 3.0
 
 
 class Nothing:
@@ -50,12 +57,12 @@ class Nothing:
         return False
 
 
-class Suspicious(C):
-    """Takes every function for changed."""
+class Suspicious:
+    """Of a language pack: takes every function for changed."""
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions."""
-        pairs = super().match(base, head)
+        pairs = super().match(base, head)  # type: ignore[misc]
         return tuple(replace(pair, change=Change.CHANGED) if pair.base and pair.head else pair for pair in pairs)
 
     def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> Nothing:
@@ -63,12 +70,38 @@ class Suspicious(C):
         return Nothing()
 
 
-def compared(name: str, seed: int, room: Path) -> Findings:
+class SuspiciousC(Suspicious, C):
+    """The pack of C and C++."""
+
+
+class SuspiciousPython(Suspicious, Python):
+    """The pack of Python."""
+
+
+def compared(name: str, seed: int, room: Path, *, language: str, short: bool) -> Findings:
     """Compare base with base, moved."""
-    asked = inputs.request(name, room, "base", inputs.MOVED)
-    inputs.move(asked.repository)
+    asked = inputs.request(name, room, "base", inputs.MOVED, language=language)
+    inputs.move(asked.repository, language)
     config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
-    return pipeline.compare(replace(asked, config=config), Silent(), packs=Packs(Suspicious(asked.cache / "units"))).findings
+    if short:
+        config = shortened(config)
+    python = SuspiciousPython(config, asked.repository, asked.environment, asked.cache) if language == "python" else None
+    packs = Packs(SuspiciousC(asked.cache / "units"), (python,) if python else ())
+    return pipeline.compare(replace(asked, config=config), Silent(), packs=packs).findings
+
+
+def shortened(config: Config) -> Config:
+    """Return a configuration with few points and runs, and little time for either."""
+    workloads = [
+        replace(each, runs=SHORT_RUNS, parameters={name: values[:SHORT_POINTS] for name, values in each.parameters.items()})
+        for each in config.workloads
+    ]
+    return replace(
+        config,
+        workloads=tuple(workloads),
+        measure=replace(config.measure, budget_s=SHORT_BUDGET_S),
+        counters=replace(config.counters, budget_s=SHORT_BUDGET_S),
+    )
 
 
 def told(name: str, seed: int, findings: Findings, seconds: float) -> None:
@@ -94,23 +127,33 @@ def main() -> None:
     """Print a line per comparison, then the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=REPEAT, help=f"comparisons of each program (default: {REPEAT})")
-    parser.add_argument("--case", nargs="+", choices=inputs.names(), default=inputs.names(), metavar="NAME", help="programs (default: all)")
+    parser.add_argument("--language", choices=inputs.LANGUAGES, default=inputs.LANGUAGES[0], help="whose programs (default: %(default)s)")
+    parser.add_argument("--case", nargs="+", metavar="NAME", help="programs (default: all of the language)")
+    parser.add_argument("--short", action="store_true", help="few points, runs and seconds")
+    parser.add_argument("--limit", type=float, default=math.inf, metavar="S", help="begin no comparison after so many seconds")
     parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
     options = parser.parse_args()
-    counts: dict[str, Counter[Verdict]] = {name: Counter() for name in options.case}
+    known = inputs.names(options.language)
+    chosen = options.case or known
+    if strange := {*chosen} - {*known}:
+        parser.error(f"no programs of {options.language}: {', '.join(sorted(strange))}")
+    counts: dict[str, Counter[Verdict]] = {name: Counter() for name in chosen}
+    lasted: list[float] = []
+    begun = time.perf_counter()
     functions: Counter[Verdict] = Counter()
     with (
         tempfile.TemporaryDirectory() as passing,
         figures.printed(TITLE, "program", *Verdict) as table,
     ):
-        for turn in range(options.repeat):
-            for name in options.case:
-                seed = FIRST_SEED + 1000 * turn + inputs.names().index(name)  # fixtures with the same base would share an experiment
-                start = time.perf_counter()
-                findings = compared(name, seed, options.room or Path(passing))
-                told(name, seed, findings, time.perf_counter() - start)
-                counts[name][findings.verdict] += 1
-                functions.update(function.verdict for function in findings.functions)
+        for turn, name in itertools.product(range(options.repeat), chosen):
+            if (start := time.perf_counter()) - begun > options.limit:
+                break
+            seed = FIRST_SEED + 1000 * turn + known.index(name)  # fixtures with the same base would share an experiment
+            findings = compared(name, seed, options.room or Path(passing), language=options.language, short=options.short)
+            told(name, seed, findings, time.perf_counter() - start)
+            counts[name][findings.verdict] += 1
+            lasted.append(sum(findings.stages.values()))  # when it was measured, be it kept since
+            functions.update(function.verdict for function in findings.functions)
         for name, count in counts.items():
             table.add(name, *(count[verdict] for verdict in Verdict))
         total = sum(counts.values(), Counter[Verdict]())
@@ -125,6 +168,7 @@ def main() -> None:
             n, seen = count.total(), count[verdict]
             share = f"{100 * seen / n:.1f} % ({100 * CONFIDENCE:.0f} % interval {interval(seen, n)})"
             table.remarks.append(f"{verdict}: {seen} of {n} {what}, {share}; bar: {bar}.")
+        table.remarks.append(f"A comparison took {statistics.median(lasted):.0f} s in the median, {max(lasted):.0f} s at most.")
 
 
 if __name__ == "__main__":

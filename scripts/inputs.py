@@ -1,10 +1,14 @@
-"""The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads."""
+"""The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads.
+
+Those of a `language` are C's, C++'s among them, or Python's.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,17 +19,29 @@ from perfdiff.config import Config
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
-SOURCES = (".c", ".cc", ".cpp", ".cxx")
+SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",)}  # by language
+LANGUAGES = tuple(SOURCES)
 MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
+MOST_LINES = 40  # of a function in Python that does so
 REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
 
 
-def names() -> list[str]:
+def names(language: str = "c") -> list[str]:
     """Return the names of all programs in which something is found, or nothing is to be found."""
-    return [*(case.name for case in programs.cases()), *REAL]
+    return (
+        [case.name for case in programs.cases(programs.PYTHON)]
+        if language == "python"
+        else [*(case.name for case in programs.cases()), *REAL]
+    )
 
 
-def request(name: str, room: Path, *revisions: str) -> pipeline.Request:
+def environment() -> dict[str, str]:
+    """Return this process's variables, with its interpreter first, and nothing of perfdiff's own on its path."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
+
+
+def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipeline.Request:
     """Return a comparison of a program; its repository is made in `room`, which also holds the cache, where it is not there yet."""
     if name in REAL:
         made = room / "cmark" / "repository"
@@ -37,12 +53,13 @@ def request(name: str, room: Path, *revisions: str) -> pipeline.Request:
             _changed(*name.split(), checkout)
         config = configuration.load(checkout, environment={})
     else:
-        case = next(case for case in programs.cases() if case.name == name)
+        folder = programs.PYTHON if language == "python" else programs.PROGRAMS
+        case = next(case for case in programs.cases(folder) if case.name == name)
         checkout = room / name
         if not checkout.exists():
             programs.repository(case, checkout)
         config = configuration.load(checkout, environment={})
-    return pipeline.Request(checkout, revisions, config, room / "cache", dict(os.environ))
+    return pipeline.Request(checkout, revisions, config, room / "cache", environment() if config.python else dict(os.environ))
 
 
 def _changed(program: str, change: str, checkout: Path) -> None:
@@ -61,15 +78,21 @@ def _changed(program: str, change: str, checkout: Path) -> None:
         programs.git(checkout, "tag", side)
 
 
-def move(checkout: Path) -> None:
-    """Tag a revision of base with a function of random length, never called, at the top of each source; nothing where there is one."""
+def move(checkout: Path, language: str = "c") -> None:
+    """Tag a revision of base with a function of random length, never called, in each source of a language; nothing where there is one.
+
+    It stands at the top, in Python at the end, as docstrings and imports of the future come first.
+    """
     if MOVED in programs.git(checkout, "tag").split():
         return
     rng = random.Random(checkout.name)
     programs.git(checkout, "checkout", "-q", "--detach", "base")
     for name in programs.git(checkout, "ls-files").splitlines():
         path = checkout / name
-        if path.suffix in SOURCES:
+        if path.suffix in SOURCES[language] and language == "python":
+            lines = "".join(f"    moved = {number}\n" for number in range(rng.randrange(1, MOST_LINES)))
+            path.write_text(f"{path.read_text()}\n\ndef moves_code():\n{lines}")
+        elif path.suffix in SOURCES[language]:
             room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
             line = f"__attribute__((used)) static void moves_code(void) {{ {room} }}\n"

@@ -51,7 +51,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     """Describe how the cost of `annotation.metric` moved from `base` to `head`.
 
     Head keeps base's structure with coefficients of its own, unless `differs` (the comparison found a different cost) and BIC and the
-    joint test both reject base's class.
+    joint test both reject base's class; a structure that makes head's cost negative at 0 has to be no likelier for that.
     """
     metric = annotation.metric
     base, head = thinned(base, ROWS), thinned(head, ROWS)
@@ -65,7 +65,8 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     chosen, changed = kept, False
     if differs:
         own = fit(head, metric, seed=config.seed, function=annotation.function)
-        better = _information(kept, head) - _information(own, head) > MARGIN
+        gained = _information(kept, head) - _information(own, head)
+        better = gained > MARGIN or (gained > 0 and _falls_below_zero(kept, head))
         if own.cost_class is kept.cost_class or (better and joint.p <= CLASS_LEVEL):
             chosen = own if better else kept
             changed = chosen.growth is not annotation.growth
@@ -189,6 +190,24 @@ def _information(annotation: Annotation, table: SampleTable) -> float:
     independent = len(np.unique(np.stack([table.run[usable], np.floor(np.log2(cost)).astype(np.int64)]), axis=1).T)
     terms = sum(len(scope.terms) for scope in annotation.scopes)
     return independent * float(np.log(np.mean(residual**2) + 1e-6)) + terms * float(np.log(max(independent, 2)))
+
+
+def _falls_below_zero(annotation: Annotation, table: SampleTable) -> bool:
+    """Return whether a cost of one growing term would be negative at 0, and not by chance: through 0 the term alone is far less likely."""
+    if len(annotation.scopes) != 1 or len(annotation.scopes[0].terms) != 2:
+        return False
+    (scope,) = annotation.scopes
+    intercept, growing = sorted(scope.terms, key=lambda term: len(term.factors))
+    if intercept.factors or intercept.coefficient >= 0 or growing.coefficient <= 0:
+        return False
+    unit = replace(annotation, scopes=(replace(scope, terms=(replace(growing, coefficient=1.0),)),))
+    cost, grows = table.metrics[annotation.metric], unit.predict(columns_of(table))
+    usable = np.isfinite(cost) & (cost > 0) & np.isfinite(grows)
+    if not usable.any() or grows[usable].min() <= 0:
+        return False
+    alone = replace(growing, coefficient=float(np.exp(median(np.log(cost[usable] / grows[usable])))))
+    through_zero = replace(annotation, scopes=(replace(scope, terms=(alone,)),))
+    return _information(through_zero, table) - _information(annotation, table) > MARGIN
 
 
 def _main_feature(head: Annotation, base: Annotation) -> str | None:

@@ -1,0 +1,41 @@
+"""How a cost function moved from base to head, on calls with known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from perfdiff.analysis.compare.shift import describe
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.fitting import fit
+from perfdiff.records.schema import Floats, SampleTable
+from sampled import table
+
+SIZES = np.repeat([40.0, 60.0, 80.0, 120.0], 10)
+
+
+def calls(law: Callable[[Floats], Floats], seed: int, first_run: int) -> SampleTable:
+    """Return a call in each of ten runs of four sizes, in the noise of a busy machine."""
+    cost = law(SIZES) * np.exp(0.2 * np.random.default_rng(seed).standard_normal(len(SIZES)))
+    return table({"n": SIZES}, cost, run=first_run + np.arange(len(SIZES)))
+
+
+@pytest.mark.parametrize(
+    ("law", "is_square"),
+    [
+        pytest.param(lambda n: n**2, True, id="n²"),  # of 20, 11 were told while base's line had to be beaten by far
+        pytest.param(lambda n: 40 * n, False, id="40·n"),
+        pytest.param(lambda n: 500 + 40 * n, False, id="500 + 40·n"),
+        pytest.param(lambda n: 6 * n * np.log2(n), False, id="6·n·log n"),
+    ],
+)
+def test_base_s_line_gives_way_to_a_square_where_it_would_fall_below_zero(law: Callable[[Floats], Floats], is_square: bool) -> None:
+    told = []
+    for seed in range(8):
+        base, head = calls(lambda n: 3 * n, 1000 + seed, 0), calls(law, seed, len(SIZES))
+        found = describe(fit(base, "wall_ns", seed=1), base, head, differs=True, config=CompareConfig())
+        told.append(found.class_changed and found.head.cost_class is CostClass.QUADRATIC)
+    assert sum(told) >= 7 if is_square else not any(told)
