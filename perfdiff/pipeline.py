@@ -100,6 +100,7 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
         if asked is None or not store.exists(storage.experiment(cache, asked)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
         folder = storage.experiment(cache, asked)
+        store.verify(folder)  # what was concluded from it would not show that it is damaged
         return _concluded(_named(recorded.load(folder), asked), folder, cache, config.compare, progress)
 
 

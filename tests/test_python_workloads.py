@@ -332,7 +332,7 @@ class Told:
 
     def execute(self, command: Command) -> Execution:
         """Write the listing."""
-        if command.purpose is Purpose.RUN:
+        if command.purpose is Purpose.LISTING:
             side = next(side for side in Side if command.where.startswith(side))
             Path(command.environment[suites.LISTING]).write_text(json.dumps(self.said[side]))
         return Execution(1.0, 1.0, 1.0, None, None, "")

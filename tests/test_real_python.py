@@ -45,4 +45,3 @@ def test_a_quadratic_function_of_a_package_with_an_extension_comes_first(tmp_pat
     assert cost.base is not None
     assert cost.head is not None
     assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), findings.sentence
-    assert {function.info.language for function in findings.functions} == {"c", "python"}

@@ -1,7 +1,8 @@
 """Counts of lines in code that clang compiled: llvm-profdata adds up what a run left (`.profraw`), llvm-cov says which regions of code ran.
 
-A region's count is exact as long as calls return: what follows one in the same region counts as reached where it threw or ended the
-program. A line's count is the largest of the regions that begin on it and of the one that it begins in (LineCoverageStats of LLVM).
+A region's count is exact as long as calls return, and do so once: what follows one in the same region counts as reached where it threw or
+ended the program, and where `fork` returned twice, what follows it counts as less, down to 0. A line's count is the largest of the
+regions that begin on it and of the one that it begins in (LineCoverageStats of LLVM).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _BUILD_ID = re.compile(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", re.DOTALL
 _HEAD_BYTES = 4096  # of a raw profile, which names its program there
 _GAP = 3
 _KINDS = (0, 1, _GAP)  # of regions: code, what a macro holds, white space between two others
+_BELOW_ZERO = np.iinfo(np.int64).max  # what llvm-cov says of a difference of counters that is below 0
 _TIMEOUT_S = 120.0
 
 
@@ -79,6 +81,7 @@ class LlvmCov:
                 found = np.array([region[4] for function in numbers for region in function["regions"]], dtype=np.int64)
                 if len(found) != program.total:
                     raise _damaged(f"{files[0]} does not fit {program.path}")
+                found[found == _BELOW_ZERO] = 0
                 if len(program.places):
                     np.add.at(counts, program.places, np.maximum.reduceat(found[program.regions], program.starts))
 
