@@ -433,3 +433,11 @@ def test_circular_imports_and_bases_end(tmp_path: Path) -> None:
         "p/b.py": "from p.a import f\nfrom p.a import *\nclass B(B, A): ...\ndef g(): return f(), h()\n",
     }
     assert callees(program(tmp_path, files), "p.b.g") == set()
+
+
+def test_modules_that_import_everything_of_each_other_are_followed_once(tmp_path: Path) -> None:
+    """Followed along each way from module to module, a name that none of them has would take years."""
+    everything = "".join(f"from p.m{number} import *\n" for number in range(12))
+    files = {f"p/m{number}.py": f"{everything}def f{number}(): return f{(number + 1) % 12}(), missing()\n" for number in range(12)}
+    found = program(tmp_path, {"p/__init__.py": "", **files})
+    assert callees(found, "p.m3.f3") == {"p.m4.f4"}

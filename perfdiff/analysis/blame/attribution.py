@@ -67,16 +67,18 @@ class Attribution:
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def ranked(self, suspects: Iterable[int]) -> list[int]:
-        """Return suspects by guilt; near ties by how directly the cost follows from the change: own cost, calls, then data.
+        """Return suspects by guilt; near ties by how directly the cost follows from the change.
 
-        An added function and its changed callers share its cost, but are one change: each stands where the whole of it would.
+        That is, functions whose own text changed before those that it only affects, then own cost, calls, data. An added function and its
+        changed callers share its cost, but are one change: each stands where the whole of it would.
         """
 
-        def order(suspect: int) -> tuple[float, int, int]:
+        def order(suspect: int) -> tuple[float, bool, int, int]:
             guilt = self.guilt[suspect]
             strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
             step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(TIE))
-            return (-step, _EVIDENCE.index(strongest.kind), suspect)
+            is_only_affected = self.web.functions[suspect].change is Change.AFFECTED
+            return (-step, is_only_affected, _EVIDENCE.index(strongest.kind), suspect)
 
         return sorted(suspects, key=order)
 

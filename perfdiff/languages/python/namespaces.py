@@ -80,8 +80,9 @@ class Namespaces:
         return collected.meaning()
 
     def _follow(self, file: str, parts: list[str], found: _Collected, steps: int) -> None:
-        if steps > _MOST_STEPS:
+        if steps > _MOST_STEPS or (file, *parts) in found.seen:
             return
+        found.seen.add((file, *parts))
         first, rest = parts[0], parts[1:]
         found.functions |= self._accessors.get((file, "", first), set())
         if (file, first) in self.classes:
@@ -225,6 +226,7 @@ class _Collected:
         self.variables: set[VariableKey] = set()
         self.imports: set[ImportKey] = set()
         self.loose: set[str] = set()
+        self.seen: set[tuple[str, ...]] = set()  # files with names in them: modules that import everything of each other are many ways to one
 
     def meaning(self) -> Meaning:
         return Meaning(
