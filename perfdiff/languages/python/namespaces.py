@@ -226,7 +226,9 @@ class _Collected:
         self.variables: set[VariableKey] = set()
         self.imports: set[ImportKey] = set()
         self.loose: set[str] = set()
-        self.seen: set[tuple[str, ...]] = set()  # files with names in them: modules that import everything of each other are many ways to one
+        self.seen: set[tuple[str, ...]] = (
+            set()
+        )  # files with names in them: modules that import everything of each other are many ways to one
 
     def meaning(self) -> Meaning:
         return Meaning(
