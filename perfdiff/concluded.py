@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from perfdiff.analysis.findings import Findings
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
-from perfdiff.records import bounds, codec, tables
+from perfdiff.records import bounds, codec, entry, tables
 from perfdiff.records.schema import Experiment
 
 _MOST_BYTES = 256 * 1024 * 1024  # of findings: some 20 kB a function
@@ -43,11 +42,7 @@ class Concluded:
         """Keep findings, without the costs that are known and accepted, which are looked up each time."""
         text = json.dumps(codec.encode(findings), default=_plain, separators=(",", ":"))
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".")
-            with os.fdopen(handle, "w", encoding="utf-8") as entry:
-                entry.write(text)
-            Path(name).replace(self.path)
+            entry.write(self.path, text)
 
 
 def concluded(cache: Path, folder: Path, experiment: Experiment, config: CompareConfig) -> Concluded:

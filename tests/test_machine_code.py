@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.collect.subjects import cleared, shown
+from perfdiff.collect.subjects import cleared
 from perfdiff.languages.c import elf, object_code
 from perfdiff.languages.c.index import index
 from perfdiff.languages.c.instructions import operand_ends
@@ -265,7 +265,7 @@ def test_who_stands_in_for_a_function_made_by_a_macro_is_cleared_with_it_alone(
     found = compared(build(tmp_path / "base", {"a.c": text % "x + 2"}), build(tmp_path / "head", {"a.c": text % after}))
     assert {name for name, pair in found.pairs.items() if pair.change.is_suspect} == {"made", "inner", "use"}
     left = cleared([*found.pairs.values()], found.code)
-    assert {shown(pair).name for pair in left if pair.change.is_suspect} == suspected
+    assert {pair.shown.name for pair in left if pair.change.is_suspect} == suspected
 
 
 def test_a_same_function_that_reads_a_changed_table_keeps_its_code_but_is_not_cleared(edited: Edit) -> None:

@@ -22,7 +22,7 @@ def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
     if not changed or not changed.keys().isdisjoint(ran):
         return ()
-    names = [definition.name for pair in changed.values() if (definition := pair.head or pair.base)]
+    names = [pair.shown.name for pair in changed.values()]
     shown = _listed([f"`{name}`" for name in names])
     return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
 

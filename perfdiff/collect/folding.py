@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.subjects import Subjects, shown
+from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Fold, Selection, Survey
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Skipped, Totals
@@ -21,7 +21,7 @@ def stood_in_for(subjects: Subjects, folds: Iterable[Fold]) -> Subjects:
     """Return the subjects with the hosts of folded functions affected by these: what they cost can only show there."""
     pairs = dict(subjects.pairs)
     for fold in folds:
-        definition, change = shown(subjects.pairs[fold.id]), subjects.pairs[fold.id].change
+        definition, change = subjects.pairs[fold.id].shown, subjects.pairs[fold.id].change
         reason = f"holds function {definition.name}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})"
         for host in fold.hosts:
             pairs[host] = _affected(pairs[host], f"function {definition.name}", reason)
@@ -67,8 +67,8 @@ def untimed(subjects: Subjects, folds: Iterable[Fold]) -> tuple[Skipped, ...]:
     """Return the folded functions as those of which no times are told, with where these are."""
     return tuple(
         Skipped(
-            shown(subjects.pairs[fold.id]).name,
-            shown(subjects.pairs[fold.id]).file,
+            subjects.pairs[fold.id].shown.name,
+            subjects.pairs[fold.id].shown.file,
             f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, fold)}",
         )
         for fold in folds
@@ -81,7 +81,7 @@ def note(subjects: Subjects, folds: Sequence[Fold]) -> tuple[Note, ...]:
         return ()
     worst = max(folds, key=lambda fold: fold.overhead)
     text = (
-        f"no times are told of {_listed([shown(subjects.pairs[fold.id]).name for fold in folds])} alone, as probes would take up to "
+        f"no times are told of {_listed([subjects.pairs[fold.id].shown.name for fold in folds])} alone, as probes would take up to "
         f"{100 * worst.overhead:.0f} % of a run: their time counts as that of their callers ({_hosts(subjects, worst)}), "
         "and what they count is exact"
     )
@@ -89,7 +89,7 @@ def note(subjects: Subjects, folds: Sequence[Fold]) -> tuple[Note, ...]:
 
 
 def _hosts(subjects: Subjects, fold: Fold) -> str:
-    return _listed([shown(subjects.pairs[host]).name for host in fold.hosts]) or "the whole run"
+    return _listed([subjects.pairs[host].shown.name for host in fold.hosts]) or "the whole run"
 
 
 def _listed(names: Sequence[str]) -> str:

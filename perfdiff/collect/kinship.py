@@ -26,4 +26,4 @@ def unchanged(workshop: Workshop, depth: int, idle: Collection[str]) -> bool:
     if any(program.problems for program in programs):
         return False
     differing = (pair for pair in workshop.packs.match(*programs) if pair.change.is_suspect)
-    return all((one := pair.head or pair.base) is not None and one.name in idle for pair in differing)
+    return all(pair.shown.name in idle for pair in differing)

@@ -74,7 +74,7 @@ class Subjects:
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
         """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
         found = [
-            Skipped(shown(pair).name, shown(pair).file, reason, whole=reason.startswith(_EXCLUDED))
+            Skipped(pair.shown.name, pair.shown.file, reason, whole=reason.startswith(_EXCLUDED))
             for pair in self.pairs.values()
             if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
         ]
@@ -83,14 +83,14 @@ class Subjects:
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects that no workload ever called; those of files that nothing ran of, such as tests, come last."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
-        idle = [shown(pair) for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
+        idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
         return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
         return tuple(
-            Skipped(shown(pair).name, shown(pair).file, "its file is made by the build, so that it carries no probe")
+            Skipped(pair.shown.name, pair.shown.file, "its file is made by the build, so that it carries no probe")
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ in ids
         )
@@ -137,7 +137,7 @@ class Subjects:
     def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
         """Return the names of the functions of which texts and files are not read."""
         pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
-        return tuple(shown(pair).name for pair in pairs if any(map(_far, _sides(pair))))
+        return tuple(pair.shown.name for pair in pairs if any(map(_far, _sides(pair))))
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
         """Return what the report needs to know of the functions `ids`, the probed ones."""
@@ -152,7 +152,7 @@ class Subjects:
 
     def _info(self, id_: int, probed: frozenset[int]) -> FunctionInfo:
         pair = self.pairs[id_]
-        known = shown(pair)
+        known = pair.shown
         own = self._with_unprobed_callees(id_, probed)
         return FunctionInfo(
             id=id_,
@@ -210,7 +210,7 @@ def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison
 
 
 def _culprit(pair: Counterpart) -> str:
-    return f"function {shown(pair).name}"
+    return f"function {pair.shown.name}"
 
 
 def digest(probes: Iterable[Probe]) -> str:
@@ -226,13 +226,6 @@ def digest(probes: Iterable[Probe]) -> str:
         for probe in probes
     ]
     return hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
-
-
-def shown(pair: Counterpart) -> FunctionDefinition:
-    """Return the definition that a function is shown by, head's where there is one."""
-    found = pair.head or pair.base
-    assert found is not None, "a counterpart exists on one side at least"
-    return found
 
 
 def _far(definition: FunctionDefinition) -> tuple[int, ...]:

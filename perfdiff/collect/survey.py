@@ -221,7 +221,9 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
             inner[callee] = inner[callee] + made
     candidates = {
         function: Candidate(
-            traffic=Traffic(survey.calls[function], inner[function], survey.lengths[function], budget.costs[_language(pairs[function])]),
+            traffic=Traffic(
+                survey.calls[function], inner[function], survey.lengths[function], budget.costs[pairs[function].shown.language]
+            ),
             rank=priority,
             suspect=priority is Priority.SUSPECT,
             may_fold=budget.folds and priority is Priority.SUSPECT and not pairs[function].followed,
@@ -229,12 +231,6 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
         for function, priority in priorities.items()
     }
     return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE))
-
-
-def _language(pair: Counterpart) -> str:
-    definition = pair.head or pair.base
-    assert definition is not None, "a counterpart exists on one side at least"
-    return definition.language
 
 
 def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:

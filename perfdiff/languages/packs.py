@@ -13,7 +13,6 @@ from perfdiff.languages.protocol import (
     CodeComparison,
     Compiled,
     Counterpart,
-    FunctionDefinition,
     Language,
     PlaceReader,
     PlainBuild,
@@ -142,13 +141,7 @@ def _of(pack: Language, program: Program) -> Program:
 
 
 def _owns(pack: Language, pair: Counterpart) -> bool:
-    return _definition(pair).language == pack.name
-
-
-def _definition(pair: Counterpart) -> FunctionDefinition:
-    found = pair.head or pair.base
-    assert found is not None, "a counterpart exists on one side at least"
-    return found
+    return pair.shown.language == pack.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +192,7 @@ class _Comparisons:
         return self._asked(pair, CodeComparison.is_unlike)
 
     def _asked(self, pair: Counterpart, question: Callable[[CodeComparison, Counterpart], bool]) -> bool:
-        known = self.by_pack.get(_definition(pair).language)
+        known = self.by_pack.get(pair.shown.language)
         return known is not None and question(known, pair)
 
 

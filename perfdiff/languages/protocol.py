@@ -149,6 +149,13 @@ class Counterpart:
     culprits: tuple[str, ...]
     followed: bool = False
 
+    @property
+    def shown(self) -> FunctionDefinition:
+        """Return the definition that the function is shown by, head's where there is one."""
+        found = self.head or self.base
+        assert found is not None, "a counterpart exists on one side at least"
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

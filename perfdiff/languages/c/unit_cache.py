@@ -12,7 +12,6 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from perfdiff.languages.c.unit import UnitFacts
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration
 from perfdiff.languages.stored import function, plain
+from perfdiff.records import entry
 
 _VERSION = 3
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
@@ -40,9 +40,9 @@ class UnitCache:
     def load(self, unit: front.Unit) -> UnitFacts | None:
         """Return the facts of a unit, or None where it has to be parsed."""
         for path in sorted(self._entries(unit).glob("*.json")):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as entry:
-                if self._is_valid(json.loads(entry.readline())):
-                    facts = _facts(json.loads(entry.readline()))
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as lines:
+                if self._is_valid(json.loads(lines.readline())):
+                    facts = _facts(json.loads(lines.readline()))
                     os.utime(path)
                     return facts
         return None
@@ -54,11 +54,7 @@ class UnitCache:
         text = f"{json.dumps(header)}\n{json.dumps(plain(facts))}\n"
         folder = self._entries(unit)
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=folder, prefix=".")
-            with os.fdopen(handle, "w", encoding="utf-8") as entry:
-                entry.write(text)
-            Path(name).replace(folder / f"{digest([json.dumps(header)])}.json")
+            entry.write(folder / f"{digest([json.dumps(header)])}.json", text)
             for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
                 old.unlink(missing_ok=True)
 

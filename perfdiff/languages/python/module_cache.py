@@ -12,7 +12,6 @@ import functools
 import json
 import os
 import platform
-import tempfile
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from perfdiff.languages.python.facts import ClassFacts, FunctionFacts, Imported,
 from perfdiff.languages.python.module import module_facts
 from perfdiff.languages.python.sources import SourceFile
 from perfdiff.languages.stored import function, plain
+from perfdiff.records import entry
 
 _VARIANTS = 8  # contents of one file that are kept: a few revisions under comparison
 
@@ -42,12 +42,8 @@ class ModuleCache:
             return facts
         facts = module_facts(source, self._depth)
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=folder, prefix=".")
-            with os.fdopen(handle, "w", encoding="utf-8") as entry:
-                entry.write(json.dumps(plain(facts), separators=(",", ":")))
-            Path(name).replace(path)
-            for old in sorted(folder.glob("*.json"), key=lambda entry: -entry.stat().st_mtime)[_VARIANTS:]:
+            entry.write(path, json.dumps(plain(facts), separators=(",", ":")))
+            for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
                 old.unlink(missing_ok=True)
         return facts
 
