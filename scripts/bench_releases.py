@@ -7,9 +7,7 @@ The pairs are in `fixtures/releases`, each with a program that runs the package.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +18,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
 from perfdiff.request import Request
+from programs import environment
 from releases import Pair, pairs, repository
 
 COLUMNS = ("package", "base", "head", "expected", "verdict", "guilty", "its place", "s", "CPU, s", "probes' cost")
@@ -43,15 +42,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="pairs (default: all)")
     options = parser.parse_args()
     chosen = [pair for pair in pairs() if not options.only or pair.name in options.only]
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    environment = inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
     with tempfile.TemporaryDirectory() as room, figures.printed("Releases of Python packages", *COLUMNS) as table:
         right = 0
         for pair in chosen:
             checkout = repository(pair, Path(room) / pair.name)
             started, used = time.monotonic(), used_s()
             config = configuration.load(checkout, environment={})
-            findings = pipeline.compare(Request(checkout, ("base", "head"), config, Path(room) / "cache", environment), Silent()).findings
+            findings = pipeline.compare(Request(checkout, ("base", "head"), config, Path(room) / "cache", environment()), Silent()).findings
             wall_s, cpu_s = time.monotonic() - started, used_s() - used
             its_place = place(pair, findings)
             right += findings.verdict == pair.verdict and (not pair.guilty or its_place == "1")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sys
 import tomllib
 from pathlib import Path
 
@@ -35,12 +34,6 @@ def names(language: str = "c") -> list[str]:
     )
 
 
-def environment() -> dict[str, str]:
-    """Return this process's variables, with its interpreter first, and nothing of perfdiff's own on its path."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
-
-
 def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipeline.Request:
     """Return a comparison of a program; its repository is made in `room`, which also holds the cache, where it is not there yet."""
     if name in REAL:
@@ -59,7 +52,7 @@ def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipe
         if not checkout.exists():
             programs.repository(case, checkout)
         config = configuration.load(checkout, environment={})
-    return pipeline.Request(checkout, revisions, config, room / "cache", environment() if config.python else dict(os.environ))
+    return pipeline.Request(checkout, revisions, config, room / "cache", programs.environment() if config.python else dict(os.environ))
 
 
 def _changed(program: str, change: str, checkout: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,14 +42,25 @@ def git(repository: Path, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def empty(checkout: Path) -> None:
+    """Remove all from a checkout but its repository."""
+    for entry in checkout.iterdir():
+        if entry.name != ".git":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def environment() -> dict[str, str]:
+    """Return this process's variables, with its interpreter first, and nothing of perfdiff's own on its path."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
+
+
 def repository(case: Case, folder: Path) -> Path:
     """Make `folder` a repository of a commit a side, tagged `base` and `head`, with the configuration in the checkout, and the inputs."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
     for side in filter(lambda side: (case.folder / side).is_dir(), ("base", "head")):
-        for entry in folder.iterdir():
-            if entry.name != ".git":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        empty(folder)
         shutil.copytree(case.folder / side, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)  # with times of its own
         shutil.copy(case.folder / "perfdiff.toml", folder)
         git(folder, "add", "-A")

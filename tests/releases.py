@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs import FIXTURES, git
+from programs import FIXTURES, empty, git
 
 RELEASES = FIXTURES / "releases"
 
@@ -50,9 +50,7 @@ def repository(pair: Pair, folder: Path) -> Path:
     checkout.mkdir(parents=True)
     git(checkout, "init", "-q")
     for side, version in (("base", pair.base), ("head", pair.head)):
-        for entry in checkout.iterdir():
-            if entry.name != ".git":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        empty(checkout)
         _unpack(_downloaded(pair.package, version, folder / side), checkout)
         git(checkout, "add", "-A", "-f")
         git(checkout, "commit", "-q", "-m", f"{pair.package} {version}")

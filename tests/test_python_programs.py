@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from perfdiff.languages.python.index import index
 from perfdiff.languages.python.matching import match
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
-from programs import PYTHON, Case, cases, repository
+from programs import PYTHON, Case, cases, environment, repository
 from test_programs import judge, longer, named, summary
 
 pytestmark = pytest.mark.integration
@@ -41,12 +39,6 @@ def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
     config = configuration.load(checkout, environment={})
     config = replace(config, counters=replace(config.counters, software=case.name in COUNTED), measure=MeasureConfig(budget_s=BUDGET_S))
     return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
-
-
-def environment() -> dict[str, str]:
-    """Return this process's variables, with the interpreter that runs the tests first, and nothing of perfdiff's own on its path."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return inherited | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))}
 
 
 def problems(case: Case, findings: Findings) -> Iterator[str]:

@@ -14,7 +14,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import MeasureConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.progress import Silent
-from test_python_programs import environment
+from programs import environment
 
 pytestmark = pytest.mark.integration
 BUDGET_S = 8.0  # for whole runs, each of which starts an interpreter

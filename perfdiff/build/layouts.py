@@ -44,7 +44,7 @@ class Layouts:
     room: Path
     most: int
     why: str = ""
-    is_compiled: bool = True
+    is_compiled: bool = field(init=False)
     _refused: dict[Path, str] = field(default_factory=dict)
     _strangers: tuple[Path, ...] = ()
     _pattern: Pattern | None = None
