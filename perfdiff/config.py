@@ -45,6 +45,13 @@ class PythonConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class JavaConfig:
+    """`[java]`: the JDK of a project's programs. `home` is its folder; None: JAVA_HOME's, else that of the `javac` on PATH."""
+
+    home: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
 
@@ -165,6 +172,7 @@ class Config:
     counters: CountersConfig = CountersConfig()
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
+    java: JavaConfig | None = None  # None: no Java project
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from perfdiff.config import CacheSize, Config, PythonConfig, WorkloadConfig
+from perfdiff.config import CacheSize, Config, JavaConfig, PythonConfig, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
@@ -118,6 +118,7 @@ def configuration_text(config: Config) -> str:
     sections: dict[str, object] = {
         "build": config.build,
         "python": config.python or PythonConfig(),
+        "java": config.java or JavaConfig(),
         "probes": config.probes,
         "compare": config.compare,
         "counters": config.counters,

@@ -18,13 +18,14 @@ from perfdiff.config import (
     CompareConfig,
     Config,
     CountersConfig,
+    JavaConfig,
     MeasureConfig,
     ProbeConfig,
     PythonConfig,
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import asv, buildsystem, inputs, pythonproject, settings, suites, tomlfile
+from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, settings, suites, tomlfile
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -85,6 +86,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     sign = pythonproject.recognise(place, [workload.command for workload in workloads])
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
     is_python = is_python or any(workload.suite for workload in workloads)
+    is_java = bool(values["java"]) or (source is not None and "java" in source.table)
+    is_java = is_java or javaproject.recognise([workload.command for workload in workloads])
     guessed = None  # a Python project is installed without any command
     if measuring and not is_python and "command" not in values["build"]:
         guessed = _guess(place, source)
@@ -98,6 +101,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         measure=MeasureConfig(**values["measure"]),
         source=str(source.path) if source else None,
         python=PythonConfig(**values["python"]) if is_python else None,
+        java=JavaConfig(**values["java"]) if is_java else None,
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
         suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )

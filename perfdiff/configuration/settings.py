@@ -157,6 +157,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "requirements": Setting('a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]', _texts),
         "editable": _TRUTH,
     },
+    "java": {"home": Setting('the folder of a JDK, such as "/usr/lib/jvm/java-17-openjdk-amd64"', _text, text=True)},
     "probes": {
         "overhead": _SHARE,
         "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),
