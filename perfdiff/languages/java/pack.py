@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import sameness
+from perfdiff.languages.java import homes, options, sameness
+from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -24,7 +25,7 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
-        self.workplace: Workplace | None = None
+        self.workplace: Workplace | None = Homes(config, project, environment)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the methods of a built tree."""
@@ -39,20 +40,23 @@ class Java:
         return ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=25.0)
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return the JDK."""
-        return ()
+        """Return the JDK, what is fixed of its machine, and the libraries of others that the revision names."""
+        kept, fixed = homes.read(built.beside), options.fixed(self._environment)
+        libraries = (f"{name} {version}" for name, version in kept.versions.items())
+        return (f"OpenJDK {kept.release}", *([f"JVM options {fixed}"] if fixed else ()), *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return what else differs between two builds."""
-        return ()
+        """Return which libraries of others differ."""
+        changes = homes.dependency_changes(base.beside, head.beside)
+        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the class files of two builds."""
         return sameness.same_code(base, head, pairs)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what workloads of a build run with."""
-        return {}
+        """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
+        return {**homes.variables(homes.read(built.beside).home, environment), **options.variables(environment)}
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
