@@ -1,21 +1,26 @@
-"""What is fixed in the JVMs of all runs, plain ones among them, so that runs of a pair do not differ by it."""
+"""What is fixed in the JVMs of all runs, plain ones among them, so that the runs of a pair do not differ by it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from pathlib import Path
 
-VARIABLE = "JAVA_TOOL_OPTIONS"
+from perfdiff.languages.java import jvms
+from perfdiff.languages.java.jvms import OPTIONS
+
+# Runs that are made at the same time share one CPU. A JVM that sees a single one takes another collector and fewer threads than it takes
+# for the user: it is told of as many as it sees without that.
+_PROCESSORS = "-XX:ActiveProcessorCount="
 
 
-def fixed(environment: Mapping[str, str]) -> str:
-    """Return the options that are set beside the user's own, nothing where those say it all."""
-    given = environment.get(VARIABLE, "")
-    ours = {"-XX:ActiveProcessorCount=": str(len(os.sched_getaffinity(0)))}
-    return " ".join(f"{option}{value}" for option, value in ours.items() if option not in given)
+def fixed(home: Path, environment: Mapping[str, str]) -> str:
+    """Return the options that the JVMs of the JDK in a folder get beside the user's own; nothing where those say it."""
+    if _PROCESSORS in environment.get(OPTIONS, ""):
+        return ""
+    return f"{_PROCESSORS}{jvms.ask(home, environment).processors}"
 
 
-def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable of the JVMs' options: ours, then the user's, which prevail."""
-    found = " ".join(filter(None, [fixed(environment), environment.get(VARIABLE, "")]))
-    return {VARIABLE: found} if found else {}
+def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable of JVMs' options: ours, then the user's, which prevail; those of a command line prevail over both."""
+    found = " ".join(filter(None, [fixed(home, environment), environment.get(OPTIONS, "")]))
+    return {OPTIONS: found} if found else {}

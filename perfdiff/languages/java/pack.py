@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import homes, options, sameness
+from perfdiff.languages.java import homes, jvms, options, sameness
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
@@ -40,10 +40,12 @@ class Java:
         return ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=25.0)
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return the JDK, what is fixed of its machine, and the libraries of others that the revision names."""
-        kept, fixed = homes.read(built.beside), options.fixed(self._environment)
+        """Return the JDK, what its machine takes and what is fixed of it, and the libraries of others that the revision names."""
+        kept = homes.read(built.beside)
+        machine, fixed = jvms.ask(kept.home, self._environment), options.fixed(kept.home, self._environment)
+        takes = (machine.collector, machine.heap and f"heap up to {machine.heap}", fixed)
         libraries = (f"{name} {version}" for name, version in kept.versions.items())
-        return (f"OpenJDK {kept.release}", *([f"JVM options {fixed}"] if fixed else ()), *libraries)
+        return (f"{machine.name} {kept.release} ({'; '.join(filter(None, takes))})", *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which libraries of others differ."""
@@ -56,7 +58,8 @@ class Java:
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
-        return {**homes.variables(homes.read(built.beside).home, environment), **options.variables(environment)}
+        home = homes.read(built.beside).home
+        return {**homes.variables(home, environment), **options.variables(home, environment)}
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
