@@ -9,9 +9,10 @@ from perfdiff.languages.java import jvms
 from perfdiff.languages.java.jvms import OPTIONS
 
 # Runs that are made at the same time share one CPU. A JVM that sees a single one takes another collector and fewer threads than it takes
-# for the user: it is told of as many as it sees without that. A heap that is as large from the start as it may get, and no file of figures for
-# other programs (UsePerfData), were tried and are left as they are: in 12 pairs each of three programs, made at the same time, times of a pair
-# differed by 1 to 2 % with and without them (JDK 17, 2 cores, November 2026), and the large heap took 5 to 15 % more of CPU.
+# for the user: it is told of as many as it sees without that.
+# Tried and left as they are: a heap that is as large from the start as it may get, and no file of figures for other programs (UsePerfData).
+# In 12 pairs each of three programs, made at the same time, times of a pair differed by 1 to 2 % with and without them (JDK 17, 2 cores,
+# November 2026), and the large heap took 5 to 15 % more of CPU.
 _PROCESSORS = "-XX:ActiveProcessorCount="
 
 
