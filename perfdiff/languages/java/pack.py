@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import sameness
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.java import agent, jdks, sameness, start, weaving
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
+
+_COMPILERS = ("cc", "gcc", "clang")
 
 
 class Java:
@@ -24,6 +28,7 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
+        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         self.workplace: Workplace | None = None
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
@@ -56,7 +61,13 @@ class Java:
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
-        return {}
+        if not probes:
+            return {}
+        jdk, kept = jdks.find(self._environment, self._config.home), self._cache / "runtime"
+        sheet = weaving.weave(jdk, built.tree, probes, kept)
+        library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
+        given = {**self._environment, **self.variables(built, self._environment)}
+        return start.environment(sheet, library, given.get(start.OPTIONS, ""))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
