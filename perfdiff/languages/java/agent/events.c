@@ -1,17 +1,16 @@
 /* What the virtual machine tells: that a class is loaded, that it collects garbage, that a thread waits for a monitor, that it ends. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "java_probe.h"
 
-#define TOLD_MOST 20 /* classes that are told as altered */
+#define TOLD_MOST 20   /* classes that are told as altered */
+#define TOLD_SHARE 100 /* pauses are told from this part of the process's time on */
 
 static jvmtiEnv *tools;
 static bool is_ready;
-static struct timespec collecting;
-static uint64_t collections, collected_ns;
+static uint64_t began_ns, collecting_ns, collected_ns;
 
 /* PERFDIFF_PROBE_CLASS is the path of the class file. */
 extern const unsigned char pd_probe_class[], pd_probe_class_end[];
@@ -43,22 +42,26 @@ static void JNICALL class_loads(jvmtiEnv *env, JNIEnv *environment, jclass redef
 	*new_length = (jint)woven->bytes_length;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void JNICALL collection_begins(jvmtiEnv *env)
 {
 	(void)env;
-	clock_gettime(CLOCK_MONOTONIC, &collecting);
+	collecting_ns = now_ns();
 	pd_pause_begin();
 }
 
 static void JNICALL collection_ends(jvmtiEnv *env)
 {
-	struct timespec now;
-
 	(void)env;
 	pd_pause_end();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	collections++;
-	collected_ns += (uint64_t)((now.tv_sec - collecting.tv_sec) * 1000000000 + now.tv_nsec - collecting.tv_nsec);
+	collected_ns += now_ns() - collecting_ns;
 }
 
 static void JNICALL monitor_contended(jvmtiEnv *env, JNIEnv *environment, jthread thread, jobject monitor)
@@ -87,13 +90,9 @@ static void JNICALL monitor_waited(jvmtiEnv *env, JNIEnv *environment, jthread t
 
 static void JNICALL machine_ends(jvmtiEnv *env, JNIEnv *environment)
 {
-	char text[128];
-
 	(void)env, (void)environment;
-	if (!collections)
-		return;
-	snprintf(text, sizeof(text), "%llu\t%.3f", (unsigned long long)collections, (double)collected_ns / 1e6);
-	pd_note("collected", text);
+	if (collected_ns * TOLD_SHARE > now_ns() - began_ns)
+		pd_note("paused", "garbage collection made up more than 1 % of runs: its pauses are taken off the calls that they interrupted");
 }
 
 static bool event_enable(jvmtiEvent event)
@@ -146,6 +145,7 @@ bool pd_events_begin(JavaVM *machine)
 	};
 	bool sees_monitors;
 
+	began_ns = now_ns();
 	if ((*machine)->GetEnv(machine, (void **)&tools, JVMTI_VERSION_11) != JNI_OK)
 		return false;
 	if (!capability_add((jvmtiCapabilities){.can_generate_all_class_hook_events = 1}))
