@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import homes, jvms, options, sameness
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.java import agent, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
+
+_COMPILERS = ("cc", "gcc", "clang")
 
 
 class Java:
@@ -25,7 +29,9 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
-        self.workplace: Workplace | None = Homes(config, project, environment)
+        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._homes = Homes(config, project, environment)
+        self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the methods of a built tree."""
@@ -63,7 +69,13 @@ class Java:
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
-        return {}
+        if not probes:
+            return {}
+        jdk, kept = self._homes.jdk, self._cache / "runtime"
+        sheet = weaving.weave(jdk, built.tree, probes, kept)
+        library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
+        given = {**self._environment, **self.variables(built, self._environment)}
+        return start.environment(sheet, library, given.get(start.OPTIONS, ""))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
