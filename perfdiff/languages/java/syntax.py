@@ -215,7 +215,9 @@ class _Walk:
         role = Role(node.type.removesuffix("_declaration").removesuffix("_constructor")) if kind == "method" else Role(kind)
         words = _modifiers(declared)
         in_interface = declared.type == "constant_declaration"
-        value = node.child_by_field_name("value") if kind == "field" else node.child_by_field_name("arguments") if kind == "constant" else None
+        value = (
+            node.child_by_field_name("value") if kind == "field" else node.child_by_field_name("arguments") if kind == "constant" else None
+        )
         self.members.append(
             MemberText(
                 role,
