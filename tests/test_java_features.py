@@ -34,12 +34,12 @@ class Main {
         Files.writeString(Path.of("file"), "12345");
         Map<String, Integer> linked = new LinkedHashMap<>(Map.of("a", 1));
         Object[] values = {
-            7, 7L, (short) 2, (byte) 3, 2.5, 1.5f, true, 'a', new AtomicInteger(4), new java.math.BigInteger("5"), null, "häuser", new StringBuilder("abc"),
-            new int[3], new String[] {"a", "bcd", null}, new int[][] {{1}, {2, 3}}, List.of("a", "bc"), new ArrayList<>(List.of(List.of("abc"), List.of())),
-            linked, linked.keySet(), new TreeMap<>(linked), new TreeSet<>(Set.of(1)), new ConcurrentHashMap<>(linked), new ArrayDeque<>(List.of(1, 2)),
-            Collections.unmodifiableList(new Sized()), new Sized(), new Lying(), List.of(new Sized()), Kind.ONE, Kind.TWO,
-            "file", "a/b//c", new File("file"), Path.of("/a/b"), new Written(), ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)),
-            new long[70][1], Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)),
+            7, 7L, (short) 2, (byte) 3, 2.5, 1.5f, true, 'a', new AtomicInteger(4), new java.math.BigInteger("5"), null, "häuser",
+            new StringBuilder("abc"), new int[3], new String[] {"a", "bcd", null}, new int[][] {{1}, {2, 3}}, List.of("a", "bc"),
+            new ArrayList<>(List.of(List.of("abc"), List.of())), linked, linked.keySet(), new TreeMap<>(linked), new TreeSet<>(Set.of(1)),
+            new ConcurrentHashMap<>(linked), new ArrayDeque<>(List.of(1, 2)), Collections.unmodifiableList(new Sized()), new Sized(),
+            new Lying(), List.of(new Sized()), Kind.ONE, Kind.TWO, "file", "a/b//c", new File("file"), Path.of("/a/b"), new Written(),
+            ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)), new long[70][1], Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)),
         };
         for (Object value : values) read(value);
     }
@@ -107,7 +107,12 @@ def test_numbers_lengths_types_and_files_are_read_of_values_of_the_jdk_alone(tmp
 FIELDS = """
 import java.util.*;
 class Main {
-    static class Node { Node next; private int value; final Object held; Node(int value, Object held) { this.value = value; this.held = held; } }
+    static class Node {
+        Node next;
+        private int value;
+        final Object held;
+        Node(int value, Object held) { this.value = value; this.held = held; }
+    }
     static class Loud { static { System.out.println("initialised"); } static int count = 5; }
     static int count = 3;
     private final List<Integer> items = new ArrayList<>();

@@ -94,7 +94,9 @@ class Main {
     static synchronized int locked(int n) { if (n == 3) throw new RuntimeException(); return n; }
     synchronized long lockedHere(long n) { try { return n + 1; } catch (RuntimeException e) { return 0; } finally { sink++; } }
     static int sink;
-    static double many(long a, double b, float c, byte d, String e) { switch ((int) a) { case 1: return b; case 2: return c; default: return d; } }
+    static double many(long a, double b, float c, byte d, String e) {
+        switch ((int) a) { case 1: return b; case 2: return c; default: return d; }
+    }
     static <T extends Comparable<T>> T larger(T a, T b) { return a.compareTo(b) > 0 ? a : b; }
     static Supplier<Integer> lambda(int n) { return () -> n + 1; }
     static int stackDeep(int n) { return stackDeep(n + 1) + 1; }
@@ -146,18 +148,28 @@ class Main {
         final List<String> names = new ArrayList<>(List.of("a"));
         static final int SIZE;
         static { int size = 0; for (int i = 0; i < 3; i++) size += i; SIZE = size; }
-        Derived(int n) { super(n > 0 ? new ArrayList<>(List.of(n)).get(0) : checked(n)); names.add("b"); if (n == 3) throw new IllegalStateException(); }
+        Derived(int n) {
+            super(n > 0 ? new ArrayList<>(List.of(n)).get(0) : checked(n));
+            names.add("b");
+            if (n == 3) throw new IllegalStateException();
+        }
         Derived() { this(new Derived(1).n + 3); }
         static int checked(int n) { if (n < 0) throw new UnsupportedOperationException(); return n; }
     }
     record Point(int x, int y) { Point { if (x > y) throw new IllegalArgumentException(); } int sum() { return x + y; } }
     enum Kind { ONE { int value() { return 1; } }, TWO { int value() { return 2; } }; abstract int value(); }
-    sealed interface Shape permits Circle { default double area() { return Math.PI * radius(); } double radius(); static Shape of(double r) { return new Circle(r); } }
+    sealed interface Shape permits Circle {
+        default double area() { return Math.PI * radius(); }
+        double radius();
+        static Shape of(double r) { return new Circle(r); }
+    }
     static final class Circle implements Shape { final double r; Circle(double r) { this.r = r; } public double radius() { return r; } }
     class Inner { int outer() { return field; } }
     int field = 7;
     public static void main(String[] arguments) {
-        for (int n : new int[] {1, 2, 3, -1, 0}) try { System.out.print(new Derived(n).names.size()); } catch (RuntimeException e) { System.out.print(e.getClass().getSimpleName().charAt(0)); }
+        for (int n : new int[] {1, 2, 3, -1, 0})
+            try { System.out.print(new Derived(n).names.size()); }
+            catch (RuntimeException e) { System.out.print(e.getClass().getSimpleName().charAt(0)); }
         System.out.println(new Derived().n + Derived.SIZE);
         try { new Point(2, 1); } catch (IllegalArgumentException e) { System.out.print("no "); }
         System.out.print(new Point(1, 2).sum() + " ");
