@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.java import agent, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.index import index as index_program
+from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -35,11 +38,12 @@ class Java:
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the methods of a built tree."""
-        return Program({}, {}, ())
+        jdk, helpers = self._homes.jdk, self._cache / "runtime"
+        return index_program(built.tree, jdk, depth=depth, cache=self._cache / "classes", helpers=helpers)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
-        return ()
+        return match_programs(base, head)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
@@ -59,8 +63,9 @@ class Java:
         return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the class files of two builds."""
-        return sameness.same_code(base, head, pairs)
+        """Compare the class files of two builds, and the libraries that they use."""
+        found = sameness.same_code(base, head, pairs)
+        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
