@@ -78,14 +78,20 @@ def project(folder: Path, base: Mapping[str, str], head: Mapping[str, str], buil
 Refused = Callable[[Path], str]
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that all tests share, so that our own Java programs are compiled once."""
+    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
-def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refused:
+def refused(cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refused:
     """Return what compares base and head of a checkout, which must not be measured, and returns what it says on standard error."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
     def compare(checkout: Path) -> str:
         with pytest.raises(SystemExit) as left:
-            cli.main(["base", "head", "-q", "--repo", str(checkout), "--cache", str(runtimes.lent_to(tmp_path / "cache"))])
+            cli.main(["base", "head", "-q", "--repo", str(checkout), "--cache", str(cache)])
         said = capfd.readouterr()
         assert (left.value.code, said.out) == (ExitCode.NOT_MEASURED, "")
         return said.err
