@@ -33,7 +33,7 @@ def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Path:
     files = class_files(tree, {probe.definition.linkage[0].split()[0] for probe in probes})
     request = _counted(methods) + _counted(_text(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
-    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, request)) / SHEET
+    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
 
 
 def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
@@ -67,8 +67,8 @@ def _archived(archive: Path | io.BytesIO, wanted: dict[str, set[str]], depth: in
         return
 
 
-def _make(jdk: Jdk, cache: Path, request: bytes, made: Path) -> None:
-    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (), request))
+def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
+    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
 
 
 def _method(probe: Probe) -> bytes:
