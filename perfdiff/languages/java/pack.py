@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import sameness
+from perfdiff.languages.java import jdks, sameness
+from perfdiff.languages.java.index import index as index_program
+from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -24,15 +26,17 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
+        self._classes = cache / "classes"
         self.workplace: Workplace | None = None
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        """Return the methods of a built tree."""
-        return Program({}, {}, ())
+        """Return the methods of a built tree and what they depend on, from its class files and sources; raise BuildError."""
+        jdk = jdks.find(self._environment, self._config.home)
+        return index_program(built.tree, jdk, depth=depth, cache=self._classes, helpers=self._cache / "runtime")
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
-        return ()
+        return match_programs(base, head)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
@@ -48,7 +52,7 @@ class Java:
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the class files of two builds."""
-        return sameness.same_code(base, head, pairs)
+        return sameness.same_code(base, head, pairs, self._classes)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what workloads of a build run with."""
