@@ -55,7 +55,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
     sides = [_Side(build, SourceReader(cache).read(build.tree)) for build in (base, head)]
     compiled = bool(base.commands or head.commands)
     files = [dict(_files(build.tree, compiled=compiled)) for build in (base, head)]
-    differing = []
+    differing: list[str] = []
     for name in sorted(files[0].keys() | files[1].keys()):
         present = [(side, file[name]) for side, file in zip(sides, files, strict=True) if name in file]
         if len(present) == 2 and _is_same_file(present[0][1], present[1][1]):
@@ -116,7 +116,8 @@ def _entries(path: Path) -> dict[str, tuple[int, int]]:
     """Return the sizes and checksums of an archive's files by name; none of one that cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return {one.filename: (one.file_size, one.CRC) for one in archive.infolist() if not one.is_dir()}
+            files = [one for one in archive.infolist() if not one.is_dir()]
+            return {one.filename: (one.file_size, one.CRC) for one in files if not _UNREAD.fullmatch(one.filename.rpartition("/")[2])}
     except _BROKEN:
         return {}
 
