@@ -163,7 +163,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
 
     An archive that cannot be read has none; what is in archives inside archives is not looked at.
     """
-    wanted = _Wanted(declared)
+    wanted = Wanted(declared)
     archives = []
     for folder, folders, names in os.walk(tree):
         folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS)
@@ -184,7 +184,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
             continue
 
 
-class _Wanted:
+class Wanted:
     """Which class files are of declared types, by their names: no other one is opened."""
 
     def __init__(self, declared: Collection[str]) -> None:
@@ -192,15 +192,19 @@ class _Wanted:
         self._simple = frozenset(name.rpartition("/")[2] for name in declared)
 
     def has(self, file: str) -> bool:
-        """Return whether a file is where a class of a declared type may be; which folders belong to its name is not known."""
+        """Return whether a file is where a class of a declared type may be."""
+        return bool(self.tops(file))
+
+    def tops(self, file: str) -> set[str]:
+        """Return the declared types that a file may hold a class of; which folders belong to its name is not known."""
         stem = file.removesuffix(_SUFFIX)
         folder, _, name = stem.rpartition("/")
+        found: set[str] = set()
         for top in {name[: found.start()] for found in re.finditer(r"\$", name)} | {name}:
             if top in self._simple:
                 parts = [*folder.split("/"), top] if folder else [top]
-                if any("/".join(parts[start:]) in self._declared for start in range(len(parts))):
-                    return True
-        return False
+                found |= self._declared.intersection("/".join(parts[start:]) for start in range(len(parts)))
+        return found
 
 
 class ClassReader:

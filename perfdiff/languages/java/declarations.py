@@ -15,7 +15,8 @@ from perfdiff.languages.java.syntax import MemberText, Role
 from perfdiff.languages.java.texts import tokens
 from perfdiff.languages.protocol import Declaration, FunctionDefinition
 
-CONSTANT, CLASS, LAYOUT, CONSTANTS, RECORD = "java:constant ", "java:class ", "java:fields ", "java:constants ", "java:record "
+CONSTANT, CLASS, INTERFACES, LAYOUT = "java:constant ", "java:class ", "java:interfaces ", "java:fields "
+CONSTANTS, RECORD = "java:constants ", "java:record "
 _FIELD = "java:field "
 OVERRIDDEN = "java:overridden "
 _NUMBER = re.compile(r"#\d+")
@@ -42,11 +43,12 @@ def dependencies(joined: Mapping[str, Joined], hierarchy: Hierarchy) -> Dependen
     keys: dict[tuple[str, str], str] = {}
     fields: dict[tuple[str, str], str] = {}
     for name, each in joined.items():
-        parents = [parent for parent in hierarchy.lineage(name)[1:] if parent in joined]
+        parents = [parent for parent in hierarchy.lineage(name)[1:] if parent in joined and not joined[parent].text.is_anonymous]
+        extended = [parent for parent in parents if not joined[parent].one.is_interface]
         for kind, one in _of_class(each):
             found[one.key], keys[kind, name] = one, one.key
-            follows = parents if kind in (CLASS, LAYOUT) else []
-            depends[one.key] = frozenset(f"{kind}{joined[parent].path}" for parent in follows if not joined[parent].text.is_anonymous)
+            follows = {CLASS: extended, LAYOUT: extended, INTERFACES: parents}.get(kind, [])
+            depends[one.key] = frozenset(f"{kind}{joined[parent].path}" for parent in follows)
         for field, declared in _of_fields(each):
             found[declared.key], fields[name, field] = declared, declared.key
     return Dependencies(dict(sorted(found.items())), depends, keys, fields)
@@ -57,8 +59,9 @@ def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     one = joined.one
     if joined.text.is_anonymous:
         return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
-    parents = [one.parent or "", *sorted(one.interfaces)]
-    yield _declared(CLASS, "class", joined, [*parents, *normal.meaningful(one.annotations)], _head(one))
+    yield _declared(CLASS, "class", joined, [one.parent or "", *normal.meaningful(one.annotations)], _parent(one))
+    implemented = ", ".join(types.simple(f"L{name};") for name in one.interfaces) or "none"
+    yield _declared(INTERFACES, "interfaces of", joined, sorted(one.interfaces), implemented)
     own = sorted(field.descriptor for field in one.fields if not field.access & STATIC)
     yield _declared(LAYOUT, "fields of", joined, own, f"{len(own)} field{'s' if len(own) != 1 else ''}")
     if one.is_enum:
@@ -84,14 +87,8 @@ def overridden(function: FunctionDefinition) -> Declaration:
     return Declaration(f"{OVERRIDDEN}{function.name}", f"method {function.name}", "", "", function.file, function.line)
 
 
-def _head(one: Class) -> str:
-    """Return a class in a few words: `class extends Base implements Shape`."""
-    parts = ["class"]
-    if one.parent is not None and one.parent not in _IMPLICIT:
-        parts += ["extends", types.simple(f"L{one.parent};")]
-    if one.interfaces:
-        parts += ["implements", ", ".join(types.simple(f"L{name};") for name in one.interfaces)]
-    return " ".join(parts)
+def _parent(one: Class) -> str:
+    return f"class extends {types.simple(f'L{one.parent};')}" if one.parent not in (None, *_IMPLICIT) else "class"
 
 
 def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
@@ -110,4 +107,14 @@ def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
 
 def _value(field: Field, member: MemberText) -> list[str]:
     """Return what a field is given: the value that compilers found, else the tokens of its text."""
-    return [field.constant] if field.constant is not None else [*tokens(member.value)]
+    if field.constant is not None:
+        return [field.constant]
+    match tokens(member.value):
+        case ("0" | "0L" | "0.0" | "0f" | "0.0f" | "0d" | "false" | "null",):
+            return []  # what it has anyway
+        case ("new", *_, "[", "0", "]"):
+            return ["{", "}"]
+        case ("new", *_, "[", "]", "{", "}"):
+            return ["{", "}"]
+        case value:
+            return [*value]

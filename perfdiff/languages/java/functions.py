@@ -175,8 +175,7 @@ def _no_code(joined: Joined, text: _Text) -> tuple[Stretch, ...]:
     """Return the lines that are comments, other functions, or between the parts of an initialiser."""
     told = joined.source.told
     first, last = text.first.first_line, text.last_line
-    lines = {line for start, end in told.remarks for line in range(max(start, first), min(end, last) + 1)}
-    own: set[int] = set()
+    own, lines = set[int](), set(joined.source.remarks.intersection(range(first, last + 1)))
     for index in text.members:
         one = told.members[index]
         own.update(range(one.first_line, one.last_line + 1))

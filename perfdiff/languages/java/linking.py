@@ -9,7 +9,17 @@ from dataclasses import replace
 
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import STATIC, Class, Code
-from perfdiff.languages.java.declarations import CLASS, CONSTANT, CONSTANTS, LAYOUT, RECORD, Dependencies, dependencies, overridden
+from perfdiff.languages.java.declarations import (
+    CLASS,
+    CONSTANT,
+    CONSTANTS,
+    INTERFACES,
+    LAYOUT,
+    RECORD,
+    Dependencies,
+    dependencies,
+    overridden,
+)
 from perfdiff.languages.java.functions import Function, by_signature
 from perfdiff.languages.java.hierarchy import Hierarchy, Signature, is_virtual
 from perfdiff.languages.java.joining import Joined
@@ -46,6 +56,7 @@ class _Linker:
         for (owner, name), key in known.fields.items():
             if key.startswith(CONSTANT):
                 self._constants[name].append((owner, key))
+        self._enums = {owner: key for (kind, owner), key in known.keys.items() if kind == CONSTANTS}
         self._written = self._in_values()
         self._definitions = {one.definition.key: one.definition for one in functions}
         self.overridden: dict[str, Declaration] = {}
@@ -134,16 +145,15 @@ class _Linker:
         of = function.joined.one
         owners = {call.split(" ")[1] for call in code.calls}
         touched = {field.split("#")[0] for field in (*code.reads, *code.writes)}
-        for owner in {of.name, *owners, *touched, *code.types, *code.created}:
-            name = owner.lstrip("[").removeprefix("L").removesuffix(";") if owner.startswith("[") else owner
-            if (key := self.known.keys.get((CLASS, name))) is not None:
-                yield key
-        for owner in {*owners, *code.created}:
-            if (key := self.known.keys.get((RECORD, owner))) is not None:
-                yield key
-        for created in code.created:
-            if (key := self.known.keys.get((LAYOUT, created))) is not None:
-                yield key
+        for kind, named in (
+            (CLASS, {of.name, *map(_element, code.types)}),
+            (RECORD, {*owners, *code.created}),
+            (INTERFACES, code.created),
+            (LAYOUT, code.created),
+        ):
+            for owner in named:
+                if (key := self.known.keys.get((kind, owner))) is not None:
+                    yield key
         if _ASKS_CONSTANTS.search(code.text):
             yield from self._asked_enums(code, touched | owners | set(code.types))
         for field in (*code.reads, *code.writes):
@@ -156,9 +166,7 @@ class _Linker:
             yield from self._named_constants(function.joined, function.joined.source.text(member.start, member.end))
 
     def _asked_enums(self, code: Code, named: set[str]) -> Iterator[str]:
-        for (kind, owner), key in self.known.keys.items():
-            if kind != CONSTANTS:
-                continue
+        for owner, key in self._enums.items():
             mapped = f"$SwitchMap${owner.replace('/', '$')}"
             if owner in named or mapped in code.text or f"L{owner};" in code.text:
                 yield key
@@ -223,6 +231,11 @@ class _Linker:
             reached.add(key)
             waiting |= (self.known.depends.get(key, frozenset()) | self._written.get(key, set())) - reached
         return reached
+
+
+def _element(name: str) -> str:
+    """Return the class that an array is of, or the class itself."""
+    return name.lstrip("[").removeprefix("L").removesuffix(";") if name.startswith("[") else name
 
 
 def _static_owners(calls: Iterable[str]) -> Iterator[str]:

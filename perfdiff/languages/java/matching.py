@@ -105,9 +105,8 @@ class _JavaDialect:
         return False
 
     def uses(self, declaration: Declaration) -> str:
-        """Return what a method does with a declaration: `reads field com.acme.Box.items`."""
-        is_field = declaration.says.startswith("field ")
-        return f"{'reads' if is_field else 'uses'} {declaration.says}"
+        """Return what a method does with a declaration: `uses field com.acme.Box.items`."""
+        return f"uses {declaration.says}"
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""

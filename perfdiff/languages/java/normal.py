@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from perfdiff.languages.digest import digest
 from perfdiff.languages.java.classes import STATIC, SYNCHRONIZED, SYNTHETIC, Class, Method
 
-OWN = "~"  # stands for the class itself
-_LAMBDA = re.compile(r"~\.lambda\$[\w$]+")
-_ACCESS = re.compile(r"([\w/$~]+)\.(access\$\d+)(\([^)]*\)\S+)")
-_CAPTURED = re.compile(r"~#(val\$[\w$]+)")
+OWN = "\ue000"  # stands for the class itself; no name has this letter
+_LAMBDA = re.compile(rf"{OWN}\.lambda\$[\w$]+")
+_LONGER = re.compile(rf"{OWN}(?=[\w/])|(?<=/){OWN}")
+_ACCESS = re.compile(rf"([\w/${OWN}]+)\.(access\$\d+)(\([^)]*\)\S+)")
+_CAPTURED = re.compile(rf"{OWN}#(val\$[\w$]+)")
 _CHOICE = re.compile(r"^switch (?P<cases>.*)default:(?P<default>L\d+)$")
 _SWITCH_MAP = "$SwitchMap$"
 _MAPPED = re.compile(
@@ -38,7 +39,7 @@ def meaningful(annotations: tuple[str, ...]) -> list[str]:
 
 
 def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
-    """Return instructions with numbers by order for lambdas, local and anonymous classes, and `~` for their own class."""
+    """Return instructions with numbers by order for lambdas, local and anonymous classes, and a sign for their own class."""
     if _SWITCH_MAP in text:
         text = _with_names(text, classes)
     text = _own(text, of.name)
@@ -50,12 +51,15 @@ def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
         text = _ACCESS.sub(lambda found: _accessor(found, of, classes), text)
     if "val$" in text:
         order = [one.name for one in of.fields if one.name.startswith("val$")]
-        text = _CAPTURED.sub(lambda found: f"~#val{order.index(found[1]) if found[1] in order else ''}", text)
+        text = _CAPTURED.sub(lambda found: f"{OWN}#val{order.index(found[1]) if found[1] in order else ''}", text)
     return text
 
 
 def _own(text: str, name: str) -> str:
-    return _renamed(text, name, OWN) if name in text else text
+    """Return a text with the sign for the class of this name; a package makes it easy to find."""
+    if name not in text:
+        return text
+    return _LONGER.sub(lambda _: name, text.replace(name, OWN)) if "/" in name else _renamed(text, name, OWN)
 
 
 def _renamed(text: str, name: str, other: str) -> str:

@@ -36,13 +36,13 @@ class Java:
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._classes = cache / "classes"
         self._homes = Homes(config, project, environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        """Return the methods of a built tree."""
-        jdk, helpers = self._homes.jdk, self._cache / "runtime"
-        return index_program(built.tree, jdk, depth=depth, cache=self._cache / "classes", helpers=helpers)
+        """Return the methods of a built tree and what they depend on, from its class files and sources; raise BuildError."""
+        return index_program(built.tree, self._homes.jdk, depth=depth, cache=self._classes, helpers=self._cache / "runtime")
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
@@ -67,7 +67,7 @@ class Java:
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the class files of two builds, and the libraries that they use."""
-        found = sameness.same_code(base, head, pairs)
+        found = sameness.same_code(base, head, pairs, self._classes)
         return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -34,6 +34,11 @@ class SourceFile:
         return {f"{folder}{one.name}": index for index, one in enumerate(self.told.types) if one.owner < 0 and one.name}
 
     @cached_property
+    def remarks(self) -> frozenset[int]:
+        """Return the lines that hold comments alone."""
+        return frozenset(line for first, last in self.told.remarks for line in range(first, last + 1))
+
+    @cached_property
     def encoding(self) -> str:
         """Return what its text is read with: UTF-8 where it is that."""
         try:
