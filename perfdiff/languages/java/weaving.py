@@ -1,0 +1,89 @@
+"""Weaving: the class files of a built tree that have probed methods, with probes in them, as a sheet that the agent reads."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from perfdiff.languages import compiled
+from perfdiff.languages.java import tools
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import Load, Probe
+
+SHEET = "woven"
+
+_LOOM = "perfdiff.loom.Loom"
+_ARCHIVES = (".jar", ".war", ".ear", ".zip")
+_NESTED = 3  # archives in archives: a library in a web application in an enterprise one
+_NUMBER = struct.Struct(">i")
+
+
+def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Path:
+    """Return the sheet of the classes of a built tree with `probes` in them, weaving them at the first call.
+
+    A class that lies in several places is woven once; versions of it that differ are woven each. Raises BuildError where the loom fails,
+    StoreError where `cache` cannot be written.
+    """
+    methods = [_method(probe) for probe in probes]
+    files = class_files(tree, {probe.definition.linkage[0].split()[0] for probe in probes})
+    request = _counted(methods) + _counted(_text(data) for data in files)
+    name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
+    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
+
+
+def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
+    """Return the class files of a tree that have one of these internal names, from folders and archives, each content once."""
+    wanted = {f"{name.rpartition('/')[2]}.class": set[str]() for name in names}
+    for name in names:
+        wanted[f"{name.rpartition('/')[2]}.class"].add(f"/{name}.class")
+    found: dict[bytes, None] = {}
+    for path in sorted(path for path in tree.rglob("*") if path.suffix in (".class", *_ARCHIVES)):
+        if not path.is_file():
+            continue
+        if path.suffix == ".class":
+            if path.name in wanted and f"/{path.relative_to(tree).as_posix()}".endswith(tuple(wanted[path.name])):
+                found[path.read_bytes()] = None
+        else:
+            found |= dict.fromkeys(_archived(path, wanted, _NESTED))
+    return list(found)
+
+
+def _archived(archive: Path | io.BytesIO, wanted: dict[str, set[str]], depth: int) -> Iterator[bytes]:
+    """Yield the wanted class files of an archive; none of one that cannot be read, as a JVM finds none in it."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for name in opened.namelist():
+                base = name.rpartition("/")[2]
+                if base in wanted and f"/{name}".endswith(tuple(wanted[base])):
+                    yield opened.read(name)
+                elif depth and PurePosixPath(name).suffix in _ARCHIVES:
+                    yield from _archived(io.BytesIO(opened.read(name)), wanted, depth - 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged, encrypted, packed in a way that is not known
+        return
+
+
+def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
+    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
+
+
+def _method(probe: Probe) -> bytes:
+    """Return a probe as the loom reads it: number, name, class, method, descriptor, and its features in the order of their cells."""
+    definition = probe.definition
+    features = [definition.features[index] for index in probe.features]
+    texts = (definition.name, *definition.linkage[0].split())
+    read = _counted(_NUMBER.pack(feature.load is Load.FLOATING) + _text(feature.expression.encode()) for feature in features)
+    return _NUMBER.pack(probe.id) + b"".join(_text(text.encode(errors="surrogatepass")) for text in texts) + read
+
+
+def _counted(parts: Iterable[bytes]) -> bytes:
+    made = list(parts)
+    return _NUMBER.pack(len(made)) + b"".join(made)
+
+
+def _text(data: bytes) -> bytes:
+    return _NUMBER.pack(len(data)) + data
