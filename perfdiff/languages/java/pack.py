@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.java import agent, jdks, sameness, start, weaving
+from perfdiff.languages.java import agent, calibrating, jdks, sameness, start, weaving
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -67,10 +67,10 @@ class Java:
         if not probes:
             return {}
         jdk, kept = jdks.find(self._environment, self._config.home), self._cache / "runtime"
-        sheet = weaving.weave(jdk, built.tree, probes, kept)
+        sheet = weaving.weave(jdk, built.tree, [weaving.method_of(probe) for probe in probes], kept)
         library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
         given = {**self._environment, **self.variables(built, self._environment)}
-        return start.environment(sheet, library, given.get(start.OPTIONS, ""))
+        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given.get(start.OPTIONS, ""))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
