@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import java_programs
+import runtimes
 from java_programs import Program
+from perfdiff.languages.java import agent, calibrating
+from perfdiff.languages.java.calibrating import Costs
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 
@@ -197,3 +200,23 @@ def test_constructors_initialisers_and_classes_of_all_kinds_are_recorded(make: M
     assert edges(record) == called
     unfinished = dict(zip(record.totals.probe.tolist(), record.totals.unfinished.tolist(), strict=True))
     assert unfinished == {number: 1 if number == 2 else 0 for number in range(1, 13)}  # whose parent's constructor threw
+
+
+def test_what_the_way_to_a_probe_costs_is_taken_off(make: Make) -> None:
+    program = make(NESTED, {LEAF: [], MIDDLE: []})
+    wall, self_ = {}, {}
+    for inside_ns in (0, 10**6):
+        costs = Costs(counted_ns=0.0, timed_ns=1.5 * inside_ns, inside_ns=inside_ns, passed_ns=0.0)
+        totals = program.run(costs=costs.text).only.totals
+        wall[inside_ns], self_[inside_ns] = totals.wall_ns[0], totals.self_ns[1]
+    assert 3e6 < wall[0] - wall[10**6] < 8e6  # of five calls, 1 ms each
+    assert self_[10**6] < self_[0]
+
+
+def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:
+    program = make(NESTED, {LEAF: []})
+    library = agent.build(program.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+    costs = calibrating.measure(program.jdk, library, runtimes.KEPT)
+    assert costs == calibrating.measure(program.jdk, library, runtimes.KEPT)
+    assert 1 < costs.inside_ns < costs.timed_ns < 500
+    assert 1 < costs.passed_ns < costs.counted_ns < 500
