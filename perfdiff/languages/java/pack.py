@@ -9,13 +9,10 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
-<<<<<<< HEAD
 from perfdiff.languages.java import agent, calibrating, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
-=======
->>>>>>> javaprobes
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
