@@ -28,12 +28,17 @@ class Tree:
 
 def build(tree: Path, files: Mapping[str, str | bytes]) -> Tree:
     compile_all(write(tree, files), under="src/main/java", into="target/classes")
-    return Tree(tree, tree.parent)
+    beside = tree.parent / f"beside-{tree.name}"
+    beside.mkdir()
+    return Tree(tree, beside)
 
 
 def compare(base: Tree, head: Tree) -> CodeComparison:
     pack = Java(JavaConfig(str(jdk().home)), base.tree, {}, helpers())
-    programs = [pack.index(build, depth=1) for build in (base, head)]
+    assert pack.workplace is not None
+    for each in (base, head):
+        pack.workplace.finish(each.beside, each.tree, each.tree, {})
+    programs = [pack.index(each, depth=1) for each in (base, head)]
     return pack.same_code(base, head, pack.match(*programs))
 
 
