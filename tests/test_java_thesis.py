@@ -29,9 +29,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     programs.git(checkout, "add", "-A")
     programs.git(checkout, "commit", "-q", "-m", "thesis")
     command = ["annotate", "-q", "HEAD", "--repo", str(checkout), "--cache", str(folder / "cache"), "--metric", "wall_ns"]
-    with pytest.MonkeyPatch.context() as kept, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as kept:
         kept.setattr(sys, "excepthook", sys.excepthook)
-        cli.main([*command, "--logs", str(folder / "logs"), "-o", str(folder / "annotations")])
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*command, "--logs", str(folder / "logs"), "-o", str(folder / "annotations")])
     assert ended.value.code == 0
     return folder
 
