@@ -13,7 +13,7 @@ import numpy as np
 
 import runtimes
 from perfdiff.errors import BuildError
-from perfdiff.languages.java import agent, jdks, start, weaving
+from perfdiff.languages.java import agent, calibrating, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.records import plan, recording
@@ -102,7 +102,7 @@ class Program:
 
     @property
     def sheet(self) -> Path:
-        return weaving.weave(self.jdk, self.tree, self.probes, runtimes.KEPT)
+        return weaving.weave(self.jdk, self.tree, [weaving.method_of(probe) for probe in self.probes], runtimes.KEPT)
 
     def run_undisturbed(self, *arguments: str) -> Outcome:
         """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
@@ -115,7 +115,13 @@ class Program:
         return outcome
 
     def run(
-        self, *arguments: str, mode: Entry | None = None, java: Path | None = None, options: str = "", status: int = 0, **others: object
+        self,
+        *arguments: str,
+        mode: Entry | None = None,
+        java: Path | None = None,
+        options: str = "",
+        costs: str | None = None,
+        status: int = 0,
     ) -> Outcome:
         """Run the class Main, or the JVM with `arguments`, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
@@ -124,14 +130,14 @@ class Program:
         plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
         library = agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+        measured = calibrating.measure(self.jdk, library, runtimes.KEPT).text if costs is None else costs
         ended = subprocess.run(
             [java or self.jdk.java, *(arguments or ("-cp", ".", "Main"))],
             cwd=self.tree,
-            env=os.environ | steering | start.environment(self.sheet, library, options),
+            env=os.environ | steering | start.environment(self.sheet, library, measured, options),
             capture_output=True,
             timeout=60,
             check=False,
-            **others,
         )
         notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))

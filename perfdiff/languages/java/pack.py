@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.java import agent, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java import agent, calibrating, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
@@ -84,10 +84,10 @@ class Java:
         if not probes:
             return {}
         jdk, kept = self._homes.jdk, self._cache / "runtime"
-        sheet = weaving.weave(jdk, built.tree, probes, kept)
+        sheet = weaving.weave(jdk, built.tree, [weaving.method_of(probe) for probe in probes], kept)
         library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
         given = {**self._environment, **self.variables(built, self._environment)}
-        return start.environment(sheet, library, given.get(start.OPTIONS, ""))
+        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given.get(start.OPTIONS, ""))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
