@@ -17,6 +17,8 @@ _TIMEOUT_S = 300.0  # reading the classes of a large project takes seconds
 _CLASSFILE = 24  # the first JDK with `java.lang.classfile` for good, which has no ASM of its own any more
 _ASM = ("", ".tree", ".tree.analysis", ".util", ".commons")
 _OPENED = tuple(f"--add-exports=java.base/jdk.internal.org.objectweb.asm{part}=ALL-UNNAMED" for part in _ASM)
+_PREVIEW = b"\xff\xff"  # the minor version of class files that ask for previews: compilers write it where one is used, and theirs is hidden
+_LOG = ("-Xlog:disable", "-Xlog:all=warning:stderr")  # JVMs warn on the standard output, which is the answer's
 # They run for a second at most: neither the second compiler nor several collecting threads pay.
 _LAUNCH = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8")
 # Nothing of the user's, such as JAVA_TOOL_OPTIONS, is for them. Names of files are bytes in UTF-8.
@@ -31,7 +33,7 @@ def run(jdk: Jdk, cache: Path, main: str, arguments: Sequence[str], stdin: bytes
     written.
     """
     classes = build(jdk, cache, main.split(".")[-2])
-    command = [str(jdk.java), *_LAUNCH, *_options(jdk), "-cp", str(classes), main, *arguments]
+    command = [str(jdk.java), *_LAUNCH, *_LOG, *_options(jdk), "-cp", str(classes), main, *arguments]
     try:
         ended = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=_TIMEOUT_S, env=_ENVIRONMENT)
     except OSError as error:
@@ -58,11 +60,12 @@ def _library(jdk: Jdk) -> str:
 
 
 def _options(jdk: Jdk) -> tuple[str, ...]:
-    return () if jdk.feature >= _CLASSFILE else _OPENED
+    """Return what opens the JDK's own ASM, which reads the newest classes for those alone that ask for previews."""
+    return () if jdk.feature >= _CLASSFILE else (*_OPENED, "--enable-preview")
 
 
 def _fingerprint(jdk: Jdk, sources: Sequence[Path]) -> str:
-    digest = hashlib.sha256(repr((jdk.identity, _options(jdk))).encode())
+    digest = hashlib.sha256(repr((jdk.identity, _options(jdk), _PREVIEW)).encode())
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
@@ -70,4 +73,8 @@ def _fingerprint(jdk: Jdk, sources: Sequence[Path]) -> str:
 
 def _compile(jdk: Jdk, sources: Sequence[Path], made: Path) -> None:
     command = [str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"]
-    compiled.run([*command, *_options(jdk), "-d", str(made), *map(str, sources)])
+    compiled.run([*command, "-source", str(jdk.feature), *_options(jdk), "-d", str(made), *map(str, sources)])
+    if jdk.feature < _CLASSFILE:
+        for path in made.rglob("*.class"):
+            data = path.read_bytes()
+            path.write_bytes(data[:4] + _PREVIEW + data[6:])
