@@ -11,7 +11,9 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import TELLING
 from perfdiff.models.prices import DEAREST_NS
 
-OBJECTS, BYTES, COLLECTIONS = "objects", "object_bytes", "collections"
+# Counted runs are few, and other work stretches their times.
+_LONGER = 1.5
+OBJECTS, BYTES, COLLECTIONS, COLLECTING = "objects", "object_bytes", "collections", "collecting_ns"
 
 
 def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
@@ -20,10 +22,21 @@ def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     if found:
         first = max(found, key=_dearest_ns)
         yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{lines}", tuple(map(_evidence, found)))
-    if COLLECTIONS in place.counts and _grew_beyond_work(place.counts, COLLECTIONS):
-        often = place.counts[COLLECTIONS]
-        says = f"{who}sets off {compared(often, 'collections of garbage a call')}{lines}"
-        yield _dearest_ns(often), Cause("garbage-collection", says, (_evidence(often),))
+    yield from _collected(place, who, lines)
+
+
+def _collected(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+    often, spent = (place.counts.get(name) for name in (COLLECTIONS, COLLECTING))
+    evidence = tuple(_evidence(found) for found in (often, spent) if found is not None)
+    took = ""
+    if often is not None and spent is not None and spent.head > 0 and spent.point == often.point:
+        took = f", in {units.duration(spent.head)}, {units.duration(spent.base)} before"
+    if often is not None and _grew_beyond_work(place.counts, COLLECTIONS):
+        says = f"{who}sets off {compared(often, 'collections of garbage a call')}{took}{lines}"
+        yield max(spent.extra, 0.0) if spent is not None else _dearest_ns(often), Cause("garbage-collection", says, evidence)
+    elif spent is not None and spent.head > _LONGER * spent.base and spent.extra > 0:
+        says = f"{who}sets off collections of garbage that take {units.duration(spent.head)} a call at {spent.point.label}"
+        yield spent.extra, Cause("garbage-collection", f"{says}, {units.duration(spent.base)} before{lines}", evidence)
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:

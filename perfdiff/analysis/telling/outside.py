@@ -50,11 +50,33 @@ def often(told: Sequence[Departure]) -> str:
     """Say how often functions are called, per call and, where the caller is called more than once, in a run."""
     first = told[0]
     said = f"calls `{first.name}` {_times(first.head)} a call at {first.point.label}, {_times(first.base)} before"
+    if first.head_ns is not None:
+        said = f"{said}, {units.duration(first.head_ns)} each"
     if first.head_run != first.head:
         said = f"{said} (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
     for each in told[1:]:
         said = f"{said}, and `{each.name}` {_times(each.head)}, {_times(each.base)} before"
     return said
+
+
+def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:
+    """Return what is called outside as often as before and takes longer each time, what costs most first."""
+    found = [each for each in departures if each.takes_longer and not each.grew]
+    return tuple(sorted(found, key=lambda each: (-each.longer_ns.sum(), each.name)))
+
+
+def prolonged(info: FunctionInfo, departures: Sequence[Departure], who: str) -> Cause:
+    """Say how much longer each call of functions outside takes; `who` begins the sentence."""
+    told = departures[:TOLD]
+    said = [_took(each) for each in told]
+    says = f"{who}calls {said[0]}{''.join(f', and {each}' for each in said[1:])}{_cited(info, told[0].name)}"
+    evidence = tuple(Evidence(f"time of {each.name}, ns a call", each.base_ns or 0.0, each.head_ns or 0.0) for each in told)
+    return Cause("library-time", says, evidence)
+
+
+def _took(each: Departure) -> str:
+    before = units.duration(each.base_ns) if each.base_ns is not None else "next to nothing"
+    return f"`{each.name}`, which takes {units.duration(each.head_ns or 0.0)} a call at {each.point.label}, {before} before"
 
 
 def _times(calls: float) -> str:

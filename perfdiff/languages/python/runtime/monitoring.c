@@ -17,15 +17,6 @@ static PyObject *disable, *set_local_events, *tool_number, *local_events;
 static int tool = -1;
 static long global_events;
 
-static inline pd_python_frame *frame_current(void)
-{
-#if PY_VERSION_HEX >= 0x030d0000
-	return PyThreadState_GetUnchecked()->current_frame;
-#else
-	return _PyThreadState_UncheckedGet()->cframe->current_frame;
-#endif
-}
-
 /* An execution of probed code begins, or goes on. One that an exception is thrown into reads no features, as with the evaluator. */
 static void call_begin(struct pd_plan *plan, pd_python_frame *frame, bool reads)
 {
