@@ -122,8 +122,16 @@ def test_a_cause_says_what_each_of_the_calls_takes() -> None:
         f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, 3.1 µs each"
     )
     assert (write.base_ns, write.head_ns) == (None, None), "most of so short a call is what tells of it"
-    assert strlen.dearest_ns.tolist() == pytest.approx((strlen.extra * 3100.0).tolist())
+    assert strlen.dearest_ns.tolist() == pytest.approx((strlen.extra * 3100.0 / 0.8).tolist())
     assert not strlen.takes_longer
+
+
+def test_calls_that_take_all_of_their_callers_time_are_told_so() -> None:
+    experiment, _ = calling(more_strlen, spans=lambda name, side, block: 3100.0)
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    strlen = departures(experiment, CompareConfig())[info.id][0]
+    says = left(info, (strlen,), "it ", own_ns=300 * 3000.0).says
+    assert says.startswith(f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, nearly all of its time (in one run")
 
 
 def test_calls_that_are_as_many_and_take_longer_are_a_cause_of_their_own() -> None:

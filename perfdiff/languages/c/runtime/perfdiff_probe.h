@@ -44,6 +44,7 @@ extern __thread unsigned int *pd_gates __attribute__((tls_model("initial-exec"))
 int pd_enter_call(struct pd_frame *);
 int pd_enter_keyed(struct pd_frame *, const void *key);
 void pd_leave_keyed(unsigned int probe, const void *key);
+void pd_branch_keyed(const void *key, unsigned int branch, int outcome);
 int pd_start(struct pd_frame *);
 void pd_leave_call(struct pd_frame *);
 void pd_text(struct pd_frame *, unsigned int cell, const void *text);

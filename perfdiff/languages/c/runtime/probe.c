@@ -614,6 +614,20 @@ PD_API void pd_leave_keyed(unsigned probe, const void *key)
 	leave(thread, entry, now);
 }
 
+PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
+{
+	struct pd_entry *entry = pd_self.thread ? pd_self.thread->top : NULL;
+	uint32_t cell;
+
+	if (!entry || entry->frame != key || !entry->cells)
+		return;
+	cell = entry->local->features + 2 * branch;
+	if (pd_unlikely(cell + 1 >= entry->local->cells))
+		return;
+	entry->cells[cell]++;
+	entry->cells[cell + 1] += outcome != 0;
+}
+
 /* Counts what has passed the gates of a thread that ends. */
 void pd_thread_count_passed(struct pd_thread *thread)
 {

@@ -51,8 +51,13 @@ struct pd_plan {
 	bool generates; /* a generator or coroutine: its creation is no call */
 	bool is_watched; /* its events are set */
 	unsigned count;
+	Py_ssize_t units;
+	uint16_t *outcomes; /* for each unit of the code, what pd_outcome makes; NULL: no condition is watched */
 	struct pd_reader readers[];
 };
+
+/* Of a conditional jump: which condition it decides, and whether it jumps where that holds; 0 of all other instructions. */
+#define pd_outcome(branch, jumps_where_true) ((uint16_t)(2 * ((branch) + 1) + (jumps_where_true)))
 
 /* A probe's lines of the sheet. */
 struct pd_probe_text {
