@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Print what calls of built-ins and of the standard library take where calls are counted, beside what they take in a plain run.
 
-Of a plain run: the least of several runs, by the clock, over all calls; of a counted one what its recording says. Interpreters are those named
-as arguments, or the one that runs this. Needs gcc and the interpreters' headers.
+Of a plain run: the least of several runs, by the clock, over all calls; of a counted one what its recording says. Interpreters are those
+named as arguments, or the one that runs this. Needs gcc and the interpreters' headers.
 """
 
 from __future__ import annotations
