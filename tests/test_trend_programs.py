@@ -173,9 +173,8 @@ def test_trends_of_instances_are_held_against_instances(asked: tuple[str, ...], 
     code, document = told(folder, cache, "head", *asked)
     assert (code, document["instances"]) == (0, bool(asked))
     assert {place["function"] for each in document["clusters"] for place in each["places"]} >= {"main", name}
-    output = tmp_path / "check.json"
+    saved, output = str(folder.parent / f"{folder.name}.json"), tmp_path / "check.json"
     with pytest.raises(SystemExit) as end:
-        saved = str(folder.parent / f"{folder.name}.json")
         cli.main(["check", saved, "head", "-q", "--repo", str(folder), "--cache", str(cache), "-o", str(output)])
     checked = json.loads(output.read_text())
     assert (end.value.code, checked["verdict"]) == (0, "holds")
