@@ -7,72 +7,10 @@ was measured is kept there, and the same command goes on where it was interrupte
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from pathlib import Path
+import fixture_verdicts
 
-import figures
-import inputs
-
-from perfdiff import pipeline
-from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.progress import Silent
-from programs import PYTHON, Case, cases
-
-NOTHING = "-"
-
-
-def rank(case: Case, findings: Findings) -> str:
-    """Return the place of the guilty function among those that got slower, from 1."""
-    slower = [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION]
-    guilty = case.expected.get("guilty")
-    return str(slower.index(guilty) + 1) if guilty in slower else NOTHING
-
-
-def growth(case: Case, findings: Findings) -> dict[str, str]:
-    """Return how the guilty function's cost is said to grow, by side."""
-    found = next((each.metrics.get("wall_ns") for each in findings.functions if each.info.name == case.expected.get("guilty")), None)
-    told = {"base": found.base, "head": found.head} if found else {}
-    return {side: annotation.growth.value for side, annotation in told.items() if annotation}
-
-
-def is_right(case: Case, findings: Findings) -> bool:
-    """Return whether verdict, guilty function, growth and cause are what they should be."""
-    expected, told = case.expected, growth(case, findings)
-    is_found = "guilty" not in expected or rank(case, findings) == "1"
-    is_growing = all(told.get(side) == known for side, known in expected.get("class", {}).items())
-    return findings.verdict == expected["verdict"] and is_found and is_growing and tells_cause(case, findings)
-
-
-def tells_cause(case: Case, findings: Findings) -> bool:
-    """Return whether the guilty function has the cause that is expected of it, if any is."""
-    causes = [cause for each in findings.functions if each.info.name == case.expected.get("guilty") for cause in each.causes]
-    wanted, says = case.expected.get("cause"), case.expected.get("says", "")
-    return wanted is None or any(cause.name == wanted and says in cause.says for cause in causes)
-
-
-def main() -> None:
-    """Compare all programs, or those that are named."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="programs (default: all)")
-    parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
-    options = parser.parse_args()
-    chosen = [case for case in cases(PYTHON) if not options.only or case.name in options.only]
-    columns = ("program", "expected", "verdict", "rung", "guilty", "its place", "growth", "expected growth", "s", "probes' cost")
-    with tempfile.TemporaryDirectory() as passing, figures.printed("Fixture programs in Python", *columns) as table:
-        right = 0
-        for case in chosen:
-            asked = inputs.request(case.name, options.room or Path(passing), "base", "head", language="python")
-            findings = pipeline.compare(asked, Silent()).findings
-            right += is_right(case, findings)
-            expected, told = case.expected, growth(case, findings)
-            cost = NOTHING if findings.overhead is None else f"{findings.overhead:.0%}"
-            grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))
-            guilty, place = expected.get("guilty", NOTHING), rank(case, findings)
-            seconds = f"{sum(findings.stages.values()):.0f}"
-            table.add(case.name, expected["verdict"], findings.verdict, findings.rung, guilty, place, grows, should, seconds, cost)
-        table.remarks.append(f"Verdict, guilty function first and growth right: {right} of {len(chosen)}.")
-
+from programs import PYTHON
 
 if __name__ == "__main__":
-    main()
+    assert __doc__ is not None
+    fixture_verdicts.compare(__doc__.partition("\n")[0], "Fixture programs in Python", PYTHON, "python")

@@ -1,6 +1,6 @@
 """The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads.
 
-Those of a `language` are C's, C++'s among them, or Python's.
+Those of a `language` are C's, C++'s among them, Python's, or Java's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from perfdiff.config import Config
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
-SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",)}  # by language
+SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",), "java": (".java",)}  # by language
 LANGUAGES = tuple(SOURCES)
+FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA}  # of the programs in other languages than C
 MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
 MOST_LINES = 40  # of a function in Python that does so
 REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
@@ -27,11 +28,9 @@ REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
 
 def names(language: str = "c") -> list[str]:
     """Return the names of all programs in which something is found, or nothing is to be found."""
-    return (
-        [case.name for case in programs.cases(programs.PYTHON)]
-        if language == "python"
-        else [*(case.name for case in programs.cases()), *REAL]
-    )
+    if language in FOLDERS:
+        return [case.name for case in programs.cases(FOLDERS[language])]
+    return [*(case.name for case in programs.cases()), *REAL]
 
 
 def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipeline.Request:
@@ -46,8 +45,7 @@ def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipe
             _changed(*name.split(), checkout)
         config = configuration.load(checkout, environment={})
     else:
-        folder = programs.PYTHON if language == "python" else programs.PROGRAMS
-        case = next(case for case in programs.cases(folder) if case.name == name)
+        case = next(case for case in programs.cases(FOLDERS.get(language, programs.PROGRAMS)) if case.name == name)
         checkout = room / name
         if not checkout.exists():
             programs.repository(case, checkout)
@@ -74,7 +72,7 @@ def _changed(program: str, change: str, checkout: Path) -> None:
 def move(checkout: Path, language: str = "c") -> None:
     """Tag a revision of base with a function of random length, never called, in each source of a language; nothing where there is one.
 
-    It stands at the top, in Python at the end, as docstrings and imports of the future come first.
+    It stands at the top, in Python at the end, as docstrings and imports of the future come first, in Java in the last class of a file.
     """
     if MOVED in programs.git(checkout, "tag").split():
         return
@@ -85,6 +83,10 @@ def move(checkout: Path, language: str = "c") -> None:
         if path.suffix in SOURCES[language] and language == "python":
             lines = "".join(f"    moved = {number}\n" for number in range(rng.randrange(1, MOST_LINES)))
             path.write_text(f"{path.read_text()}\n\ndef moves_code():\n{lines}")
+        elif path.suffix in SOURCES[language] and language == "java":
+            lines = "".join(f"        moved = {number};\n" for number in range(rng.randrange(1, MOST_LINES)))
+            end = path.read_text().rstrip().removesuffix("}")  # of the last class
+            path.write_text(f"{end}\n    static void movesCode() {{\n        int moved;\n{lines}    }}\n}}\n")
         elif path.suffix in SOURCES[language]:
             room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
             text = path.read_text(encoding="utf-8", errors="surrogateescape")

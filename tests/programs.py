@@ -14,6 +14,7 @@ from typing import Any
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 PROGRAMS = FIXTURES / "programs"
 PYTHON = FIXTURES / "python"  # of which some have an extension module in C
+JAVA = FIXTURES / "java"  # built by javac alone, by ant, or by Maven from what Debian's packages bring
 TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
 INPUTS = "inputs.sh"
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -17,7 +18,8 @@ from perfdiff.cli.exits import ExitCode
 from perfdiff.collect import doctor, machine
 from perfdiff.collect.check import Check
 from perfdiff.collect.machine import Pmu
-from perfdiff.config import PythonConfig
+from perfdiff.config import JavaConfig, PythonConfig
+from perfdiff.languages.java import jdks
 from perfdiff.languages.python import extension, pip
 from perfdiff.records.schema import Environment
 
@@ -164,4 +166,33 @@ def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, 
     headers, environments = named(checks, "Python headers"), named(checks, "environments")
     assert (headers.found, headers.needed, "python3-dev" in headers.remedy) == (False, True, True)
     assert (environments.found, environments.needed, "python3-pip" in environments.remedy) == (False, False, True)
+    assert not doctor.can_compare(checks)
+
+
+def test_a_java_project_needs_a_jdk_with_headers_and_a_parser(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig())
+    found = {name: named(checks, name) for name in ("JDK", "JDK headers", "Java parser", "Java agent")}
+    assert all(check.found and check.needed for check in found.values())
+    assert (Path(found["JDK headers"].says) / "jvmti.h").is_file()
+    assert re.search(r"OpenJDK \d+\..* at /.* \(\S+, heap up to \S+, \d+ CPUs\)", found["JDK"].says)
+
+
+def test_a_jdk_that_is_not_there_is_missing_only_where_a_project_is_java(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig("no-such-folder"))
+    assert (named(checks, "JDK").found, doctor.can_compare(checks)) == (False, False)
+    assert "default-jdk-headless" in named(checks, "JDK").remedy
+    elsewhere = doctor.examine(tmp_path / "cache", {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": ""}, tmp_path)
+    assert (named(elsewhere, "JDK").found, named(elsewhere, "JDK").needed) == (False, False)
+
+
+def test_a_jdk_without_headers_is_told_with_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "jdk/bin").mkdir(parents=True)
+    home = jdks.find(os.environ).home
+    for name in ("java", "javac"):
+        (tmp_path / "jdk/bin" / name).symlink_to(home / "bin" / name)
+    (tmp_path / "jdk/release").write_text('JAVA_VERSION="17.0.1"\n')
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig("jdk"))
+    headers = named(checks, "JDK headers")
+    assert (headers.found, headers.needed, "default-jdk-headless" in headers.remedy) == (False, True, True)
+    assert headers.says.endswith("lacks jni.h and jvmti.h and linux/jni_md.h")
     assert not doctor.can_compare(checks)

@@ -11,7 +11,10 @@ _LINES = 20
 _AHEAD = 3  # compilers say in which file they are ahead of an error
 _READ_BYTES = 1_000_000  # from the end of the log; a build that prints more after its first error is rare
 
-_FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$", re.MULTILINE)
+_FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$|^\[ERROR\] .+\.java:\[\d+,\d+\] .+$", re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven's, which believes in terminals
+_FETCH = "builds fetch nothing: build the project once by hand without `-o` or `--offline`, so that it lies in the local repository"
+_NEWER_JDK = "name a newer JDK as `home` under [java]"
 _CAUSES = (
     (r"fatal error: (\S+): No such file or directory", "'{}' not found", "install the package that holds this header"),
     (r"fatal error: '([^']+)' file not found", "'{}' not found", "install the package that holds this header"),
@@ -30,6 +33,22 @@ _CAUSES = (
     (r"Dependency \"([^\"]+)\" not found", "package '{}' not found", "install its development files"),
     (r"No rule to make target [`']([^']+)'", "no rule to make '{}'", "this revision may be built by another command"),
     (r"No targets specified and no makefile found()", "no makefile", "this revision may be built by another command"),
+    (r"offline mode and the artifact (\S+) has not been downloaded", "{} is not in the local repository", _FETCH),
+    (r"in offline mode: Could not find artifact (\S+)", "{} is not in the local repository", _FETCH),
+    (r"No cached version of (\S+) available for offline mode", "{} is not in Gradle's cache", _FETCH),
+    (r"error: release version (\d+) not supported", "the compiler knows no Java {}", _NEWER_JDK),
+    (r"error: invalid (?:target|source) release: (\S+)", "the compiler knows no Java {}", _NEWER_JDK),
+    (
+        r"error: (?:Source|Target) option (\d+) is no longer supported",
+        "the compiler makes no Java {} any more",
+        "name an older JDK as `home` under [java]",
+    ),
+    (
+        r"Unsupported class file major version (\d+)",
+        "the build tool reads no class files of version {}",
+        "name an older JDK as `home` under [java]",
+    ),
+    (r"(JAVA_HOME is not (?:set|defined correctly))", "{}", "name the folder of a JDK as `home` under [java]"),
     (r"(No space left on device)", "{}", "free space, or put the cache elsewhere"),
 )
 
@@ -48,7 +67,7 @@ def read_failure(log: Path, tree: Path) -> Failure:
     """Read the log of a failed build, with paths relative to `tree`."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _READ_BYTES))
-        text = file.read().decode(errors="replace").replace(f"{tree.resolve()}/", "")
+        text = _COLOURS.sub("", file.read().decode(errors="replace")).replace(f"{tree.resolve()}/", "")
     lines = text.rstrip("\n").split("\n")
     tail = "\n".join(lines[-_LINES:])
     for pattern, says, remedy in _CAUSES:

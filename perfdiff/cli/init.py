@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem, pythonproject
+from perfdiff.configuration import buildsystem, javaproject, pythonproject
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.errors import UsageError
 
@@ -39,7 +40,7 @@ parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # timeout_s = {workload_timeout:g}
 # exit_codes = [0]
 
-{python}[probes]
+{languages}[probes]
 # overhead = {overhead:g}          # share of CPU time that probes may add
 # exclude = ["third_party/*"]
 
@@ -55,6 +56,12 @@ _PYTHON = """\
 # interpreter = "python3"      # by name or path; all revisions run under it
 # requirements = [".[bench]", "bench/requirements.txt"]   # of workloads, besides what the project requires
 # editable = true              # installed by its build back end, even where it can be imported as it lies
+
+"""
+_JAVA_COMMAND = "java -cp {classes} {main} {{n}}"
+_JAVA = """\
+[java]
+# home = "/usr/lib/jvm/java-17-openjdk-amd64"   # the JDK of builds and workloads; else JAVA_HOME's, else that of `javac` on PATH
 
 """
 
@@ -73,7 +80,7 @@ def init(
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
         found = _found(folder)
         try:
-            target.write_text(template(found), encoding="utf-8")
+            target.write_text(template(found, _start(folder, found)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
         if isinstance(found, str):
@@ -84,28 +91,35 @@ def init(
 
 
 def _found(folder: Path) -> BuildSystem | str | None:
-    """Return the file that tells a Python project, else the build system, where there is one."""
-    return pythonproject.recognise(folder, ()) or buildsystem.detect(folder)
+    """Return the file that tells a Python project, else the build system, where there is one; C's before Java's, as bindings have both."""
+    return pythonproject.recognise(folder, ()) or buildsystem.detect(folder) or javaproject.build_system(folder)
 
 
-def template(found: BuildSystem | str | None) -> str:
+def _start(folder: Path, found: BuildSystem | str | None) -> javaproject.Start | None:
+    """Return what the programs of a Java project are started with, None of other projects."""
+    return javaproject.start(folder, found) if isinstance(found, BuildSystem) and found.name in javaproject.BUILD_SYSTEMS else None
+
+
+def template(found: BuildSystem | str | None, java: javaproject.Start | None = None) -> str:
     """Return the text of a configuration for a build system, or for the Python project that a file tells.
 
-    Where neither is known, what builds the program is to be filled in.
+    `java` is what the programs of a Java project are started with. Where nothing is known, what builds the program is to be filled in.
     """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
     is_python = isinstance(found, str)
     if isinstance(found, str):
         says, command = _INSTALLED.format(file=found), '# command = "python -m pip install -e ."'
     elif found:
-        says, command = f"{found.file} was found. The command runs in a fresh tree of each revision.", f'command = "{found.command}"'
+        text = json.dumps(found.command)
+        says, command = f"{found.file} was found. The command runs in a fresh tree of each revision.", f"command = {text}"
     else:
         says, command = "Whatever builds a fresh tree:", 'command = "make"'
+    started = _JAVA_COMMAND.format(classes=":".join(java.classes), main=java.main or "Main") if java else TEMPLATE_COMMAND
     return _TEMPLATE.format(
         says=says,
         command=command,
-        python=_PYTHON if is_python else "",
-        workload=_PYTHON_COMMAND if is_python else TEMPLATE_COMMAND,
+        languages=_PYTHON if is_python else _JAVA if java else "",
+        workload=_PYTHON_COMMAND if is_python else started,
         build_timeout=build.timeout_s,
         runs=workload.runs,
         warmup=workload.warmup,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import compilers
-from perfdiff.collect import counters, machine, pythonhost
+from perfdiff.collect import counters, javahost, machine, pythonhost
 from perfdiff.collect.check import Check
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
-from perfdiff.config import PythonConfig
+from perfdiff.config import JavaConfig, PythonConfig
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
 _FREE_BYTES = 2e9
@@ -22,10 +22,12 @@ _FREE_BYTES = 2e9
 _BUSY_SHARE = 0.5
 
 
-def examine(cache: Path, variables: Mapping[str, str], project: Path, config: PythonConfig | None = None) -> tuple[Check, ...]:
+def examine(
+    cache: Path, variables: Mapping[str, str], project: Path, config: PythonConfig | None = None, java: JavaConfig | None = None
+) -> tuple[Check, ...]:
     """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made.
 
-    `config` is of the Python project in the folder `project`, None where there is none.
+    `config` is of the Python project in the folder `project`, `java` of the Java project there, None where there is none.
     """
     library = counters.library()
     return (
@@ -36,6 +38,7 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Py
         *_build_tools(variables),
         _cache_writable(cache),
         *pythonhost.examine(config, project, cache, variables),
+        *javahost.examine(java, project, cache, variables),
         _cache_room(cache),
         _clock(),
         _counters(),
@@ -83,7 +86,7 @@ def _libclang() -> Check:
 
 
 def _build_tools(variables: Mapping[str, str]) -> Iterator[Check]:
-    for name in ("make", "cmake", "ninja", "meson", "autoconf"):
+    for name in ("make", "cmake", "ninja", "meson", "autoconf", "mvn", "gradle", "ant"):
         path = shutil.which(name, path=variables.get("PATH"))
         remedy = f"install {name} if a project is built with it"
         yield Check(name, needed=False, found=path is not None, says=path or "not on PATH", remedy=remedy)

@@ -20,6 +20,7 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.builder import SOURCE
+from perfdiff.collect import complaints
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
@@ -345,6 +346,10 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
             f"{what} exited {status} ({command.where}), but what a workload names as its {command.purpose} must exit 0; {by_hand}",
             slug="setup-failed" if command.purpose is Purpose.SETUP else "prepare-failed",
             detail=tail,
+        )
+    if complaint := complaints.read(tail):
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}): {complaint.says}; {complaint.remedy}", slug=complaint.slug, detail=tail
         )
     unfilled = status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]
     remedy = "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"

@@ -19,6 +19,10 @@ _KNOWN = {
     "failed": Note("probes-failed", "{text}: nothing is known of the calls of that process"),
     "deep": Note("probes-deep", "{text}"),
     "traced": Note("probes-traced", "{text}"),
+    "unwoven": Note("probes-unwoven", "{text}"),
+    "altered": Note("probes-altered", "{text} was loaded with other bytes than the built tree's: calls of its methods are not measured"),
+    "virtual": Note("probes-virtual", "{text}"),
+    "paused": Note("probes-paused", "{text}"),
 }
 
 

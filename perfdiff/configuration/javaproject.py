@@ -1,23 +1,122 @@
-"""Java projects, known by what their workloads run."""
+"""Java projects, known by their files and by what their workloads run; how they are built, and what they start."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from perfdiff.config import program
+from perfdiff.configuration import buildsystem, pythonproject, shellwords
+from perfdiff.configuration.buildsystem import BuildSystem
 
-_PROGRAMS = re.compile(r"java|mvnw?|gradlew?|ant|jshell")
+_PROGRAMS = re.compile(r"java|mvn[dw]?|mvnDebug|gradlew?|ant|jshell")
+_MAVEN, _GRADLE, _ANT, _JAVAC = BUILD_SYSTEMS = ("maven", "gradle", "ant", "javac")
+_MAVEN_ARGUMENTS = "-o -q -DskipTests package"
+_GRADLE_ARGUMENTS = "--offline --no-daemon -q assemble"
+_FILES = (
+    (_MAVEN, "pom.xml"),
+    (_GRADLE, "settings.gradle"),
+    (_GRADLE, "settings.gradle.kts"),
+    (_GRADLE, "build.gradle"),
+    (_GRADLE, "build.gradle.kts"),
+    (_ANT, "build.xml"),
+)
+_WRAPPERS = {_MAVEN: "mvnw", _GRADLE: "gradlew"}
+_SOURCES = ("src/main/java", "src", ".")  # where the sources of a project without a build system lie
+_CLASSES = {_MAVEN: "target/classes", _GRADLE: "build/classes/java/main"}
+_PLAIN = "build/classes"
+_DESTINATION = re.compile(r'\bdestdir="([^"$]+)"')  # of ant's compiler
+_MOST_FILES = 2000  # that are read in search of a main method
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
+_MAIN = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(\s*(?:final\s+)?String\b")
 
 
-def recognise(commands: Sequence[str]) -> bool:
-    """Return whether one of the `commands` of workloads starts a JVM."""
-    return any(map(_runs_java, commands))
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a Java project's programs are started with: the folders of its `classes`, and a class with a main method, None where none is."""
+
+    classes: tuple[str, ...]
+    main: str | None
 
 
-def _runs_java(command: str) -> bool:
-    try:
-        return _PROGRAMS.fullmatch(PurePath(program(command)).name) is not None
-    except ValueError:  # a quotation is not closed, as the shell will say
-        return False
+def recognise(folder: Path, commands: Sequence[str]) -> str | None:
+    """Return what tells a Java project in `folder`: a file's name, or one of the `commands` of its workloads; None where nothing does.
+
+    Where the files of other languages are known too, a workload must start a JVM: many a library has a binding in Java, and many a program
+    a tool in it.
+    """
+    command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
+    if buildsystem.detect(folder) is not None or pythonproject.recognise(folder, ()) is not None:
+        return command
+    system = build_system(folder)
+    return system.file if system else command
+
+
+def build_system(folder: Path) -> BuildSystem | None:
+    """Return how a Java project is built, None where nothing tells. Nothing is fetched: packages that a build needs were fetched before.
+
+    Where it has no file of Maven's, Gradle's or ant's, its sources are compiled as they lie.
+    """
+    return named_build_system(folder) or _compiler(folder)
+
+
+def named_build_system(folder: Path) -> BuildSystem | None:
+    """Return Maven, Gradle or ant, whose file stands at the top of a source tree, None where there is none."""
+    found = next(((name, file) for name, file in _FILES if (folder / file).is_file()), None)
+    return BuildSystem(*found, _command(found[0], folder)) if found else None
+
+
+def _compiler(folder: Path) -> BuildSystem | None:
+    root = next((root for root in _SOURCES if any(_java_files(folder / root, deep=root != "."))), None)
+    if root is None:
+        return None
+    sources = "*.java" if root == "." else f"$(find {root} -name '*.java')"
+    return BuildSystem(_JAVAC, sources if root == "." else root, f"mkdir -p {_PLAIN} && javac -d {_PLAIN} {sources}")
+
+
+def _command(name: str, folder: Path) -> str:
+    wrapper = _WRAPPERS.get(name)
+    program = f"./{wrapper}" if wrapper and (folder / wrapper).is_file() else {_MAVEN: "mvn", _GRADLE: "gradle", _ANT: "ant"}[name]
+    return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name]])
+
+
+def start(folder: Path, system: BuildSystem) -> Start:
+    """Return what the programs of a project are started with, as its build system lays them out by default."""
+    classes = _CLASSES.get(system.name)
+    if classes is None:
+        text = (folder / system.file).read_text(encoding="utf-8", errors="replace") if system.name == _ANT else ""
+        told = _DESTINATION.search(text)
+        return Start((told[1] if told else _PLAIN,), _main([(folder / root, root != ".") for root in _SOURCES]))
+    modules = sorted({path.parents[2].relative_to(folder) for path in _roots(folder)})
+    return Start(
+        tuple((module / classes).as_posix() for module in modules) or (classes,),
+        _main([(folder / module / _SOURCES[0], True) for module in modules]),
+    )
+
+
+def _roots(folder: Path) -> Iterator[Path]:
+    """Yield the folders of sources of a project and its modules, which lie two folders deep at most."""
+    for pattern in ("", "*/", "*/*/"):
+        yield from (path for path in folder.glob(f"{pattern}{_SOURCES[0]}") if path.is_dir())
+
+
+def _main(roots: Sequence[tuple[Path, bool]]) -> str | None:
+    """Return the name of a class with a main method, `Main` if there are several; with each root, whether folders in it count."""
+    found = sorted(
+        {name for root, deep in roots for name in _mains(root, deep=deep)}, key=lambda name: (name.rpartition(".")[2] != "Main", name)
+    )
+    return found[0] if found else None
+
+
+def _mains(root: Path, *, deep: bool) -> Iterator[str]:
+    for file in itertools.islice(_java_files(root, deep=deep), _MOST_FILES):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if _MAIN.search(text):
+            package = _PACKAGE.search(text)
+            yield f"{package[1]}.{file.stem}" if package else file.stem
+
+
+def _java_files(root: Path, *, deep: bool) -> Iterator[Path]:
+    return (path for path in root.glob("**/*.java" if deep else "*.java") if path.is_file())

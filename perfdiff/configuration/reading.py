@@ -83,14 +83,15 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         workloads = tuple(suites.with_command(_with_inputs(workload, source, overrides, place), suite, place) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    sign = pythonproject.recognise(place, [workload.command for workload in workloads])
+    commands = [workload.command for workload in workloads]
+    sign = pythonproject.recognise(place, commands)
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
     is_python = is_python or any(workload.suite for workload in workloads)
     is_java = bool(values["java"]) or (source is not None and "java" in source.table)
-    is_java = is_java or javaproject.recognise([workload.command for workload in workloads])
+    is_java = is_java or javaproject.recognise(place, commands) is not None
     guessed = None  # a Python project is installed without any command
-    if measuring and not is_python and "command" not in values["build"]:
-        guessed = _guess(place, source)
+    if measuring and (not is_python or (is_java and sign in commands)) and "command" not in values["build"]:
+        guessed = _guess(place, source, is_java=is_java)
     values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
@@ -206,8 +207,10 @@ def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
     return value
 
 
-def _guess(tree: Path, source: TomlFile | None) -> buildsystem.BuildSystem:
-    system = buildsystem.detect(tree)
+def _guess(tree: Path, source: TomlFile | None, *, is_java: bool) -> buildsystem.BuildSystem:
+    """Return the build system of a tree; that of Java's own goes first where programs are Java's, a compiler of loose sources last."""
+    system = javaproject.named_build_system(tree) if is_java else None
+    system = system or buildsystem.detect(tree) or (javaproject.build_system(tree) if is_java else None)
     if system is None:
         raise ConfigError(
             f"no build command is configured, and no build system is known by its files in {tree}; "

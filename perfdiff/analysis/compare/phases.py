@@ -12,7 +12,7 @@ from perfdiff.models.warmup import LEAST_SHARE, WarmUp, joined, warm_up
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 
 METRIC = "self_ns"  # the time by which phases are told apart
-FEATURE = "warm-up"
+FEATURE = "phase of the run"
 _WARMING, _STEADY = 1, 0
 
 
@@ -54,7 +54,7 @@ def _has_both(table: SampleTable, calls: int) -> bool:
 
 
 def _with_phase(table: SampleTable, calls: int) -> SampleTable:
-    labels = {_STEADY: "over", _WARMING: f"first {units.times(calls)} calls"}
+    labels = {_STEADY: "steady", _WARMING: f"first {units.times(calls)} calls"}
     column = np.where(table.call <= calls, float(_WARMING), float(_STEADY))
     features = (Feature(FEATURE, Origin.DERIVED, True, labels), *table.features)
     return replace(table, features=features, values=np.column_stack([column, table.values]))

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
-from perfdiff.languages.java import sameness
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.java import agent, calibrating, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.index import index as index_program
+from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
+
+_COMPILERS = ("cc", "gcc", "clang")
+# Half as much again as `scripts/bench java_probe` measures in a loop of its own, as a method with a probe may no longer be inlined in
+# programs, and the caches are theirs (docs/figures.md).
+_COSTS = ProbeCosts(timed_ns=100.0, counted_ns=50.0, passed_ns=21.0)
 
 
 class Java:
@@ -24,39 +35,55 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
-        self.workplace: Workplace | None = None
+        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._classes = cache / "classes"
+        self._homes = Homes(config, project, environment)
+        self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        """Return the methods of a built tree."""
-        return Program({}, {}, ())
+        """Return the methods of a built tree and what they depend on, from its class files and sources; raise BuildError."""
+        return index_program(built.tree, self._homes.jdk, depth=depth, cache=self._classes, helpers=self._cache / "runtime")
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
-        return ()
+        return match_programs(base, head)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
-        return ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=25.0)
+        return _COSTS
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return the JDK."""
-        return ()
+        """Return the JDK, what its machine takes and what is fixed of it, and the libraries of others that the revision names."""
+        kept = homes.read(built.beside)
+        machine, fixed = jvms.ask(kept.home, self._environment), options.fixed(kept.home, self._environment)
+        takes = (machine.collector, machine.heap and f"heap up to {machine.heap}", fixed)
+        libraries = (f"{name} {version}" for name, version in kept.versions.items())
+        return (f"{machine.name} {kept.release} ({'; '.join(filter(None, takes))})", *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return what else differs between two builds."""
-        return ()
+        """Return which libraries of others differ."""
+        changes = homes.dependency_changes(base.beside, head.beside)
+        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the class files of two builds."""
-        return sameness.same_code(base, head, pairs)
+        """Compare the class files of two builds, and the libraries that they use."""
+        found = sameness.same_code(base, head, pairs, self._classes)
+        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what workloads of a build run with."""
-        return {}
+        """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
+        home = homes.read(built.beside).home
+        return {**homes.variables(home, environment), **options.variables(home, environment)}
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
-        return {}
+        if not probes:
+            return {}
+        jdk, kept = self._homes.jdk, self._cache / "runtime"
+        sheet = weaving.weave(jdk, built.tree, [weaving.method_of(probe) for probe in probes], kept)
+        library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
+        given = {**self._environment, **self.variables(built, self._environment)}
+        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given.get(start.OPTIONS, ""))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""

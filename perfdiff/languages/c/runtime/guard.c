@@ -190,8 +190,18 @@ static void handler_install(int signal, int flags, struct sigaction *former)
 	real_sigaction(signal, &action, former);
 }
 
+static bool is_taken(int signal)
+{
+	struct sigaction action;
+
+	return real_sigaction(signal, NULL, &action) || action.sa_flags & SA_SIGINFO || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+/* Whoever has handlers before us, as a virtual machine that we are loaded into, works by faults: they stay the only ones. */
 void pd_guard_begin(void)
 {
+	if (is_taken(SIGSEGV) || is_taken(SIGBUS))
+		return;
 	handler_install(SIGSEGV, 0, &target_segv);
 	handler_install(SIGBUS, 0, &target_bus);
 	installed = true;

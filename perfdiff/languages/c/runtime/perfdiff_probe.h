@@ -43,8 +43,10 @@ extern __thread unsigned int *pd_gates __attribute__((tls_model("initial-exec"))
 
 int pd_enter_call(struct pd_frame *);
 int pd_enter_keyed(struct pd_frame *, const void *key);
+int pd_enter_moving(struct pd_frame *, const void *key);
 void pd_leave_keyed(unsigned int probe, const void *key);
 void pd_branch_keyed(const void *key, unsigned int branch, int outcome);
+void pd_resume_keyed(unsigned int probe, const void *key);
 int pd_start(struct pd_frame *);
 void pd_leave_call(struct pd_frame *);
 void pd_text(struct pd_frame *, unsigned int cell, const void *text);
@@ -55,6 +57,12 @@ int pd_type_of(struct pd_frame *, unsigned int cell, const void *type);
 void pd_type_tell(const void *type, const char *name);
 int pd_is_off(unsigned int probe);
 void pd_end(void);
+void pd_costs_add(double counted, double timed, double inside, double passed);
+void pd_pause_begin(void);
+void pd_pause_end(void);
+void pd_waits_tell(void);
+void pd_wait_begin(void);
+void pd_wait_end(void);
 void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
 void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);

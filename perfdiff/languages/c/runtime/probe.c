@@ -6,6 +6,8 @@
 
 /* How far above the function that enters a call the one that interprets it may have its own frame: a few functions lie between. */
 #define INTERPRETER_STACK 4096u
+/* How far up the stack a call may come to stand while it is open, when its frame is laid anew in another size. */
+#define MOVING_STACK 65536u
 
 PD_API unsigned int pd_probes;
 PD_API PD_TLS unsigned int *pd_gates;
@@ -274,8 +276,14 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	return 1;
 }
 
-/* `key` tells the call from all that are open, `stack` says how far down the stack it is. */
-static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack)
+/* Time of the clock that is no call's of this thread: other threads had the CPU, or the whole process stood still. */
+static inline uint64_t lost(const struct pd_thread *thread)
+{
+	return thread->preempted + atomic_load_explicit(&pd_process.paused, memory_order_relaxed);
+}
+
+/* `key` tells the call from all that are open, `stack` says how far down the stack it is, and `height` how far up it may come to stand. */
+static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack, uintptr_t height)
 {
 	struct pd_thread *thread = pd_self.thread;
 	struct pd_entry *entry, *parent;
@@ -317,7 +325,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 		count_passed(thread, local, edge, parent);
 	entry->parent = parent;
 	entry->frame = key;
-	entry->stack = stack;
+	entry->stack = height;
 	entry->local = local;
 	entry->edge = edge;
 	entry->callee_time = 0;
@@ -351,7 +359,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	entry->entered = moment(local);
 	if (pd_unlikely(local->is_long))
 		pd_presence_mark(thread);
-	entry->preempted = thread->preempted;
+	entry->preempted = lost(thread);
 	if (local->mode == PD_SAMPLE && entry->weight) {
 		entry->record = reservoir_choose(thread, local);
 		if (entry->record)
@@ -365,7 +373,9 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 
 PD_API int pd_enter_call(struct pd_frame *frame)
 {
-	return enter(frame, frame, (uintptr_t)__builtin_frame_address(0));
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+
+	return enter(frame, frame, stack, stack);
 }
 
 /*
@@ -378,7 +388,18 @@ PD_API int pd_enter_keyed(struct pd_frame *frame, const void *key)
 
 	if (pd_self.thread && stack > pd_self.thread->top->stack)
 		stack = pd_self.thread->top->stack;
-	return enter(frame, key, stack);
+	return enter(frame, key, stack, stack);
+}
+
+/*
+ * The same for calls that have a frame on the C stack, which is laid anew while they are open, as where a compiled one takes an interpreted
+ * one's place: what a call made stands below it at all times, or little above.
+ */
+PD_API int pd_enter_moving(struct pd_frame *frame, const void *key)
+{
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+
+	return enter(frame, key, stack, stack + MOVING_STACK);
 }
 
 PD_API int pd_start(struct pd_frame *frame)
@@ -499,7 +520,7 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 	uint64_t debt = entry->debt + pd_process.costs[cost] + ((entry->start - entry->entered) << PD_TIME_FRACTION);
 	uint64_t resources[PD_RESOURCES];
 	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1] -
-				 (thread->preempted - entry->preempted));
+				 (lost(thread) - entry->preempted));
 
 	for (int i = 0; i < PD_RESOURCES; i++)
 		resources[i] = counted[i] - entry->resources[i];
@@ -589,7 +610,25 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 	leave(thread, entry, now);
 }
 
-/* Of a probe's calls, those that have passed the gate have no entry; only below an open one of the same probe is it looked for. */
+/*
+ * Finds a keyed call that is open, and drops those above it. Of a probe's calls, those that have passed the gate have no entry; only below an
+ * open one of the same probe is it looked for. Returns NULL where there is none.
+ */
+static __attribute__((noinline, cold)) struct pd_entry *unwind_to_key(struct pd_thread *thread, unsigned probe, const void *key)
+{
+	struct pd_entry *entry = thread->top;
+
+	if (!thread->locals[probe].active)
+		return NULL;
+	while (entry->parent && entry->frame != key)
+		entry = entry->parent;
+	if (!entry->parent)
+		return NULL;
+	while (thread->top != entry)
+		abandon(thread, thread->top);
+	return entry;
+}
+
 PD_API void pd_leave_keyed(unsigned probe, const void *key)
 {
 	struct pd_thread *thread = pd_self.thread;
@@ -601,15 +640,10 @@ PD_API void pd_leave_keyed(unsigned probe, const void *key)
 	entry = thread->top;
 	now = pd_likely(entry->frame == key) && entry->weight | entry->share ? moment(entry->local) : 0;
 	if (pd_unlikely(entry->frame != key)) {
-		if (!thread->locals[probe].active)
-			return;
-		while (entry->parent && entry->frame != key)
-			entry = entry->parent;
-		if (!entry->parent)
+		entry = unwind_to_key(thread, probe, key);
+		if (!entry)
 			return;
 		now = moment(entry->local);
-		while (thread->top != entry)
-			abandon(thread, thread->top);
 	}
 	leave(thread, entry, now);
 }
@@ -626,6 +660,13 @@ PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
 		return;
 	entry->cells[cell]++;
 	entry->cells[cell + 1] += outcome != 0;
+}
+
+/* Says that a keyed call goes on: those inside it have ended, also where they could not tell. */
+PD_API void pd_resume_keyed(unsigned probe, const void *key)
+{
+	if (pd_self.thread && pd_self.thread->top->frame != key)
+		unwind_to_key(pd_self.thread, probe, key);
 }
 
 /* Counts what has passed the gates of a thread that ends. */

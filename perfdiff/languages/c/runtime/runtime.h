@@ -92,7 +92,7 @@ struct pd_entry {
 	uint64_t entered; /* sampled calls: before the cells were read */
 	uint64_t start;
 	int64_t callee_time; /* direct callees' inclusive time, times their shares */
-	uint64_t preempted;  /* the thread's, at the start */
+	uint64_t preempted;  /* what the thread had lost at the start */
 	uint64_t debt;       /* cost of all probes that ran inside */
 	uint32_t weight;     /* calls it stands for in its function's sums; 0: none */
 	uint32_t share;      /* calls it stands for in its caller's own time; not timed where both are 0 */
@@ -167,6 +167,7 @@ struct pd_thread {
 /* What the hot path and the interposed functions reach without a call. */
 struct pd_local_state {
 	struct pd_thread *thread;
+	uint64_t waiting; /* since then for a lock that an interpreter tells of; 0: it does not wait */
 	uint64_t resources[PD_RESOURCES];
 };
 
@@ -201,6 +202,7 @@ struct pd_process {
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
 	uint64_t pass_cost; /* of a call that passes the gate, as its caller sees it */
+	_Atomic uint64_t paused; /* for so long all threads stood still, in time's unit */
 	struct pd_arena arena;
 	struct pd_thread *threads;
 	struct pd_thread *free_threads;

@@ -1,0 +1,63 @@
+/* What an interpreter tells beside its calls: what these cost on their way to us, that all threads stand still, and that one waits for a lock. */
+#include <string.h>
+
+#include "runtime.h"
+
+static uint64_t paused_since; /* one pause at a time */
+
+static uint64_t cost(const struct pd_thread *thread, double ns)
+{
+	return ns > 0 ? pd_presence_ticks(thread, (uint64_t)(ns * (1 << PD_TIME_FRACTION))) : 0;
+}
+
+/*
+ * Adds what a call's probe costs beyond what calibration sees, in ns: one that is counted, timed, and passes, as its caller sees it; `inside` is
+ * the part between the time stamps. Called before the first call.
+ */
+PD_API void pd_costs_add(double counted, double timed, double inside, double passed)
+{
+	const struct pd_thread *thread = pd_self.thread;
+
+	if (!thread || !pd_process.header)
+		return;
+	pd_process.costs[PD_COST_COUNTED] += cost(thread, counted);
+	pd_process.costs[PD_COST_TIMED] += cost(thread, timed);
+	pd_process.costs[PD_COST_TIMED_INNER] += cost(thread, inside);
+	pd_process.costs[PD_COST_SAMPLED] += cost(thread, timed);
+	pd_process.costs[PD_COST_SAMPLED_INNER] += cost(thread, inside);
+	pd_process.pass_cost += cost(thread, passed);
+	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
+}
+
+PD_API void pd_pause_begin(void)
+{
+	paused_since = pd_ticks();
+}
+
+PD_API void pd_pause_end(void)
+{
+	if (paused_since)
+		atomic_fetch_add_explicit(&pd_process.paused, (pd_ticks() - paused_since) << PD_TIME_FRACTION, memory_order_relaxed);
+	paused_since = 0;
+}
+
+/* Says that the waits for locks will be told: then a process without any is one that did not wait. */
+PD_API void pd_waits_tell(void)
+{
+	pd_process.sees |= PD_SEES_LOCKS;
+	if (pd_process.header)
+		pd_process.header->flags |= PD_SEES_LOCKS;
+}
+
+PD_API void pd_wait_begin(void)
+{
+	if (pd_self.thread)
+		pd_self.waiting = pd_ticks();
+}
+
+PD_API void pd_wait_end(void)
+{
+	if (pd_self.waiting)
+		pd_self.resources[PD_LOCK_WAIT] += pd_ticks() - pd_self.waiting;
+	pd_self.waiting = 0;
+}

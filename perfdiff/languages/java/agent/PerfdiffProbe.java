@@ -1,0 +1,330 @@
+package java.lang;
+
+import java.io.File;
+import java.lang.reflect.Array;
+import java.nio.Buffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.LinkedList;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CopyOnWriteArraySet;
+import java.util.concurrent.LinkedBlockingDeque;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * What woven methods call. It lies in a package that all class loaders and modules see, and is defined by the agent before any class of the
+ * program's. Nothing here runs code of the program's, and nothing is thrown: what cannot be read is ABSENT.
+ */
+public final class PerfdiffProbe {
+    /** A NaN that no computation makes; as in probes.c. */
+    public static final long ABSENT = 0x7ff4e05eda7ab5e7L;
+
+    private static final int NESTED_DEPTH = 3;
+    private static final int NESTED_MOST = 64; // elements a level; those of a longer container would take microseconds
+
+    private PerfdiffProbe() {}
+
+    // A call is 0 where it is not recorded, and below 0 where its inputs are to be read. Entering goes through as many methods as leaving,
+    // so that a stack that has room for the one has room for the other.
+
+    public static long enter(int probe) {
+        return begin(probe);
+    }
+
+    public static long enterReading(int probe) {
+        return beginReading(probe);
+    }
+
+    public static void leave(long call) {
+        if (call != 0) {
+            end(call);
+        }
+    }
+
+    /** All that this call has called is over. */
+    public static void resume(long call) {
+        if (call != 0) {
+            goOn(call);
+        }
+    }
+
+    private static native long begin(int probe);
+
+    private static native long beginReading(int probe);
+
+    private static native void end(long call);
+
+    private static native void goOn(long call);
+
+    /** Keeps four inputs of the call that was entered last, from cell `first` on. */
+    public static native void put(int first, long a, long b, long c, long d);
+
+    /** The same, and the call starts. */
+    public static native void start(int first, long a, long b, long c, long d);
+
+    private static native void tell(long type, String name);
+
+    private static native long fileBytes(String path);
+
+    public static long bits(double value) {
+        return Double.doubleToRawLongBits(value);
+    }
+
+    /** The number in a box, as the bits of a double. */
+    public static long number(Object value) {
+        if (value instanceof Integer) {
+            return bits((Integer) value);
+        }
+        if (value instanceof Long) {
+            return bits((Long) value);
+        }
+        if (value instanceof Double) {
+            return bits((Double) value);
+        }
+        if (value instanceof Boolean) {
+            return bits((Boolean) value ? 1 : 0);
+        }
+        if (value instanceof Character) {
+            return bits((Character) value);
+        }
+        if (value instanceof Float) {
+            return bits((Float) value);
+        }
+        if (value instanceof Short) {
+            return bits((Short) value);
+        }
+        if (value instanceof Byte) {
+            return bits((Byte) value);
+        }
+        if (value == null) {
+            return ABSENT;
+        }
+        Class<?> type = value.getClass();
+        if (type == AtomicInteger.class) {
+            return bits(((AtomicInteger) value).get());
+        }
+        if (type == AtomicLong.class) {
+            return bits(((AtomicLong) value).get());
+        }
+        return type == AtomicBoolean.class ? bits(((AtomicBoolean) value).get() ? 1 : 0) : ABSENT;
+    }
+
+    /** The place of an enum's constant among all. */
+    public static long ordinal(Object value) {
+        return value instanceof Enum ? ((Enum<?>) value).ordinal() : ABSENT;
+    }
+
+    /** How long a text, an array, a collection or a map is. */
+    public static long length(Object value) {
+        try {
+            return value == null ? ABSENT : lengthOf(value, value.getClass());
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    private static long lengthOf(Object value, Class<?> type) {
+        if (type == String.class) {
+            return ((String) value).length();
+        }
+        if (type == ArrayList.class) {
+            return ((ArrayList<?>) value).size();
+        }
+        if (type == HashMap.class || type == LinkedHashMap.class) {
+            return ((HashMap<?, ?>) value).size();
+        }
+        if (type.isArray()) {
+            return Array.getLength(value);
+        }
+        if (type == StringBuilder.class) {
+            return ((StringBuilder) value).length();
+        }
+        if (maps == null) {
+            prepare();
+        }
+        if (collections.contains(type)) {
+            return ((Collection<?>) value).size();
+        }
+        if (maps.contains(type)) {
+            return ((Map<?, ?>) value).size();
+        }
+        return value instanceof Buffer ? ((Buffer) value).remaining() : ABSENT; // nobody else can extend it
+    }
+
+    /** The lengths of the elements of an array or a list, and of theirs, added up. */
+    public static long nested(Object value) {
+        try {
+            return value == null ? ABSENT : nestedOf(value, NESTED_DEPTH);
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    private static long nestedOf(Object value, int depth) {
+        boolean isArray = value instanceof Object[];
+        if (maps == null) {
+            prepare();
+        }
+        if (!isArray && !lists.contains(value.getClass())) {
+            return ABSENT;
+        }
+        int count = isArray ? ((Object[]) value).length : ((List<?>) value).size();
+        if (count > NESTED_MOST) {
+            return ABSENT;
+        }
+        long sum = 0;
+        for (int i = 0; i < count; i++) {
+            Object element = isArray ? ((Object[]) value)[i] : ((List<?>) value).get(i);
+            long length = element == null ? 0 : depth > 2 ? nestedOf(element, depth - 1) : ABSENT;
+            if (length == ABSENT) {
+                length = lengthOf(element, element.getClass());
+            }
+            if (length == ABSENT) {
+                return ABSENT;
+            }
+            sum += length;
+        }
+        return sum;
+    }
+
+    /** A number that stands for an object's class; its name is told once. */
+    public static long type(Object value) {
+        try {
+            if (value == null) {
+                return ABSENT;
+            }
+            String name = value.getClass().getName(); // which the class keeps, as the text does its hash
+            long type = (long) name.length() << 32 | name.hashCode() & 0xffffffffL;
+            if (!isKnown(type)) {
+                tell(type, name);
+            }
+            return type;
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    /** How many bytes the file has that a text, a File or a Path names. */
+    public static long file(Object value) {
+        try {
+            String path = path(value);
+            return path == null ? ABSENT : fileBytes(path);
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    /** How many parts the path has that a text, a File or a Path names. */
+    public static long depth(Object value) {
+        try {
+            String path = path(value);
+            if (path == null || path.length() > 4096) {
+                return ABSENT;
+            }
+            long parts = 0;
+            for (int i = 0; i < path.length(); i++) {
+                if (path.charAt(i) != '/' && (i == 0 || path.charAt(i - 1) == '/')) {
+                    parts++;
+                }
+            }
+            return parts;
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    private static String path(Object value) {
+        if (value == null) {
+            return null;
+        }
+        Class<?> type = value.getClass();
+        if (type == String.class) {
+            return (String) value;
+        }
+        if (type == File.class) {
+            return ((File) value).getPath();
+        }
+        return type.getName().equals("sun.nio.fs.UnixPath") ? value.toString() : null;
+    }
+
+    // One class file is all that the agent defines, so that none of these has a holder.
+
+    private static Set<Class<?>> lists;
+    private static Set<Class<?>> collections;
+    private static volatile Set<Class<?>> maps; // written last
+
+    private static final int MOST_TYPES = 1024; // more are numbers without a name
+    private static volatile long[] types = {}; // that were told
+
+    /** Finds the classes of the JDK's own whose size is read from fields of theirs: no lock, no walk, no code of the program's. */
+    private static synchronized void prepare() {
+        if (maps != null) {
+            return;
+        }
+        Map<Object, Object> map = new HashMap<>();
+        Map<Object, Object> linked = new LinkedHashMap<>();
+        lists = classes(new ArrayList<>(), Arrays.asList(), List.of(), List.of(1), Collections.emptyList(), Collections.singletonList(1));
+        collections = classes(
+                new LinkedList<>(), new HashSet<>(), new LinkedHashSet<>(), new ArrayDeque<>(), new PriorityQueue<>(),
+                new CopyOnWriteArrayList<>(), new CopyOnWriteArraySet<>(), new LinkedBlockingQueue<>(), new LinkedBlockingDeque<>(),
+                map.keySet(), map.values(), map.entrySet(), linked.keySet(), linked.values(), linked.entrySet(), Set.of(), Set.of(1),
+                Collections.emptySet(), Collections.singleton(1));
+        collections.addAll(lists);
+        Set<Class<?>> found = classes(
+                new TreeMap<>(), new ConcurrentHashMap<>(), new IdentityHashMap<>(), Map.of(), Map.of(1, 1), Collections.emptyMap(),
+                Collections.singletonMap(1, 1));
+        found.add(EnumMap.class);
+        maps = found;
+    }
+
+    private static Set<Class<?>> classes(Object... examples) {
+        Set<Class<?>> found = new HashSet<>();
+        for (Object example : examples) {
+            found.add(example.getClass());
+        }
+        return found;
+    }
+
+    private static boolean isKnown(long type) {
+        for (long each : types) {
+            if (each == type) {
+                return true;
+            }
+        }
+        return add(type);
+    }
+
+    private static synchronized boolean add(long type) {
+        long[] before = types;
+        for (long each : before) {
+            if (each == type) {
+                return true;
+            }
+        }
+        if (before.length == MOST_TYPES) {
+            return true;
+        }
+        long[] after = Arrays.copyOf(before, before.length + 1);
+        after[before.length] = type;
+        types = after;
+        return false;
+    }
+}

@@ -1,0 +1,138 @@
+/*
+ * The native methods of `java.lang.PerfdiffProbe`. A call is known by a number: its probe in the low bits, above it how many calls the thread
+ * has entered, a bit that no address has, and the sign where the call's inputs are to be read. 0 is a call that is not recorded.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "java_probe.h"
+
+#define PROBE_BITS 20
+#define PROBE_MASK ((UINT64_C(1) << PROBE_BITS) - 1)
+#define NO_ADDRESS (UINT64_C(1) << 62)
+#define IS_READ (UINT64_C(1) << 63)
+#define ABSENT INT64_C(0x7ff4e05eda7ab5e7) /* as PerfdiffProbe.ABSENT: a NaN that no computation makes */
+#define PATH_BYTES 4096
+
+/* Of the kind that is found without a call. */
+static __thread struct {
+	uint64_t entered;
+	struct pd_frame read; /* the call whose inputs are read */
+} self __attribute__((tls_model("initial-exec")));
+
+static inline uint64_t call_enter(JNIEnv *environment, struct pd_frame *call, int *is_read)
+{
+	uint64_t number;
+
+	if (pd_passes(call->probe))
+		return 0;
+	if (pd_unlikely(!pd_gates) && !pd_thread_is_recorded(environment))
+		return 0;
+	number = NO_ADDRESS | (++self.entered << PROBE_BITS & ~(NO_ADDRESS | IS_READ)) | call->probe;
+	*is_read = pd_enter_moving(call, (const void *)number);
+	return call->entry ? number : 0;
+}
+
+/* Enters a call whose inputs nobody reads. */
+JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffProbe_begin(JNIEnv *environment, jclass type, jint probe)
+{
+	struct pd_frame call = {(unsigned)probe, 0, 0, 0};
+	int is_read = 0;
+	uint64_t number = call_enter(environment, &call, &is_read);
+
+	(void)type;
+	if (is_read)
+		pd_start(&call);
+	return (jlong)number;
+}
+
+/* Enters a call; below 0, its inputs are to be read, and `start` ends that. */
+JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffProbe_beginReading(JNIEnv *environment, jclass type, jint probe)
+{
+	struct pd_frame call = {(unsigned)probe, 0, 0, 0};
+	int is_read = 0;
+	uint64_t number = call_enter(environment, &call, &is_read);
+
+	(void)type;
+	if (!is_read)
+		return (jlong)number;
+	self.read = call;
+	return (jlong)(number | IS_READ);
+}
+
+static inline void cell_put(unsigned cell, jlong value)
+{
+	if (value != ABSENT)
+		pd_signed(&self.read, cell, value);
+}
+
+static inline void cells_put(unsigned first, jlong a, jlong b, jlong c, jlong d)
+{
+	if (!self.read.cells)
+		return;
+	cell_put(first, a);
+	cell_put(first + 1, b);
+	cell_put(first + 2, c);
+	cell_put(first + 3, d);
+}
+
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_put(JNIEnv *environment, jclass type, jint first, jlong a, jlong b, jlong c, jlong d)
+{
+	(void)environment, (void)type;
+	cells_put((unsigned)first, a, b, c, d);
+}
+
+/* The same, and the call starts: its inputs are read. */
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_start(JNIEnv *environment, jclass type, jint first, jlong a, jlong b, jlong c, jlong d)
+{
+	(void)environment, (void)type;
+	cells_put((unsigned)first, a, b, c, d);
+	if (self.read.entry)
+		pd_start(&self.read);
+	self.read.cells = self.read.entry = 0;
+}
+
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_end(JNIEnv *environment, jclass type, jlong call)
+{
+	uint64_t number = (uint64_t)call & ~IS_READ;
+
+	(void)environment, (void)type;
+	pd_leave_keyed(number & PROBE_MASK, (const void *)number);
+}
+
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_goOn(JNIEnv *environment, jclass type, jlong call)
+{
+	uint64_t number = (uint64_t)call & ~IS_READ;
+
+	(void)environment, (void)type;
+	pd_resume_keyed(number & PROBE_MASK, (const void *)number);
+}
+
+/* Names a type that is met for the first time. */
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_tell(JNIEnv *environment, jclass class, jlong type, jstring name)
+{
+	char text[1024];
+	jsize length = (*environment)->GetStringUTFLength(environment, name);
+
+	(void)class;
+	if (length <= 0 || (size_t)length >= sizeof(text))
+		return;
+	(*environment)->GetStringUTFRegion(environment, name, 0, (*environment)->GetStringLength(environment, name), text);
+	text[length] = '\0';
+	pd_type_tell((const void *)type, text);
+}
+
+/* Returns the bytes of the file that a path names. */
+JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffProbe_fileBytes(JNIEnv *environment, jclass class, jstring path)
+{
+	char text[PATH_BYTES];
+	jsize length = (*environment)->GetStringUTFLength(environment, path);
+	struct stat status;
+
+	(void)class;
+	if (length <= 0 || length >= PATH_BYTES)
+		return ABSENT;
+	(*environment)->GetStringUTFRegion(environment, path, 0, (*environment)->GetStringLength(environment, path), text);
+	text[length] = '\0';
+	return stat(text, &status) ? ABSENT : (jlong)status.st_size;
+}

@@ -1,0 +1,97 @@
+"""The JDK of a revision: builds and workloads find the same one, and it is kept beside the tree which one that was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.config import JavaConfig
+from perfdiff.errors import StoreError, store_errors
+from perfdiff.languages.java import dependencies, jdks
+from perfdiff.languages.java.dependencies import DependencyChange
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import Prepared
+from perfdiff.records.schema import Note
+
+_RECORD = "java.json"
+_NO_DAEMON = "-Dorg.gradle.daemon=false"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a built revision was built with, and runs on: the folder of the JDK, its release, and `versions` of libraries of others."""
+
+    home: Path
+    release: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Gives the revisions of a project their JDK. `project` is its folder in the user's checkout, `environment` the user's."""
+
+    config: JavaConfig
+    project: Path
+    environment: Mapping[str, str]
+
+    @property
+    def jdk(self) -> Jdk:
+        """Return the JDK of all revisions; raise BuildError (`no-jdk`, `java-unsupported`)."""
+        home = self.config.home
+        return jdks.find(self.environment, str(self.project / Path(home).expanduser()) if home else None)
+
+    @property
+    def identity(self) -> str:
+        """Return what a build depends on because of its JDK."""
+        return self.jdk.identity
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        """Return the variables by which the build finds the JDK; raise BuildError."""
+        return Prepared(variables(self.jdk.home, environment))
+
+    def broken(self, beside: Path) -> str | None:
+        """Return why a kept build cannot run: its JDK is gone, or another one lies in its place."""
+        kept = read(beside)
+        if not (kept.home / "bin/java").is_file():
+            return f"the JDK {kept.home} is gone"
+        return None
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        """Keep which JDK it was, and which libraries of others the revision names."""
+        jdk = self.jdk
+        with store_errors(beside):
+            found = {"home": str(jdk.home), "release": jdk.release, "versions": dependencies.versions(tree)}
+            (beside / _RECORD).write_text(json.dumps(found))
+        return ()
+
+
+def read(beside: Path) -> Kept:
+    """Return what the build in a folder was built with; raise StoreError (`damaged-build`) where that cannot be read."""
+    try:
+        found = json.loads((beside / _RECORD).read_text())
+        return Kept(Path(found["home"]), str(found["release"]), dict(found["versions"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"what is kept of the JDK in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
+        ) from error
+
+
+def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
+    """Return how the libraries differ that two builds use, whose folders these are; raise StoreError."""
+    return dependencies.changes(read(base).versions, read(head).versions)
+
+
+def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes a JDK the one that commands find in `environment`.
+
+    Gradle leaves no process behind, in which the next build or run would find what an earlier one compiled.
+    """
+    options = environment.get("GRADLE_OPTS", "")
+    return {
+        "JAVA_HOME": str(home),
+        "PATH": os.pathsep.join([str(home / "bin"), *filter(None, [environment.get("PATH", "")])]),
+        "GRADLE_OPTS": options if _NO_DAEMON in options else f"{options} {_NO_DAEMON}".strip(),
+    }

@@ -1,0 +1,113 @@
+"""Weaving: the class files of a built tree that have probed methods, with probes in them, as a sheet that the agent reads."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from perfdiff.languages import compiled
+from perfdiff.languages.java import tools
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import Load, Probe
+
+SHEET = "woven"
+
+_LOOM = "perfdiff.loom.Loom"
+_ARCHIVES = (".jar", ".war", ".ear", ".zip")
+_NESTED = 3  # archives in archives: a library in a web application in an enterprise one
+_NUMBER = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedMethod:
+    """A method that gets the probe `number`. `linkage` are its class, name and descriptor.
+
+    `reads` are its features in the order of their cells: the expression of each, and whether a number is kept as a double.
+    """
+
+    number: int
+    says: str
+    linkage: str
+    reads: tuple[tuple[str, bool], ...]
+
+    @property
+    def owner(self) -> str:
+        """Return the internal name of its class."""
+        return self.linkage.split()[0]
+
+    @property
+    def request(self) -> bytes:
+        """Return it as the loom reads it."""
+        texts = b"".join(_text(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
+        reads = _counted(_NUMBER.pack(is_floating) + _text(expression.encode()) for expression, is_floating in self.reads)
+        return _NUMBER.pack(self.number) + texts + reads
+
+
+def method_of(probe: Probe) -> ProbedMethod:
+    """Return the method of a probe."""
+    definition = probe.definition
+    features = [definition.features[index] for index in probe.features]
+    reads = tuple((feature.expression, feature.load is Load.FLOATING) for feature in features)
+    return ProbedMethod(probe.id, definition.name, definition.linkage[0], reads)
+
+
+def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) -> Path:
+    """Return the sheet of the classes of a built tree with probes in `methods`, weaving them at the first call.
+
+    A class that lies in several places is woven once; versions of it that differ are woven each. Raises BuildError where the loom fails,
+    StoreError where `cache` cannot be written.
+    """
+    files = class_files(tree, {method.owner for method in methods})
+    request = _counted(method.request for method in methods) + _counted(_text(data) for data in files)
+    name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
+    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
+
+
+def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
+    """Return the class files of a tree that have one of these internal names, from folders and archives, each content once."""
+    wanted = {f"{name.rpartition('/')[2]}.class": set[str]() for name in names}
+    for name in names:
+        wanted[f"{name.rpartition('/')[2]}.class"].add(f"/{name}.class")
+    found: dict[bytes, None] = {}
+    for path in sorted(path for path in tree.rglob("*") if path.suffix in (".class", *_ARCHIVES)):
+        if not path.is_file():
+            continue
+        if path.suffix == ".class":
+            if path.name in wanted and f"/{path.relative_to(tree).as_posix()}".endswith(tuple(wanted[path.name])):
+                found[path.read_bytes()] = None
+        else:
+            found |= dict.fromkeys(_archived(path, wanted, _NESTED))
+    return list(found)
+
+
+def _archived(archive: Path | io.BytesIO, wanted: dict[str, set[str]], depth: int) -> Iterator[bytes]:
+    """Yield the wanted class files of an archive; none of one that cannot be read, as a JVM finds none in it."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for name in opened.namelist():
+                base = name.rpartition("/")[2]
+                if base in wanted and f"/{name}".endswith(tuple(wanted[base])):
+                    yield opened.read(name)
+                elif depth and PurePosixPath(name).suffix in _ARCHIVES:
+                    yield from _archived(io.BytesIO(opened.read(name)), wanted, depth - 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged, encrypted, packed in a way that is not known
+        return
+
+
+def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
+    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
+
+
+def _counted(parts: Iterable[bytes]) -> bytes:
+    made = list(parts)
+    return _NUMBER.pack(len(made)) + b"".join(made)
+
+
+def _text(data: bytes) -> bytes:
+    return _NUMBER.pack(len(data)) + data

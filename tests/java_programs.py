@@ -1,0 +1,183 @@
+"""Java programs with probes in chosen methods, compiled and run by real JDKs, and what those record."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import runtimes
+from perfdiff.errors import BuildError
+from perfdiff.languages.java import agent, calibrating, jdks, start, weaving
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
+from perfdiff.records import plan, recording
+from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Origin
+
+LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
+ATTEMPTS = 6
+CLASSFILE = 24
+
+
+@cache
+def found() -> Mapping[int, Jdk]:
+    """Return a JDK for each release that is at hand, that of PATH first."""
+    kept: dict[int, Jdk] = {}
+    for home in (None, *sorted(Path("/usr/lib/jvm").glob("*/bin/javac"))):
+        try:
+            jdk = jdks.find(os.environ, str(home.parent.parent) if home else None)
+        except BuildError:
+            continue
+        kept.setdefault(jdk.feature, jdk)
+    return kept
+
+
+def jdk() -> Jdk:
+    """Return the JDK of the tests."""
+    return next(iter(found().values()))
+
+
+def of_each_library() -> list[Jdk]:
+    """Return a JDK for each library that classes are woven by: the JDK's own ASM, and `java.lang.classfile`."""
+    oldest = min(found())
+    return [found()[feature] for feature in dict.fromkeys((oldest, max(found()))) if feature == oldest or feature >= CLASSFILE]
+
+
+def definition(linkage: str, features: Sequence[str]) -> FunctionDefinition:
+    """Return the definition of a method by its class, name and descriptor."""
+    owner, method, _ = linkage.split()
+    plans = tuple(
+        FeaturePlan(one, Origin.ARGUMENT, LOADS.get(one.split()[0], Load.UNSIGNED), one, category=one.startswith("type"))
+        for one in features
+    )
+    empty: frozenset[str] = frozenset()
+    name = f"{owner.replace('/', '.')}.{method}"
+    return FunctionDefinition(
+        key=f"java:{linkage}", name=name, names=(name,), file=f"{owner}.java", line=1, start=0, body=0, end=0, text="", signature="",
+        tokens="", uses=empty, calls=empty, reads=empty, writes=empty, features=plans, branches=(), obstacle=None,
+        linkage=(linkage,), language="java",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did: exit status, output, recordings of its processes, and what these noted."""
+
+    status: int
+    output: str
+    errors: str
+    recordings: tuple[Recording, ...]
+    notes: tuple[tuple[str, ...], ...]
+
+    @property
+    def only(self) -> Recording:
+        """Return the recording of the only process."""
+        (one,) = self.recordings
+        return one
+
+    @property
+    def said(self) -> str:
+        """Return what the program wrote to its standard error, without what the JVM says of the variable."""
+        return "".join(line for line in self.errors.splitlines(keepends=True) if not line.startswith("Picked up JAVA_TOOL_OPTIONS"))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A tree with compiled classes, and the methods of them that are probed, by their number."""
+
+    folder: Path
+    jdk: Jdk
+    probes: tuple[Probe, ...]
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def sheet(self) -> Path:
+        return weaving.weave(self.jdk, self.tree, [weaving.method_of(probe) for probe in self.probes], runtimes.KEPT)
+
+    def run_undisturbed(self, *arguments: str) -> Outcome:
+        """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
+        outcome = self.run(*arguments)
+        for _ in range(ATTEMPTS - 1):
+            totals = outcome.only.totals
+            if (totals.timed + totals.unfinished == totals.calls).all():
+                break
+            outcome = self.run(*arguments)
+        return outcome
+
+    def run(
+        self,
+        *arguments: str,
+        mode: Entry | None = None,
+        java: Path | None = None,
+        options: str = "",
+        costs: str | None = None,
+        status: int = 0,
+    ) -> Outcome:
+        """Run the class Main, or the JVM with `arguments`, every call sampled if no other mode is given."""
+        out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
+        out.mkdir()
+        entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
+        plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
+        steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
+        library = agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+        measured = calibrating.measure(self.jdk, library, runtimes.KEPT).text if costs is None else costs
+        ended = subprocess.run(
+            [java or self.jdk.java, *(arguments or ("-cp", ".", "Main"))],
+            cwd=self.tree,
+            env=os.environ | steering | start.environment(self.sheet, library, measured, options),
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
+        recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
+        outcome = Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
+        assert outcome.status == status, outcome.errors
+        return outcome
+
+    def values(self, record: Recording, name: str) -> list[tuple[float | str | None, ...]]:
+        """Return what each call of a method read, in the order of the calls; None where nothing was."""
+        (probe,) = [each for each in self.probes if each.definition.name == name]
+        samples = record.samples[probe.id]
+        return [tuple(_value(record, probe, samples.cells[row], samples.read[row])) for row in np.argsort(samples.call)]
+
+
+def _value(record: Recording, probe: Probe, cells: np.ndarray, read: np.ndarray) -> list[float | str | None]:
+    values: list[float | str | None] = []
+    for place, feature in enumerate(probe.definition.features):
+        cell = cells[place : place + 1]
+        if not read[place]:
+            values.append(None)
+        elif feature.load is Load.TYPE:
+            values.append(record.types[int(cell[0])])
+        else:
+            values.append(float(cell.view(np.float64 if feature.load is Load.FLOATING else np.uint64)[0]))
+    return values
+
+
+def compiled(folder: Path, jdk: Jdk, files: Mapping[str, str], *options: str) -> None:
+    """Write sources to a folder and compile them there."""
+    for file, text in files.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    command = [jdk.javac, "-J-XX:TieredStopAtLevel=1", "-nowarn", *options, "-d", folder, *(folder / file for file in files)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def program(folder: Path, jdk: Jdk, files: Mapping[str, str], methods: Mapping[str, Sequence[str]], *options: str) -> Program:
+    """Compile the tree and plan its probes: `methods` maps `class method descriptor` to features as `<how> <path>`."""
+    compiled(folder / "tree", jdk, files, *options)
+    definitions = [definition(linkage, features) for linkage, features in methods.items()]
+    probes = tuple(Probe(number, one, tuple(range(len(one.features))), ()) for number, one in enumerate(definitions, 1))
+    return Program(folder, jdk, probes)
