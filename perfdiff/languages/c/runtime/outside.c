@@ -63,7 +63,7 @@ static void publish(void)
 	}
 }
 
-PD_API void pd_outside_call(uint32_t number)
+PD_API void pd_outside_calls(uint32_t number, uint64_t calls)
 {
 	struct pd_thread *thread = pd_self.thread;
 	uint32_t callee = PD_LIBRARY | number;
@@ -80,5 +80,10 @@ PD_API void pd_outside_call(uint32_t number)
 		pd_slow_end(&slow);
 		edge = pd_edge_find(thread, thread->top->local->probe, callee);
 	}
-	edge->calls++;
+	edge->calls += calls;
+}
+
+PD_API void pd_outside_call(uint32_t number)
+{
+	pd_outside_calls(number, 1);
 }

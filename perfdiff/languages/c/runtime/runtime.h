@@ -292,6 +292,7 @@ void pd_counters_read(struct pd_thread *thread, uint64_t *values);
 #define PD_UNNAMED UINT32_MAX
 PD_API uint32_t pd_outside_name(const char *name); /* its number, PD_UNNAMED where there is no room */
 PD_API void pd_outside_call(uint32_t number);      /* one call from the innermost open one */
+PD_API void pd_outside_calls(uint32_t number, uint64_t calls); /* several */
 
 /* calibration.c */
 void pd_calibrate(struct pd_thread *thread);
