@@ -81,3 +81,122 @@ def test_calls_are_counted_where_only_counting_is_asked_for(make: Make) -> None:
     record = make(NESTED, {LEAF: [], MIDDLE: []}).run(mode=Entry(Mode.COUNT)).only
     assert calls(record) == {1: 5.0, 2: 2.0}
     assert not record.samples
+
+
+LEFT = """
+import java.util.function.*;
+class Main {
+    static int fall(int n) { if (n == 0) throw new IllegalStateException("over"); return n; }
+    static int recursive(int n) { return n < 2 ? n : recursive(n - 1) + recursive(n - 2); }
+    static int caught(int n) {
+        try { return fall(n); } catch (IllegalStateException e) { return -1; } finally { sink++; }
+    }
+    static synchronized int locked(int n) { if (n == 3) throw new RuntimeException(); return n; }
+    synchronized long lockedHere(long n) { try { return n + 1; } catch (RuntimeException e) { return 0; } finally { sink++; } }
+    static int sink;
+    static double many(long a, double b, float c, byte d, String e) {
+        switch ((int) a) { case 1: return b; case 2: return c; default: return d; }
+    }
+    static <T extends Comparable<T>> T larger(T a, T b) { return a.compareTo(b) > 0 ? a : b; }
+    static Supplier<Integer> lambda(int n) { return () -> n + 1; }
+    static int stackDeep(int n) { return stackDeep(n + 1) + 1; }
+    static boolean looped(int n) { while (n > 0) { n--; if (n == 7) return true; } return false; }
+    public static void main(String[] arguments) throws Exception {
+        for (int i = 0; i < 5; i++) caught(i % 3);
+        System.out.println(recursive(10));
+        for (int i = 0; i < 5; i++) try { locked(i); } catch (RuntimeException e) { System.out.println(Thread.holdsLock(Main.class)); }
+        Main main = new Main();
+        System.out.println(main.lockedHere(41) + " " + Thread.holdsLock(main));
+        System.out.println(many(1, 2.5, 3.5f, (byte) 4, "e") + many(2, 2.5, 3.5f, (byte) 4, null) + many(3, 2.5, 3.5f, (byte) 4, null));
+        System.out.println(larger("a", "b") + larger(3, 2) + lambda(1).get());
+        try { stackDeep(0); } catch (StackOverflowError error) { System.out.println("deep"); }
+        System.out.println(looped(100) + " " + looped(5));
+    }
+}
+"""
+
+
+def test_methods_are_left_by_whatever_way_they_have(make: Make) -> None:
+    methods = (
+        "fall (I)I", "recursive (I)I", "caught (I)I", "locked (I)I", "lockedHere (J)J", "many (JDFBLjava/lang/String;)D",
+        "larger (Ljava/lang/Comparable;Ljava/lang/Comparable;)Ljava/lang/Comparable;", "lambda$lambda$0 (I)Ljava/lang/Integer;",
+        "stackDeep (I)I", "looped (I)Z",
+    )  # fmt: skip
+    program = make(LEFT, {f"Main {method}": [] for method in methods})
+    outcome = program.run()
+    assert outcome.output == "55\nfalse\n42 false\n10.0\nb32\ndeep\ntrue false\n"
+    assert (outcome.said, outcome.notes) == ("", ())
+    record = outcome.only
+    counted = calls(record)
+    assert [counted[number] for number in (1, 2, 3, 4, 5, 6, 7, 8, 10)] == [5, 177, 5, 5, 1, 3, 2, 1, 2]
+    assert counted[9] > 1000
+    assert edges(record)[3, 1] == 5
+    assert edges(record)[2, 2] == 176
+    assert all(caller == 0 for caller, callee in edges(record) if callee not in (1, 2, 9))  # nothing stays open
+    unfinished = dict(zip(record.totals.probe.tolist(), record.totals.unfinished.tolist(), strict=True))
+    assert sum(unfinished[number] for number in counted if number != 9) == 0
+
+
+MADE = """
+import java.util.*;
+class Main {
+    static class Base {
+        final int n;
+        Base(int n) { if (n == 2) throw new IllegalArgumentException(); this.n = n; }
+    }
+    static class Derived extends Base {
+        final List<String> names = new ArrayList<>(List.of("a"));
+        static final int SIZE;
+        static { int size = 0; for (int i = 0; i < 3; i++) size += i; SIZE = size; }
+        Derived(int n) {
+            super(n > 0 ? new ArrayList<>(List.of(n)).get(0) : checked(n));
+            names.add("b");
+            if (n == 3) throw new IllegalStateException();
+        }
+        Derived() { this(new Derived(1).n + 3); }
+        static int checked(int n) { if (n < 0) throw new UnsupportedOperationException(); return n; }
+    }
+    record Point(int x, int y) { Point { if (x > y) throw new IllegalArgumentException(); } int sum() { return x + y; } }
+    enum Kind { ONE { int value() { return 1; } }, TWO { int value() { return 2; } }; abstract int value(); }
+    sealed interface Shape permits Circle {
+        default double area() { return Math.PI * radius(); }
+        double radius();
+        static Shape of(double r) { return new Circle(r); }
+    }
+    static final class Circle implements Shape { final double r; Circle(double r) { this.r = r; } public double radius() { return r; } }
+    class Inner { int outer() { return field; } }
+    int field = 7;
+    public static void main(String[] arguments) {
+        for (int n : new int[] {1, 2, 3, -1, 0})
+            try { System.out.print(new Derived(n).names.size()); }
+            catch (RuntimeException e) { System.out.print(e.getClass().getSimpleName().charAt(0)); }
+        System.out.println(new Derived().n + Derived.SIZE);
+        try { new Point(2, 1); } catch (IllegalArgumentException e) { System.out.print("no "); }
+        System.out.print(new Point(1, 2).sum() + " ");
+        for (Kind kind : Kind.values()) System.out.print(kind.value() + " ");
+        System.out.print((int) Shape.of(1).area() + " ");
+        System.out.print(new Main().new Inner().outer() + " ");
+        System.out.println(new Object() { int answer() { return 42; } }.answer());
+    }
+}
+"""
+
+
+def test_constructors_initialisers_and_classes_of_all_kinds_are_recorded(make: Make) -> None:
+    methods = (
+        "Main$Base <init> (I)V", "Main$Derived <init> (I)V", "Main$Derived <init> ()V", "Main$Derived <clinit> ()V",
+        "Main$Point <init> (II)V", "Main$Point sum ()I", "Main$Kind$2 value ()I", "Main$Shape area ()D", "Main$Shape of (D)LMain$Shape;",
+        "Main$Inner outer ()I", "Main$1 answer ()I", "Main main ([Ljava/lang/String;)V",
+    )  # fmt: skip
+    program = make(MADE, {method: [] for method in methods})
+    outcome = program.run()
+    assert outcome.output == "2IIU27\nno 3 1 2 3 7 42\n"
+    assert (outcome.said, outcome.notes) == ("", ())
+    record = outcome.only
+    assert calls(record) == {1: 6, 2: 7, 3: 1, 4: 1, 5: 2, 6: 1, 7: 1, 8: 1, 9: 1, 10: 1, 11: 1, 12: 1}
+    called = {(2, 1): 6, (3, 2): 2, (0, 12): 1, (12, 2): 5, (12, 3): 1, (12, 4): 1, (12, 5): 2} | {
+        (12, number): 1 for number in range(6, 12)
+    }
+    assert edges(record) == called
+    unfinished = dict(zip(record.totals.probe.tolist(), record.totals.unfinished.tolist(), strict=True))
+    assert unfinished == {number: 1 if number == 2 else 0 for number in range(1, 13)}  # whose parent's constructor threw

@@ -78,6 +78,50 @@ static void ended(void) {
     pd_leave_keyed(1, &keys[0]);
 }
 
+static __attribute__((noinline)) void moving(unsigned probe, const void *key) {
+    struct pd_frame call = {probe, 0, 0, 0};
+    if (!pd_passes(probe) && pd_enter_moving(&call, key)) pd_start(&call);
+}
+
+static __attribute__((noinline)) void below(unsigned probe, const void *key, int depth) {
+    volatile char room[16384] = {0};
+    if (depth) below(probe, key, depth - 1); else moving(probe, key);
+    room[0]++;
+}
+
+static void moved(void) {
+    below(1, &keys[0], 1);
+    moving(2, &keys[1]);
+    compiled();
+    pd_leave_keyed(2, &keys[1]);
+    pd_leave_keyed(1, &keys[0]);
+    below(1, &keys[0], 10);
+    moving(2, &keys[1]);
+    pd_leave_keyed(2, &keys[1]);
+}
+
+static void resumed(void) {
+    moving(1, &keys[0]);
+    moving(2, &keys[1]);
+    pd_resume_keyed(1, &keys[0]);
+    pd_resume_keyed(1, &keys[3]);
+    moving(3, &keys[2]);
+    pd_leave_keyed(3, &keys[2]);
+    pd_leave_keyed(1, &keys[0]);
+}
+
+static void paused(void) {
+    pd_waits_tell();
+    moving(1, &keys[0]);
+    pd_pause_begin();
+    usleep(20000);
+    pd_pause_end();
+    pd_wait_begin();
+    usleep(5000);
+    pd_wait_end();
+    pd_leave_keyed(1, &keys[0]);
+}
+
 int main(void) {
     CASE();
     printf("%d%d\\n", pd_is_off(1), pd_is_off(99));
@@ -140,3 +184,21 @@ def test_a_recording_that_was_ended_takes_no_calls(tmp_path: Path) -> None:
     assert totals(record, "calls") == {1: 1}
     assert totals(record, "unfinished") == {1: 1}
     assert record.complete
+
+
+def test_a_call_whose_frame_has_moved_up_the_stack_a_little_is_still_open(tmp_path: Path) -> None:
+    record = run(tmp_path, "moved", SAMPLED)
+    assert edges(record) == {(0, 1): 2, (1, 2): 1, (2, 3): 1, (0, 2): 1}
+    assert totals(record, "unfinished") == {1: 1, 2: 0, 3: 0}
+
+
+def test_a_call_that_goes_on_has_no_calls_inside(tmp_path: Path) -> None:
+    record = run(tmp_path, "resumed", SAMPLED)
+    assert edges(record) == {(0, 1): 1, (1, 2): 1, (1, 3): 1}
+    assert totals(record, "unfinished") == {1: 0, 2: 1, 3: 0}
+
+
+def test_a_pause_of_all_threads_is_no_calls_time_and_a_wait_that_is_told_is(tmp_path: Path) -> None:
+    record = run(tmp_path, "paused", SAMPLED)
+    assert 5e6 < record.totals.wall_ns[0] < 20e6
+    assert 5e6 < record.totals.lock_wait_ns[0] < 20e6

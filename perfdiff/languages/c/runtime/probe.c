@@ -610,7 +610,25 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 	leave(thread, entry, now);
 }
 
-/* Of a probe's calls, those that have passed the gate have no entry; only below an open one of the same probe is it looked for. */
+/*
+ * Finds a keyed call that is open, and drops those above it. Of a probe's calls, those that have passed the gate have no entry; only below an
+ * open one of the same probe is it looked for. Returns NULL where there is none.
+ */
+static __attribute__((noinline, cold)) struct pd_entry *unwind_to_key(struct pd_thread *thread, unsigned probe, const void *key)
+{
+	struct pd_entry *entry = thread->top;
+
+	if (!thread->locals[probe].active)
+		return NULL;
+	while (entry->parent && entry->frame != key)
+		entry = entry->parent;
+	if (!entry->parent)
+		return NULL;
+	while (thread->top != entry)
+		abandon(thread, thread->top);
+	return entry;
+}
+
 PD_API void pd_leave_keyed(unsigned probe, const void *key)
 {
 	struct pd_thread *thread = pd_self.thread;
@@ -622,17 +640,19 @@ PD_API void pd_leave_keyed(unsigned probe, const void *key)
 	entry = thread->top;
 	now = pd_likely(entry->frame == key) && entry->weight | entry->share ? moment(entry->local) : 0;
 	if (pd_unlikely(entry->frame != key)) {
-		if (!thread->locals[probe].active)
-			return;
-		while (entry->parent && entry->frame != key)
-			entry = entry->parent;
-		if (!entry->parent)
+		entry = unwind_to_key(thread, probe, key);
+		if (!entry)
 			return;
 		now = moment(entry->local);
-		while (thread->top != entry)
-			abandon(thread, thread->top);
 	}
 	leave(thread, entry, now);
+}
+
+/* Says that a keyed call goes on: those inside it have ended, also where they could not tell. */
+PD_API void pd_resume_keyed(unsigned probe, const void *key)
+{
+	if (pd_self.thread && pd_self.thread->top->frame != key)
+		unwind_to_key(pd_self.thread, probe, key);
 }
 
 /* Counts what has passed the gates of a thread that ends. */

@@ -59,11 +59,20 @@ public final class PerfdiffProbe {
         }
     }
 
+    /** All that this call has called is over. */
+    public static void resume(long call) {
+        if (call != 0) {
+            goOn(call);
+        }
+    }
+
     private static native long begin(int probe);
 
     private static native long beginReading(int probe);
 
     private static native void end(long call);
+
+    private static native void goOn(long call);
 
     /** Keeps four inputs of the call that was entered last, from cell `first` on. */
     public static native void put(int first, long a, long b, long c, long d);
@@ -148,10 +157,13 @@ public final class PerfdiffProbe {
         if (type == StringBuilder.class) {
             return ((StringBuilder) value).length();
         }
-        if (Known.COLLECTIONS.contains(type)) {
+        if (maps == null) {
+            prepare();
+        }
+        if (collections.contains(type)) {
             return ((Collection<?>) value).size();
         }
-        if (Known.MAPS.contains(type)) {
+        if (maps.contains(type)) {
             return ((Map<?, ?>) value).size();
         }
         return value instanceof Buffer ? ((Buffer) value).remaining() : ABSENT; // nobody else can extend it
@@ -168,7 +180,10 @@ public final class PerfdiffProbe {
 
     private static long nestedOf(Object value, int depth) {
         boolean isArray = value instanceof Object[];
-        if (!isArray && !Known.LISTS.contains(value.getClass())) {
+        if (maps == null) {
+            prepare();
+        }
+        if (!isArray && !lists.contains(value.getClass())) {
             return ABSENT;
         }
         int count = isArray ? ((Object[]) value).length : ((List<?>) value).size();
@@ -198,7 +213,7 @@ public final class PerfdiffProbe {
             }
             String name = value.getClass().getName(); // which the class keeps, as the text does its hash
             long type = (long) name.length() << 32 | name.hashCode() & 0xffffffffL;
-            if (!Types.isKnown(type)) {
+            if (!isKnown(type)) {
                 tell(type, name);
             }
             return type;
@@ -250,62 +265,66 @@ public final class PerfdiffProbe {
         return type.getName().equals("sun.nio.fs.UnixPath") ? value.toString() : null;
     }
 
-    /** Classes of the JDK's own whose size is read from fields of theirs: no lock, no walk, no code of the program's. */
-    private static final class Known {
-        static final Set<Class<?>> LISTS = classes(
-                new ArrayList<>(), Arrays.asList(), List.of(), List.of(1), Collections.emptyList(), Collections.singletonList(1));
-        static final Set<Class<?>> COLLECTIONS = classes(
+    // One class file is all that the agent defines, so that none of these has a holder.
+
+    private static Set<Class<?>> lists;
+    private static Set<Class<?>> collections;
+    private static volatile Set<Class<?>> maps; // written last
+
+    private static final int MOST_TYPES = 1024; // more are numbers without a name
+    private static volatile long[] types = {}; // that were told
+
+    /** Finds the classes of the JDK's own whose size is read from fields of theirs: no lock, no walk, no code of the program's. */
+    private static synchronized void prepare() {
+        if (maps != null) {
+            return;
+        }
+        Map<Object, Object> map = new HashMap<>();
+        Map<Object, Object> linked = new LinkedHashMap<>();
+        lists = classes(new ArrayList<>(), Arrays.asList(), List.of(), List.of(1), Collections.emptyList(), Collections.singletonList(1));
+        collections = classes(
                 new LinkedList<>(), new HashSet<>(), new LinkedHashSet<>(), new ArrayDeque<>(), new PriorityQueue<>(),
                 new CopyOnWriteArrayList<>(), new CopyOnWriteArraySet<>(), new LinkedBlockingQueue<>(), new LinkedBlockingDeque<>(),
-                new HashMap<>().keySet(), new HashMap<>().values(), new HashMap<>().entrySet(), new LinkedHashMap<>().keySet(),
-                new LinkedHashMap<>().values(), new LinkedHashMap<>().entrySet(), Set.of(), Set.of(1), Collections.emptySet(),
-                Collections.singleton(1));
-        static final Set<Class<?>> MAPS = classes(
+                map.keySet(), map.values(), map.entrySet(), linked.keySet(), linked.values(), linked.entrySet(), Set.of(), Set.of(1),
+                Collections.emptySet(), Collections.singleton(1));
+        collections.addAll(lists);
+        Set<Class<?>> found = classes(
                 new TreeMap<>(), new ConcurrentHashMap<>(), new IdentityHashMap<>(), Map.of(), Map.of(1, 1), Collections.emptyMap(),
                 Collections.singletonMap(1, 1));
-
-        static {
-            COLLECTIONS.addAll(LISTS);
-            MAPS.add(EnumMap.class);
-        }
-
-        private static Set<Class<?>> classes(Object... examples) {
-            Set<Class<?>> found = new HashSet<>();
-            for (Object example : examples) {
-                found.add(example.getClass());
-            }
-            return found;
-        }
+        found.add(EnumMap.class);
+        maps = found;
     }
 
-    /** The types that were told. */
-    private static final class Types {
-        private static final int MOST = 1024; // more are numbers without a name
-        private static volatile long[] known = {};
-
-        static boolean isKnown(long type) {
-            for (long each : known) {
-                if (each == type) {
-                    return true;
-                }
-            }
-            return add(type);
+    private static Set<Class<?>> classes(Object... examples) {
+        Set<Class<?>> found = new HashSet<>();
+        for (Object example : examples) {
+            found.add(example.getClass());
         }
+        return found;
+    }
 
-        private static synchronized boolean add(long type) {
-            long[] before = known;
-            for (long each : before) {
-                if (each == type) {
-                    return true;
-                }
-            }
-            if (before.length == MOST) {
+    private static boolean isKnown(long type) {
+        for (long each : types) {
+            if (each == type) {
                 return true;
             }
-            long[] after = Arrays.copyOf(before, before.length + 1);
-            after[before.length] = type;
-            known = after;
-            return false;
         }
+        return add(type);
+    }
+
+    private static synchronized boolean add(long type) {
+        long[] before = types;
+        for (long each : before) {
+            if (each == type) {
+                return true;
+            }
+        }
+        if (before.length == MOST_TYPES) {
+            return true;
+        }
+        long[] after = Arrays.copyOf(before, before.length + 1);
+        after[before.length] = type;
+        types = after;
+        return false;
     }
 }

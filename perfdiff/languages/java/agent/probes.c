@@ -107,6 +107,14 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_end(JNIEnv *environment, jcl
 	pd_leave_keyed(number & PROBE_MASK, (const void *)number);
 }
 
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_goOn(JNIEnv *environment, jclass type, jlong call)
+{
+	uint64_t number = (uint64_t)call & ~IS_READ;
+
+	(void)environment, (void)type;
+	pd_resume_keyed(number & PROBE_MASK, (const void *)number);
+}
+
 /* Names a type that is met for the first time. */
 JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_tell(JNIEnv *environment, jclass class, jlong type, jstring name)
 {

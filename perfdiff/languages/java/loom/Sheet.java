@@ -8,6 +8,8 @@ import java.util.List;
 
 /** The sheet of woven classes, as agent/sheet.c reads it. */
 final class Sheet {
+    private static final int LONGEST_REMARK = 300;
+
     private final ByteArrayOutputStream classes = new ByteArrayOutputStream();
     private final ByteArrayOutputStream remarks = new ByteArrayOutputStream();
     private int classCount;
@@ -29,7 +31,8 @@ final class Sheet {
     }
 
     void remark(String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        String line = text.length() > LONGEST_REMARK ? text.substring(0, LONGEST_REMARK) + "…" : text;
+        byte[] bytes = line.replaceAll("\\s", " ").getBytes(StandardCharsets.UTF_8);
         remarkCount++;
         number(remarks, bytes.length);
         remarks.writeBytes(bytes);

@@ -229,11 +229,13 @@ final class ProbeWeaver {
     private final class Body {
         private final AbstractInsnNode parentCall;
         private final LabelNode begin = new LabelNode();
-        private final LabelNode made = new LabelNode(); // behind the parent's constructor
+        private final LabelNode calls = new LabelNode(); // the parent's constructor, which no handler may stand around
+        private final LabelNode made = new LabelNode(); // the object is
         private final LabelNode handler = new LabelNode();
         private final LabelNode unmade = new LabelNode(); // handles what is thrown before
         private LabelNode stretch;
         private boolean isEmpty = true;
+        private boolean mayFail; // before the parent's constructor is called
 
         Body(AbstractInsnNode parentCall) {
             this.parentCall = parentCall;
@@ -247,6 +249,7 @@ final class ProbeWeaver {
             for (AbstractInsnNode node : method.instructions.toArray()) {
                 int opcode = node.getOpcode();
                 if (node == parentCall) {
+                    method.instructions.insertBefore(node, calls);
                     method.instructions.insert(node, made);
                     isInside = true;
                 } else if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
@@ -262,8 +265,23 @@ final class ProbeWeaver {
                     }
                 } else if (opcode >= 0 && isInside) {
                     isEmpty = false;
+                } else {
+                    mayFail |= opcode > Opcodes.ALOAD;
                 }
             }
+            own.stream().map(block -> block.handler).distinct().forEach(this::resume);
+        }
+
+        /** Where something was caught, all that was called is over, even if it could not tell: what a parent's constructor throws has no handler. */
+        private void resume(LabelNode caught) {
+            AbstractInsnNode place = caught;
+            while (place.getNext() != null && place.getNext().getOpcode() < 0) {
+                place = place.getNext();
+            }
+            InsnList code = new InsnList();
+            code.add(new VarInsnNode(Opcodes.LLOAD, call));
+            code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PROBE, "resume", "(J)V", false));
+            method.instructions.insert(place, code);
         }
 
         /**
@@ -336,8 +354,8 @@ final class ProbeWeaver {
                 code.add(leave());
                 code.add(new InsnNode(Opcodes.ATHROW));
             }
-            if (parentCall != null) {
-                method.tryCatchBlocks.add(new TryCatchBlockNode(begin, made, unmade, null));
+            if (mayFail) {
+                method.tryCatchBlocks.add(new TryCatchBlockNode(begin, calls, unmade, null));
                 code.add(unmade);
                 List<Object> variables = new ArrayList<>(List.of(Opcodes.UNINITIALIZED_THIS));
                 pad(variables, call);
