@@ -6,6 +6,8 @@ from pathlib import Path
 
 SHEET = "PERFDIFF_JAVA"
 OPTIONS = "JAVA_TOOL_OPTIONS"
+OUTSIDE = "PERFDIFF_OUTSIDE"
+PLACES = "PERFDIFF_JAVA_LINES"
 
 
 def environment(sheet: Path, agent: Path, options: str = "") -> dict[str, str]:
@@ -14,6 +16,16 @@ def environment(sheet: Path, agent: Path, options: str = "") -> dict[str, str]:
     Ours come first, so that the agent sees classes as they are in their files, ahead of agents that change them.
     """
     return {SHEET: str(sheet), OPTIONS: f"{_quoted(f'-agentpath:{agent}')} {options}".rstrip()}
+
+
+def counting(sheet: Path, outside: Path, agent: Path, options: str = "") -> dict[str, str]:
+    """Return the variables of a run whose calls are counted, too: `outside` names what the project calls of others', `agent` is that one's."""
+    return {**environment(sheet, agent, options), OUTSIDE: str(outside)}
+
+
+def lines(sheet: Path, places: int, agent: Path, options: str = "") -> dict[str, str]:
+    """Return the variables of a run that counts so many lines; where it leaves its counts comes beside them."""
+    return {**environment(sheet, agent, options), PLACES: str(places)}
 
 
 def _quoted(option: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -29,9 +29,9 @@ def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Path:
     A class that lies in several places is woven once; versions of it that differ are woven each. Raises BuildError where the loom fails,
     StoreError where `cache` cannot be written.
     """
-    methods = [_method(probe) for probe in probes]
+    methods = [method(probe) for probe in probes]
     files = class_files(tree, {probe.definition.linkage[0].split()[0] for probe in probes})
-    request = _counted(methods) + _counted(_text(data) for data in files)
+    request = listed(methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
     return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, request)) / SHEET
 
@@ -41,28 +41,38 @@ def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
     wanted = {f"{name.rpartition('/')[2]}.class": set[str]() for name in names}
     for name in names:
         wanted[f"{name.rpartition('/')[2]}.class"].add(f"/{name}.class")
+
+    def is_wanted(path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return name in wanted and path.endswith(tuple(wanted[name]))
+
+    return files_where(tree, is_wanted)
+
+
+def files_where(tree: Path, is_wanted: Callable[[str], bool]) -> list[bytes]:
+    """Return the class files of a tree by their paths in it or in an archive, which begin with `/`, each content once."""
     found: dict[bytes, None] = {}
     for path in sorted(path for path in tree.rglob("*") if path.suffix in (".class", *_ARCHIVES)):
         if not path.is_file():
             continue
         if path.suffix == ".class":
-            if path.name in wanted and f"/{path.relative_to(tree).as_posix()}".endswith(tuple(wanted[path.name])):
+            if is_wanted(f"/{path.relative_to(tree).as_posix()}"):
                 found[path.read_bytes()] = None
         else:
-            found |= dict.fromkeys(_archived(path, wanted, _NESTED))
+            found |= dict.fromkeys(_archived(path, is_wanted, _NESTED))
     return list(found)
 
 
-def _archived(archive: Path | io.BytesIO, wanted: dict[str, set[str]], depth: int) -> Iterator[bytes]:
+def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], depth: int) -> Iterator[bytes]:
     """Yield the wanted class files of an archive; none of one that cannot be read, as a JVM finds none in it."""
     try:
         with zipfile.ZipFile(archive) as opened:
             for name in opened.namelist():
-                base = name.rpartition("/")[2]
-                if base in wanted and f"/{name}".endswith(tuple(wanted[base])):
-                    yield opened.read(name)
+                if name.endswith(".class"):
+                    if is_wanted(f"/{name}"):
+                        yield opened.read(name)
                 elif depth and PurePosixPath(name).suffix in _ARCHIVES:
-                    yield from _archived(io.BytesIO(opened.read(name)), wanted, depth - 1)
+                    yield from _archived(io.BytesIO(opened.read(name)), is_wanted, depth - 1)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged, encrypted, packed in a way that is not known
         return
 
@@ -71,19 +81,21 @@ def _make(jdk: Jdk, cache: Path, request: bytes, made: Path) -> None:
     (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (), request))
 
 
-def _method(probe: Probe) -> bytes:
+def method(probe: Probe) -> bytes:
     """Return a probe as the loom reads it: number, name, class, method, descriptor, and its features in the order of their cells."""
     definition = probe.definition
     features = [definition.features[index] for index in probe.features]
     texts = (definition.name, *definition.linkage[0].split())
-    read = _counted(_NUMBER.pack(feature.load is Load.FLOATING) + _text(feature.expression.encode()) for feature in features)
-    return _NUMBER.pack(probe.id) + b"".join(_text(text.encode(errors="surrogatepass")) for text in texts) + read
+    read = listed(_NUMBER.pack(feature.load is Load.FLOATING) + sized(feature.expression.encode()) for feature in features)
+    return _NUMBER.pack(probe.id) + b"".join(sized(each.encode(errors="surrogatepass")) for each in texts) + read
 
 
-def _counted(parts: Iterable[bytes]) -> bytes:
+def listed(parts: Iterable[bytes]) -> bytes:
+    """Return parts behind their number, as our programs read them."""
     made = list(parts)
     return _NUMBER.pack(len(made)) + b"".join(made)
 
 
-def _text(data: bytes) -> bytes:
+def sized(data: bytes) -> bytes:
+    """Return a text behind its length, as our programs read it."""
     return _NUMBER.pack(len(data)) + data

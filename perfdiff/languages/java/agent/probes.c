@@ -104,6 +104,7 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_end(JNIEnv *environment, jcl
 	uint64_t number = (uint64_t)call & ~IS_READ;
 
 	(void)environment, (void)type;
+	settle();
 	pd_leave_keyed(number & PROBE_MASK, (const void *)number);
 }
 
@@ -112,6 +113,7 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_goOn(JNIEnv *environment, jc
 	uint64_t number = (uint64_t)call & ~IS_READ;
 
 	(void)environment, (void)type;
+	settle();
 	pd_resume_keyed(number & PROBE_MASK, (const void *)number);
 }
 

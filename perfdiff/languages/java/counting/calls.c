@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "../../c/runtime/runtime.h"
-#include "../agent/java_probe.h"
 #include "counts.h"
 
 enum { BLOCKS, OBJECTS, BYTES, COLLECTIONS, COUNTERS };
