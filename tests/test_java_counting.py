@@ -80,3 +80,106 @@ def test_each_call_has_its_own_blocks(make: Make) -> None:
     assert own(outcome.only, 1, "bytecode_blocks") == [3 + 2 * n for n in (*range(10), *range(3))]
     # Each step adds its helper's, which has no probe: the condition, one of its two sides, and the return.
     assert own(outcome.only, 2, "bytecode_blocks") == [3 + 2 * n + 3 * n for n in (10, 3)]
+
+
+DOES = """
+import java.util.*;
+import java.util.function.*;
+class Main {
+    interface Shape { double area(); }
+    static class Base extends ArrayList<String> {
+        final int n;
+        Base(int n) { super(n); this.n = n; }
+    }
+    static class Derived extends Base implements Shape {
+        Derived(int n) { super(n > 2 ? n : n + 1); }
+        public double area() { return n; }
+    }
+    static int objects(int n) {
+        int[] some = new int[n];
+        long[][] table = new long[n][3];
+        Object[] others = {new Object(), null};
+        String[][][] open = new String[2][n][];
+        return some.length + table.length + others.length + open.length;
+    }
+    static int chosen(boolean first, int n) { return new Derived(first ? n : new Derived(n > 3 ? 4 : 5).n).n; }
+    static int leaving(int n) {
+        List<Integer> list = new LinkedList<>();
+        for (int i = 0; i < n; i++) list.add(i);
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += list.get(i);
+        Derived derived = new Derived(n);
+        derived.add("n" + n);
+        Shape shape = derived;
+        Supplier<Integer> later = () -> n;
+        return sum + derived.size() + (int) shape.area() + later.get() + "abc".indexOf('b');
+    }
+    static int recursive(int n) { return n < 2 ? n : recursive(n - 1) + recursive(n - 2); }
+    static int thrown(int n) {
+        for (int i = 0; ; i++) if (i == n) throw new IllegalStateException();
+    }
+    static int implicit(int[] of) { int sum = 0; for (int i = 0; ; i++) sum += of[i]; }
+    static int caught(int n) {
+        int sum = 0;
+        for (int i = 0; i < n; i++) {
+            try { sum += thrown(i); } catch (IllegalStateException error) { sum--; } finally { sum += 2; }
+        }
+        try { implicit(new int[n]); } catch (ArrayIndexOutOfBoundsException error) { return sum; }
+        return -1;
+    }
+    static synchronized int locked(int n) { synchronized (Main.class) { while (n > 0) n--; } return n; }
+    static int switched(int n) { switch (n) { case 1: return 1; case 2: n++; default: return n; } }
+    static long late;
+    static { for (int i = 0; i < 3; i++) late += i; }
+    public static void main(String[] arguments) {
+        objects(4);
+        System.out.println(chosen(true, 1) + chosen(false, 7));
+        System.out.println(leaving(10));
+        System.out.println(recursive(5) + caught(3) + locked(2) + switched(1) + switched(2) + switched(3));
+        System.exit(0);
+    }
+}
+"""
+METHODS = (
+    "objects (I)I", "chosen (ZI)I", "leaving (I)I", "recursive (I)I", "thrown (I)I", "implicit ([I)I", "caught (I)I", "locked (I)I",
+    "switched (I)I", "<clinit> ()V", "main ([Ljava/lang/String;)V",
+)  # fmt: skip
+
+
+def does(make: Make) -> Recording:
+    outcome = make(DOES, *(f"Main {method}" for method in METHODS)).run(mode=OWN)
+    assert (outcome.output, outcome.said, outcome.notes) == ("6\n67\n15\n", "", ())
+    return outcome.only
+
+
+def test_objects_and_arrays_are_counted_with_their_bytes(make: Make) -> None:
+    record = does(make)
+    # An array of 4 int; of 4 arrays of 3 long; of 2 references, and an object; of 2 arrays of 4 arrays that are not made.
+    assert own(record, 1, "objects") == [1 + (1 + 4) + 2 + (1 + 2)]
+    array = {length: 16 + (4 * length + 7) // 8 * 8 for length in (2, 4)}
+    assert own(record, 1, "object_bytes") == [array[4] + array[4] + 4 * (16 + 24) + array[2] + 16 + array[2] + 2 * array[4]]
+    # A Derived has the three words of a list, that of all, and the number of its own: 12 + 4 + 4 + 4 + 4 bytes.
+    assert (own(record, 2, "objects"), own(record, 2, "object_bytes")) == ([1, 2], [32, 64])
+    assert own(record, 3, "objects") == [3]  # the lists, and what stands for the lambda; boxes are made by what is called
+
+
+def test_calls_that_leave_the_project_are_counted_at_their_caller(make: Make) -> None:
+    library = does(make).library
+    leaving = {name: calls for (function, name), calls in library.items() if function == 3}
+    assert leaving == {
+        "java.util.LinkedList.<init>": 1, "java.util.List.add": 10, "java.lang.Integer.valueOf": 11, "java.util.List.get": 10,
+        "java.lang.Integer.intValue": 11, "java.util.ArrayList.<init>": 1, "java.util.ArrayList.add": 1, "java.util.ArrayList.size": 1,
+        "java.lang.invoke.StringConcatFactory.makeConcat": 1, "java.util.function.Supplier.get": 1, "java.lang.String.indexOf": 1,
+    }  # fmt: skip
+    assert library[11, "java.lang.System.exit"] == 1
+    assert library[5, "java.lang.IllegalStateException.<init>"] == 3
+
+
+def test_whatever_way_leads_out_of_a_method_its_blocks_are_counted(make: Make) -> None:
+    record = does(make)
+    assert own(record, 4, "bytecode_blocks") == [3] * 15  # the condition, one of two sides, and the return
+    assert own(record, 5, "bytecode_blocks") == [1 + 2 * n + 2 for n in range(3)]  # the start, each step's two, and the last one's two
+    assert own(record, 6, "bytecode_blocks") == [1 + 4]  # the body begins once more than there are elements
+    assert own(record, 9, "bytecode_blocks") == [2, 3, 2]
+    assert own(record, 10, "bytecode_blocks") == [1 + 4 + 3 + 1]
+    assert record.totals.unfinished.sum() == 1  # main, by its own will
