@@ -23,6 +23,7 @@ from perfdiff.records.schema import Origin
 
 LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
 ATTEMPTS = 6
+CLASSFILE = 24
 
 
 @cache
@@ -41,6 +42,12 @@ def found() -> Mapping[int, Jdk]:
 def jdk() -> Jdk:
     """Return the JDK of the tests."""
     return next(iter(found().values()))
+
+
+def of_each_library() -> list[Jdk]:
+    """Return a JDK for each library that classes are woven by: the JDK's own ASM, and `java.lang.classfile`."""
+    oldest = min(found())
+    return [found()[feature] for feature in dict.fromkeys((oldest, max(found()))) if feature == oldest or feature >= CLASSFILE]
 
 
 def definition(linkage: str, features: Sequence[str]) -> FunctionDefinition:

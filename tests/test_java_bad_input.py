@@ -15,11 +15,13 @@ from java_programs import Program, program
 from perfdiff.collect import remarks
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import jdks, start
+from perfdiff.languages.java.jdks import Jdk
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 
 pytestmark = pytest.mark.integration
 
+JDKS = pytest.mark.parametrize("jdk", java_programs.of_each_library(), ids=lambda jdk: f"jdk{jdk.feature}")
 WORK = "Main work (I)I"
 SMALL = "class Main { static int work(int n) { return n; } public static void main(String[] a) { work(1); } }"
 
@@ -162,9 +164,11 @@ class Main {{
 """
 
 
-def test_methods_that_probes_would_make_too_large_run_as_they_are_and_are_named(tmp_path: Path) -> None:
+@JDKS
+def test_methods_that_probes_would_make_too_large_run_as_they_are_and_are_named(tmp_path: Path, jdk: Jdk) -> None:
     text = LARGE.format(huge="n += 1000;" * 10921, large="n += 1000;" * 1331)  # 6 bytes each: 65,526 and 7,986 of them
-    outcome = make(tmp_path, text, WORK, "Main compiled (I)I", "Main small (I)I").run()
+    methods = (WORK, "Main compiled (I)I", "Main small (I)I")
+    outcome = program(tmp_path, jdk, {"Main.java": text}, {method: [] for method in methods}).run()
     assert outcome.output == str(1 + 10921000 + 1 + 1331000 + 1)
     assert calls(outcome.only) == {3: 1}
     assert dict(outcome.notes).keys() == {"unwoven"}
@@ -231,8 +235,9 @@ class Main {
 """
 
 
-def test_waits_for_monitors_are_seen_in_the_method_that_takes_them(tmp_path: Path) -> None:
-    outcome = make(tmp_path, THREADS, WORK, "Main whole (I)I").run()
+@JDKS
+def test_waits_for_monitors_are_seen_in_the_method_that_takes_them(tmp_path: Path, jdk: Jdk) -> None:
+    outcome = program(tmp_path, jdk, {"Main.java": THREADS}, {WORK: [], "Main whole (I)I": []}).run()
     totals = outcome.only.totals
     assert outcome.output == "40"
     assert calls(outcome.only) == {1: 20, 2: 20}
@@ -292,8 +297,9 @@ def test_calls_in_virtual_threads_are_left_out_and_told(tmp_path: Path) -> None:
     assert outcome.notes == (("virtual", "calls in virtual threads are not recorded"),)
 
 
-def test_a_class_that_does_not_verify_is_not_woven(tmp_path: Path) -> None:
-    made = make(tmp_path, SMALL)
+@JDKS
+def test_a_class_that_does_not_verify_is_not_woven(tmp_path: Path, jdk: Jdk) -> None:
+    made = program(tmp_path, jdk, {"Main.java": SMALL}, {WORK: []})
     data = (made.tree / "Main.class").read_bytes()
     assert data.count(b"\x1a\xac") == 1  # iload_0, ireturn
     (made.tree / "Main.class").write_bytes(data.replace(b"\x1a\xac", b"\x2a\xac"))  # aload_0
@@ -303,8 +309,9 @@ def test_a_class_that_does_not_verify_is_not_woven(tmp_path: Path) -> None:
     assert (word, text.split(" (")[0]) == ("unwoven", "Main.work: its class does not verify as it is")
 
 
-def test_class_files_of_a_newer_java_are_named(tmp_path: Path) -> None:
-    made = make(tmp_path, SMALL)
+@JDKS
+def test_class_files_of_a_newer_java_are_named(tmp_path: Path, jdk: Jdk) -> None:
+    made = program(tmp_path, jdk, {"Main.java": SMALL}, {WORK: []})
     data = (made.tree / "Main.class").read_bytes()
     (made.tree / "Main.class").write_bytes(data[:6] + b"\x00\x60" + data[8:])  # Java 52
     ((word, text),) = made.run(status=1).notes

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 import java_programs
+from perfdiff.languages.java.jdks import Jdk
 
 pytestmark = pytest.mark.integration
+
+JDKS = pytest.mark.parametrize("jdk", java_programs.of_each_library(), ids=lambda jdk: f"jdk{jdk.feature}")
 
 VALUES = """
 import java.io.File;
@@ -39,7 +42,8 @@ class Main {
             new ArrayList<>(List.of(List.of("abc"), List.of())), linked, linked.keySet(), new TreeMap<>(linked), new TreeSet<>(Set.of(1)),
             new ConcurrentHashMap<>(linked), new ArrayDeque<>(List.of(1, 2)), Collections.unmodifiableList(new Sized()), new Sized(),
             new Lying(), List.of(new Sized()), Kind.ONE, Kind.TWO, "file", "a/b//c", new File("file"), Path.of("/a/b"), new Written(),
-            ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)), new long[70][1], Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)),
+            ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)), new long[70][1],
+            Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)),
         };
         for (Object value : values) read(value);
     }
@@ -90,9 +94,10 @@ READ = (  # number, length, nested, type, ordinal
 )
 
 
-def test_numbers_lengths_types_and_files_are_read_of_values_of_the_jdk_alone(tmp_path: Path) -> None:
+@JDKS
+def test_numbers_lengths_types_and_files_are_read_of_values_of_the_jdk_alone(tmp_path: Path, jdk: Jdk) -> None:
     features = [f"{how} arg0" for how in ("number", "length", "nested", "type", "ordinal", "file", "depth")]
-    program = java_programs.program(tmp_path, java_programs.jdk(), {"Main.java": VALUES}, {"Main read (Ljava/lang/Object;)V": features})
+    program = java_programs.program(tmp_path, jdk, {"Main.java": VALUES}, {"Main read (Ljava/lang/Object;)V": features})
     outcome = program.run_undisturbed()
     assert (outcome.said, outcome.notes) == ("", ())
     values = program.values(outcome.only, "Main.read")
@@ -140,7 +145,8 @@ class Main {
 """
 
 
-def test_fields_are_followed_as_far_as_they_lead(tmp_path: Path) -> None:
+@JDKS
+def test_fields_are_followed_as_far_as_they_lead(tmp_path: Path, jdk: Jdk) -> None:
     node = "Main$Node"
     features = [
         "length this.Main#items#Ljava/util/List;", "number this.Main#total#J", "number this.Main#ratio#F", "length this.Main#text#[C",
@@ -149,7 +155,7 @@ def test_fields_are_followed_as_far_as_they_lead(tmp_path: Path) -> None:
         "number static.Main#count#I", "number static.Main$Loud#count#I", "number arg9", "length arg4", "type this",
     ]  # fmt: skip
     method = "Main add (LMain$Node;Ljava/lang/Object;Z[JB)I"
-    program = java_programs.program(tmp_path, java_programs.jdk(), {"Main.java": FIELDS}, {method: features})
+    program = java_programs.program(tmp_path, jdk, {"Main.java": FIELDS}, {method: features})
     outcome = program.run_undisturbed()
     assert (outcome.output, outcome.said, outcome.notes) == ("end\n", "", ())
     total, unread = float(1 << 40), (None, None, None, "Main")

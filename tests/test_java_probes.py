@@ -17,16 +17,13 @@ pytestmark = pytest.mark.integration
 Make = Callable[..., Program]
 
 
-@pytest.fixture(params=[17])
+@pytest.fixture(params=java_programs.of_each_library(), ids=lambda jdk: f"jdk{jdk.feature}")
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """Make programs, with each JDK in turn."""
-    if request.param not in java_programs.found():
-        pytest.skip(f"no JDK {request.param}")
-    jdk = java_programs.found()[request.param]
+    """Make programs, woven by each library in turn."""
 
     def made(files: str | Mapping[str, str], methods: Mapping[str, Sequence[str]], *options: str) -> Program:
         named = {"Main.java": files} if isinstance(files, str) else files
-        return java_programs.program(tmp_path, jdk, named, methods, *options)
+        return java_programs.program(tmp_path, request.param, named, methods, *options)
 
     return made
 

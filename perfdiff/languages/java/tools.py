@@ -18,6 +18,7 @@ _CLASSFILE = 24  # the first JDK with `java.lang.classfile` for good, which has 
 _ASM = ("", ".tree", ".tree.analysis", ".util", ".commons")
 _OPENED = tuple(f"--add-exports=java.base/jdk.internal.org.objectweb.asm{part}=ALL-UNNAMED" for part in _ASM)
 _PREVIEW = b"\xff\xff"  # the minor version of class files that ask for previews: compilers write it where one is used, and theirs is hidden
+_LOG = ("-Xlog:disable", "-Xlog:all=warning:stderr")  # JVMs warn on the standard output, which is the answer's
 # They run for a second at most: neither the second compiler nor several collecting threads pay.
 _LAUNCH = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8")
 # Nothing of the user's, such as JAVA_TOOL_OPTIONS, is for them. Names of files are bytes in UTF-8.
@@ -32,7 +33,7 @@ def run(jdk: Jdk, cache: Path, main: str, arguments: Sequence[str], stdin: bytes
     written.
     """
     classes = build(jdk, cache, main.split(".")[-2])
-    command = [str(jdk.java), *_LAUNCH, *_options(jdk), "-cp", str(classes), main, *arguments]
+    command = [str(jdk.java), *_LAUNCH, *_LOG, *_options(jdk), "-cp", str(classes), main, *arguments]
     try:
         ended = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=_TIMEOUT_S, env=_ENVIRONMENT)
     except OSError as error:

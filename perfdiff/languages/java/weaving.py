@@ -33,7 +33,7 @@ def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Path:
     files = class_files(tree, {probe.definition.linkage[0].split()[0] for probe in probes})
     request = listed(methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
-    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, request)) / SHEET
+    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
 
 
 def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
@@ -77,8 +77,8 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
         return
 
 
-def _make(jdk: Jdk, cache: Path, request: bytes, made: Path) -> None:
-    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (), request))
+def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
+    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
 
 
 def method(probe: Probe) -> bytes:
