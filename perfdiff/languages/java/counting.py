@@ -41,7 +41,7 @@ def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Woven:
     methods = weaving.listed(weaving.method(probe) for probe in probes)
     request = weaving.listed(weaving.sized(name) for name in sources) + methods + weaving.listed(map(weaving.sized, class_files(tree, sources)))
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
-    folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, cache, request))
+    folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, tree, cache, request))
     return Woven(folder / weaving.SHEET, folder / _OUTSIDE)
 
 
@@ -75,8 +75,8 @@ def class_files(tree: Path, sources: Sequence[bytes]) -> list[bytes]:
     return weaving.files_where(tree, is_wanted)
 
 
-def _make(jdk: Jdk, cache: Path, request: bytes, made: Path) -> None:
-    told = tools.run(jdk, cache, _LOOM, (), request)
+def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
+    told = tools.run(jdk, cache, _LOOM, (str(tree),), request)
     end = _LENGTH.size + int(_LENGTH.unpack_from(told)[0])
     (made / weaving.SHEET).write_bytes(told[_LENGTH.size : end])
     (made / _OUTSIDE).write_bytes(told[end:])

@@ -111,7 +111,7 @@ public final class Loom {
     }
 
     /** A failure without its place in the code. */
-    private static String kind(String failure) {
+    static String kind(String failure) {
         return String.valueOf(failure).replaceAll("\\d+", "");
     }
 

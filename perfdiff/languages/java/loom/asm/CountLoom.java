@@ -6,6 +6,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -20,16 +21,18 @@ import jdk.internal.org.objectweb.asm.Opcodes;
 import jdk.internal.org.objectweb.asm.tree.MethodNode;
 
 /**
- * Weaves counts into all classes of the project, and probes into chosen methods. Reads what counting.py writes; writes the size of the sheet, the
- * sheet, and the names of functions outside, a line each.
+ * Weaves counts into all classes of the project, and probes into chosen methods. Its argument is the built tree. Reads what counting.py writes;
+ * writes the size of the sheet, the sheet, and the names of functions outside, a line each.
  */
 public final class CountLoom {
     private final ClassTransformer transformer = new LibraryTransformer();
     private final Sheet sheet = new Sheet();
+    private final Tree tree;
     private final ProjectClasses classes;
     private final Map<String, List<ProbedMethod>> methods;
 
-    private CountLoom(ProjectClasses classes, Map<String, List<ProbedMethod>> methods) {
+    private CountLoom(Tree tree, ProjectClasses classes, Map<String, List<ProbedMethod>> methods) {
+        this.tree = tree;
         this.classes = classes;
         this.methods = methods;
     }
@@ -40,7 +43,7 @@ public final class CountLoom {
         for (int left = input.readInt(); left > 0; left--) {
             sources.add(Loom.text(input));
         }
-        CountLoom loom = new CountLoom(new ProjectClasses(sources), Loom.methods(input));
+        CountLoom loom = new CountLoom(new Tree(Path.of(arguments[0])), new ProjectClasses(sources), Loom.methods(input));
         List<byte[]> files = new ArrayList<>();
         for (int left = input.readInt(); left > 0; left--) {
             byte[] classFile = new byte[input.readInt()];
@@ -93,6 +96,15 @@ public final class CountLoom {
         refused.forEach((method, why) -> sheet.remark(method + ": " + why));
     }
 
+    /** Returns why no JVM would run a woven class; null where one would, or fails of the class as it was for the same reason. */
+    static String failure(ClassTransformer transformer, Tree tree, byte[] classFile, byte[] woven) {
+        String failure = Verification.failure(transformer, tree, woven);
+        if (failure == null || Loom.kind(failure).equals(Loom.kind(Verification.failure(transformer, tree, classFile)))) {
+            return null;
+        }
+        return failure;
+    }
+
     /** Returns the woven class, null where no JVM would run it. */
     private byte[] verified(byte[] classFile, List<ProbedMethod> probed, Map<String, String> refused) {
         try {
@@ -100,7 +112,7 @@ public final class CountLoom {
             ClassWriter writer = new ClassWriter(reader, 0);
             reader.accept(new Methods(writer, probed, refused), ClassReader.EXPAND_FRAMES);
             byte[] woven = writer.toByteArray();
-            return Verification.failure(transformer, woven) == null ? woven : null;
+            return failure(transformer, tree, classFile, woven) == null ? woven : null;
         } catch (RuntimeException error) { // of a class file that is damaged, or grows too large
             return null;
         }

@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -19,21 +20,24 @@ import jdk.internal.org.objectweb.asm.Opcodes;
 import jdk.internal.org.objectweb.asm.tree.MethodNode;
 
 /**
- * Weaves counts of lines into the methods that it is told. Reads what places.py writes; writes the size of the sheet, the sheet, then for each
+ * Weaves counts of lines into the methods that it is told. Its argument is the built tree. Reads what places.py writes; writes the size of the sheet, the sheet, then for each
  * place its method, by its number among those that were told, or -1 where nothing of it is counted, and its line.
  */
 public final class LineLoom {
     private final ClassTransformer transformer = new LibraryTransformer();
     private final Sheet sheet = new Sheet();
+    private final Tree tree;
     private final Map<String, Integer> methods = new HashMap<>();
     private final Map<List<Integer>, Integer> places = new LinkedHashMap<>();
     private final Set<Integer> uncounted = new HashSet<>();
 
-    private LineLoom() {}
+    private LineLoom(Tree tree) {
+        this.tree = tree;
+    }
 
     public static void main(String[] arguments) throws IOException {
         DataInputStream input = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
-        LineLoom loom = new LineLoom();
+        LineLoom loom = new LineLoom(new Tree(Path.of(arguments[0])));
         for (int left = input.readInt(); left > 0; left--) {
             loom.methods.putIfAbsent(Loom.text(input), loom.methods.size());
         }
@@ -72,7 +76,7 @@ public final class LineLoom {
             ClassWriter writer = new ClassWriter(reader, 0);
             reader.accept(new Methods(writer, name), ClassReader.EXPAND_FRAMES);
             byte[] woven = writer.toByteArray();
-            String failure = Verification.failure(transformer, woven);
+            String failure = CountLoom.failure(transformer, tree, classFile, woven);
             if (failure == null) {
                 sheet.add(name, classFile, woven, List.of());
             } else {
