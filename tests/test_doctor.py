@@ -171,7 +171,7 @@ def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, 
 
 def test_a_java_project_needs_a_jdk_with_headers_and_a_parser(tmp_path: Path) -> None:
     checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig())
-    found = {name: named(checks, name) for name in ("JDK", "JDK headers", "Java parser")}
+    found = {name: named(checks, name) for name in ("JDK", "JDK headers", "Java parser", "Java agent")}
     assert all(check.found and check.needed for check in found.values())
     assert (Path(found["JDK headers"].says) / "jvmti.h").is_file()
     assert re.search(r"OpenJDK \d+\..* at /.* \(\S+, heap up to \S+, \d+ CPUs\)", found["JDK"].says)

@@ -32,7 +32,7 @@ app = options.application()
 _NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
-Compare the performance of two git revisions of a C, C++ or Python program, function by function.
+Compare the performance of two git revisions of a C, C++, Python or Java program, function by function.
 
 BASE and HEAD are anything git knows: branches, tags, commits. `A..B` is both in one word, `A...B` starts from their merge base, and one
 revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run.

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from perfdiff.collect.check import Check
 from perfdiff.config import JavaConfig
 from perfdiff.errors import PerfdiffError
-from perfdiff.languages.java import jvms
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.java import agent, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk
 
 _HEADERS = ("jni.h", "jvmti.h", "linux/jni_md.h")
+_COMPILERS = ("cc", "gcc", "clang")
+_TIMEOUT_S = 60.0  # a JVM on a network drive may take seconds to start
+_OTHER_JDK = "name the folder of another JDK as home under [java]"
 _PARSER = "tree_sitter_java"
 
 
@@ -31,8 +37,11 @@ def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Ma
     machine = jvms.ask(jdk.home, variables)
     takes = ", ".join(filter(None, (machine.collector, machine.heap and f"heap up to {machine.heap}", f"{machine.processors} CPUs")))
     yield Check("JDK", needed=is_needed, found=True, says=f"{machine.name} {jdk.release} at {jdk.home} ({takes}), {named}, {which}")
-    yield _headers(jdk, is_needed=is_needed)
+    headers = _headers(jdk, is_needed=is_needed)
+    yield headers
     yield _parser(is_needed=is_needed)
+    if is_needed and headers.found and cache.is_dir():  # compiling takes a second or two
+        yield _agent(jdk, cache, variables)
 
 
 def _headers(jdk: Jdk, *, is_needed: bool) -> Check:
@@ -52,7 +61,24 @@ def _parser(*, is_needed: bool) -> Check:
     return Check("Java parser", needed=is_needed, found=True, says="loads")
 
 
+def _agent(jdk: Jdk, cache: Path, variables: Mapping[str, str]) -> Check:
+    """Compile the agent, which is kept in `cache` as a comparison would keep it, and have a JVM load it."""
+    compiler, kept = next((name for name in _COMPILERS if shutil.which(name, path=variables.get("PATH"))), _COMPILERS[0]), cache / "runtime"
+    try:
+        library = agent.build(jdk, runtime_library.build(compiler, kept), compiler, kept)
+        command = [str(jdk.java), f"-agentpath:{library}", "-version"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
+    except PerfdiffError as error:
+        return _refused("Java agent", error, is_needed=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("Java agent", needed=True, found=False, says=f"the JVM cannot be started: {error}", remedy=_OTHER_JDK)
+    if ended.returncode != 0:
+        says = f"the JVM does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
+        return Check("Java agent", needed=True, found=False, says=says, remedy=_OTHER_JDK)
+    return Check("Java agent", needed=True, found=True, says="compiles, and the JVM loads it")
+
+
 def _refused(name: str, error: PerfdiffError, *, is_needed: bool) -> Check:
     """Return what a message says as a check: what is the matter, and what to do."""
     says, _, remedy = str(error).partition("; ")
-    return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or "name the folder of a JDK as home under [java]")
+    return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or _OTHER_JDK)

@@ -13,9 +13,8 @@ Renames = frozenset[tuple[str, str]]  # names in base and in head of functions t
 class Dialect(Protocol):
     """How the definitions of one language are compared."""
 
-    @property
-    def separator(self) -> str:
-        """Return what stands between the parts of a qualified name."""
+    def parts(self, name: str) -> Sequence[str]:
+        """Return the parts of a qualified name; the last one is what a function is called within its class or file."""
         ...
 
     def tokens(self, definition: FunctionDefinition) -> Sequence[str]:

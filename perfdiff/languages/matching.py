@@ -31,7 +31,7 @@ def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, 
     verdicts = [comparison.verdict(one) for one in pairs]
     graph = _Graph(pairs)
     _stand_in_for_unprobed(pairs, verdicts, graph)
-    _callers(pairs, verdicts, graph, dialect.separator)
+    _callers(pairs, verdicts, graph, dialect)
     return tuple(
         Counterpart(one.base, one.head, verdict.change, verdict.reasons, verdict.culprits)
         for one, verdict in zip(pairs, verdicts, strict=True)
@@ -178,7 +178,7 @@ def _obstacle(one: Pair) -> str | None:
     return definition.obstacle if definition is not None else None
 
 
-def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, separator: str) -> None:
+def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect: Dialect) -> None:
     reasons: dict[int, list[str]] = defaultdict(list)
     for callee, verdict in enumerate(verdicts):
         if verdict.change.is_suspect and not _obstacle(pairs[callee]):
@@ -186,7 +186,7 @@ def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, separat
             assert definition is not None
             happened = _HAPPENED.get(verdict.change) or f"depends on {_listed(verdict.culprits)}"
             for caller in graph.callers[callee]:
-                reasons[caller].append(f"calls {definition.name.rsplit(separator, 1)[-1]}, which {happened}")
+                reasons[caller].append(f"calls {dialect.parts(definition.name)[-1]}, which {happened}")
     for caller, says in reasons.items():
         verdict = verdicts[caller]
         if verdict.change is Change.UNCHANGED:

@@ -87,7 +87,7 @@ class _Pairing:
         return Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
 
     def _anonymous_tokens(self, definition: FunctionDefinition) -> list[str]:
-        own = set(definition.name.split(self._dialect.separator))
+        own = set(self._dialect.parts(definition.name))
         return ["" if token in own else token for token in self._dialect.tokens(definition)]
 
 

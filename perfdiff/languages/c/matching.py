@@ -20,7 +20,9 @@ def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
 class _CDialect:
     """How texts and declarations of C and C++ are compared: by their tokens."""
 
-    separator = "::"
+    def parts(self, name: str) -> list[str]:
+        """Return the parts of a qualified name."""
+        return name.split("::")
 
     def tokens(self, definition: FunctionDefinition) -> list[str]:
         """Return the tokens of a definition's text."""

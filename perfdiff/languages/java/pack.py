@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.java import agent, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.index import index as index_program
+from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -33,16 +36,17 @@ class Java:
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._classes = cache / "classes"
         self._homes = Homes(config, project, environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        """Return the methods of a built tree."""
-        return Program({}, {}, ())
+        """Return the methods of a built tree and what they depend on, from its class files and sources; raise BuildError."""
+        return index_program(built.tree, self._homes.jdk, depth=depth, cache=self._classes, helpers=self._cache / "runtime")
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
-        return ()
+        return match_programs(base, head)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
@@ -62,8 +66,9 @@ class Java:
         return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the class files of two builds."""
-        return sameness.same_code(base, head, pairs)
+        """Compare the class files of two builds, and the libraries that they use."""
+        found = sameness.same_code(base, head, pairs, self._classes)
+        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from filecmp import cmp
+from pathlib import Path
 
+from perfdiff.languages.java.classes import FOREIGN_FOLDERS, Wanted
+from perfdiff.languages.java.sources import SourceFile, SourceReader
 from perfdiff.languages.protocol import Counterpart, PlainBuild
+
+# Read by people, by version control and by editors.
+_UNREAD = re.compile(
+    r".*\.(?:md|rst|adoc|swp|orig|iml)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|RELEASE-NOTES|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY"
+    r"|CODE_OF_CONDUCT|LICEN[CS]E|NOTICE|COPYING)(?:\..*)?|\.git\w*|\.editorconfig|\.classpath|\.project|package-info\.java"
+)
+_UNREAD_FOLDERS = FOREIGN_FOLDERS | {".github", ".circleci", ".settings", ".vscode", "doc", "docs", "site", "apidocs", "javadoc"}
+# What build tools note for themselves: which files they compiled, what tests said, how long it took.
+_NOTED = re.compile(
+    r"(?:.*/)?(?:target/(?:maven-status|maven-archiver|surefire-reports|failsafe-reports|antrun|site|apidocs)"
+    r"|build/(?:tmp|reports|test-results|docs|kotlin|generated/sources/headers))/.*"
+)
+# What in an archive tells how and when it was made, and nothing to its programs.
+_STAMPED = re.compile(r"META-INF/(?:MANIFEST\.MF|INDEX\.LIST|maven/.*/pom\.(?:properties|xml)|.*\.(?:SF|RSA|DSA|EC))")
+_ARCHIVES = (".jar", ".war")
+# Of a build with compile commands these are compared as code, by the pack of their language.
+_COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
+_BROKEN = (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +50,91 @@ class ClassComparison:
         return pair.change.is_suspect
 
 
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> ClassComparison:
-    """Compare the trees of two plain builds whose methods are `pairs`."""
-    return ClassComparison(not any(pair.change.is_suspect for pair in pairs), ())
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], cache: Path | None) -> ClassComparison:
+    """Compare the trees of two plain builds whose methods are `pairs`; `cache` is the folder that keeps what files told."""
+    sides = [_Side(build, SourceReader(cache).read(build.tree)) for build in (base, head)]
+    compiled = bool(base.commands or head.commands)
+    files = [dict(_files(build.tree, compiled=compiled)) for build in (base, head)]
+    differing: list[str] = []
+    for name in sorted(files[0].keys() | files[1].keys()):
+        present = [(side, file[name]) for side, file in zip(sides, files, strict=True) if name in file]
+        if len(present) == 2 and _is_same_file(present[0][1], present[1][1]):
+            continue
+        if name.endswith(_ARCHIVES):
+            differing += _differing_entries(name, present)
+        elif not all(side.is_indexed(name) for side, _ in present):
+            differing.append(name)
+    return ClassComparison(not any(pair.change.is_suspect for pair in pairs), tuple(differing))
+
+
+class _Side:
+    """One build: which of its files the index tells of, method by method."""
+
+    def __init__(self, build: PlainBuild, sources: Sequence[SourceFile]) -> None:
+        declared = {name for source in sources for name in source.top_types}
+        self._wanted = Wanted(declared)
+        self._compiled: set[str] = set()
+        for folder, _, names in os.walk(build.tree):
+            for name in names:
+                place = (Path(folder) / name).relative_to(build.tree).as_posix()
+                if name.endswith(".class"):
+                    self._compiled |= self._wanted.tops(place)
+                elif name.endswith(_ARCHIVES):
+                    for entry in _entries(Path(folder) / name):
+                        self._compiled |= self._wanted.tops(entry)
+        self._sources = {source.file: source for source in sources}
+
+    def is_indexed(self, name: str) -> bool:
+        """Return whether all that a file does is told by methods: a class of the project, or a source that such classes come from."""
+        if name.endswith(".class"):
+            return bool(self._wanted.tops(name))
+        source = self._sources.get(name)
+        return source is not None and any(top in self._compiled for top in source.top_types)
+
+
+def _differing_entries(name: str, present: Sequence[tuple[_Side, Path]]) -> Iterator[str]:
+    """Yield what of an archive differs: its entries, but for classes that are compared method by method; else the archive."""
+    if len(present) < 2:
+        [(side, path)] = present
+        others = [entry for entry in _entries(path) if not side.is_indexed(entry) and not _STAMPED.fullmatch(entry)]
+        if others or not _entries(path):
+            yield name
+        return
+    (before, base), (after, head) = present
+    first, second = _entries(base), _entries(head)
+    if not (first and second):
+        yield name
+        return
+    for entry in sorted(first.keys() | second.keys()):
+        if first.get(entry) != second.get(entry) and not _STAMPED.fullmatch(entry):
+            sides = [side for side, entries in ((before, first), (after, second)) if entry in entries]
+            if not all(side.is_indexed(entry) for side in sides):
+                yield f"{name}!/{entry}"
+
+
+def _entries(path: Path) -> dict[str, tuple[int, int]]:
+    """Return the sizes and checksums of an archive's files by name; none of one that cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [one for one in archive.infolist() if not one.is_dir()]
+            return {one.filename: (one.file_size, one.CRC) for one in files if not _UNREAD.fullmatch(one.filename.rpartition("/")[2])}
+    except _BROKEN:
+        return {}
+
+
+def _files(tree: Path, *, compiled: bool) -> Iterator[tuple[str, Path]]:
+    for folder, folders, names in os.walk(tree):
+        place = Path(folder)
+        folders[:] = sorted(name for name in folders if name not in _UNREAD_FOLDERS)
+        for name in names:
+            shown = (place / name).relative_to(tree).as_posix()
+            if not _UNREAD.fullmatch(name) and not _NOTED.fullmatch(shown) and not (compiled and _COMPILED.fullmatch(name)):
+                yield shown, place / name
+
+
+def _is_same_file(first: Path, second: Path) -> bool:
+    if first.is_symlink() or second.is_symlink():
+        return first.is_symlink() and second.is_symlink() and first.readlink() == second.readlink()
+    if not (first.is_file() and second.is_file()):
+        return first.is_file() == second.is_file()
+    return cmp(first, second, shallow=False)

@@ -55,8 +55,8 @@ class Role(StrEnum):
 class TypeText:
     """A type in its file, in order of their places.
 
-    `name` is its simple name; of an anonymous one that of its parent, of the body of an enum's constant that of the constant. `owner` is the
-    index of the type around it, `within` of the member that it begins in; -1 where there is none.
+    `name` is its simple name; of an anonymous one that of its parent, of the body of an enum's constant that of the constant. `owner` is
+    the index of the type around it, `within` that of the member that it begins in; -1 where there is none.
     """
 
     kind: str  # "class", "interface", "enum", "record", "annotation", "anonymous", "constant"
@@ -215,7 +215,7 @@ class _Walk:
         role = Role(node.type.removesuffix("_declaration").removesuffix("_constructor")) if kind == "method" else Role(kind)
         words = _modifiers(declared)
         in_interface = declared.type == "constant_declaration"
-        value = node.child_by_field_name("value") if kind == "field" else node.child_by_field_name("arguments") if kind == "constant" else None
+        value = node.child_by_field_name("arguments" if kind == "constant" else "value") if kind in ("constant", "field") else None
         self.members.append(
             MemberText(
                 role,

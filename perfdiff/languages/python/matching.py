@@ -45,10 +45,12 @@ def _without(definition: FunctionDefinition, parameters: Collection[str]) -> Fun
 class _PythonDialect:
     """How texts and declarations of Python are compared: by their tokens, without docstrings and annotations."""
 
-    separator = _SEPARATOR
-
     def __init__(self) -> None:
         self._parts = lru_cache(_KEPT)(texts.parts)
+
+    def parts(self, name: str) -> Sequence[str]:
+        """Return the parts of a qualified name."""
+        return name.split(_SEPARATOR)
 
     def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
         """Return the tokens of a definition's text."""

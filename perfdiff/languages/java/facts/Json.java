@@ -34,7 +34,9 @@ final class Json {
         text.append('"');
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);
-            if (c == '"' || c == '\\') {
+            if (Character.isSurrogate(c) && !paired(value, i)) {
+                text.append(String.format("\\\\u%04x", (int) c)); // no text that could be written as UTF-8 has it
+            } else if (c == '"' || c == '\\') {
                 text.append('\\').append(c);
             } else if (c < 0x20 || c > 0x7e) {
                 text.append(String.format("\\u%04x", (int) c));
@@ -58,6 +60,14 @@ final class Json {
             string(value);
         }
         return close(']');
+    }
+
+    private static boolean paired(String value, int i) {
+        char c = value.charAt(i);
+        if (Character.isHighSurrogate(c)) {
+            return i + 1 < value.length() && Character.isLowSurrogate(value.charAt(i + 1));
+        }
+        return i > 0 && Character.isHighSurrogate(value.charAt(i - 1));
     }
 
     private void comma() {

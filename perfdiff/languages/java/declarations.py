@@ -1,0 +1,120 @@
+"""What methods depend on besides other methods: classes and what they inherit from, constants of enums, records, fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.java import normal, types
+from perfdiff.languages.java.classes import ENUM, FINAL, STATIC, SYNTHETIC, Class, Field
+from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.java.joining import Joined
+from perfdiff.languages.java.syntax import MemberText, Role
+from perfdiff.languages.java.texts import tokens
+from perfdiff.languages.protocol import Declaration, FunctionDefinition
+
+CONSTANT, CLASS, INTERFACES, LAYOUT = "java:constant ", "java:class ", "java:interfaces ", "java:fields "
+CONSTANTS, RECORD = "java:constants ", "java:record "
+_FIELD = "java:field "
+OVERRIDDEN = "java:overridden "
+_NUMBER = re.compile(r"#\d+")
+_MOST_TEXT = 40  # characters of a value that are said when it changes
+_IMPLICIT = frozenset(("java/lang/Object", "java/lang/Enum", "java/lang/Record"))  # parents that nobody writes
+_VOLATILE, _TRANSIENT = 0x0040, 0x0080
+_MEANT = STATIC | FINAL | _VOLATILE | _TRANSIENT
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The declarations of a program, what each depends on itself, and their keys: by kind and class, and by class and field."""
+
+    declarations: Mapping[str, Declaration]
+    depends: Mapping[str, frozenset[str]]
+    keys: Mapping[tuple[str, str], str]
+    fields: Mapping[tuple[str, str], str]
+
+
+def dependencies(joined: Mapping[str, Joined], hierarchy: Hierarchy) -> Dependencies:
+    """Return the declarations of classes by internal name."""
+    found: dict[str, Declaration] = {}
+    depends: dict[str, frozenset[str]] = {}
+    keys: dict[tuple[str, str], str] = {}
+    fields: dict[tuple[str, str], str] = {}
+    for name, each in joined.items():
+        parents = [parent for parent in hierarchy.lineage(name)[1:] if parent in joined and not joined[parent].text.is_anonymous]
+        extended = [parent for parent in parents if not joined[parent].one.is_interface]
+        for kind, one in _of_class(each):
+            found[one.key], keys[kind, name] = one, one.key
+            follows = {CLASS: extended, LAYOUT: extended, INTERFACES: parents}.get(kind, [])
+            depends[one.key] = frozenset(f"{kind}{joined[parent].path}" for parent in follows)
+        for field, declared in _of_fields(each):
+            found[declared.key], fields[name, field] = declared, declared.key
+    return Dependencies(dict(sorted(found.items())), depends, keys, fields)
+
+
+def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
+    """Yield the declarations of a class, with their kinds."""
+    one = joined.one
+    if joined.text.is_anonymous:
+        return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
+    yield _declared(CLASS, "class", joined, [one.parent or "", *normal.meaningful(one.annotations)], _parent(one))
+    implemented = ", ".join(types.simple(f"L{name};") for name in one.interfaces) or "none"
+    yield _declared(INTERFACES, "interfaces of", joined, sorted(one.interfaces), implemented)
+    own = sorted(field.descriptor for field in one.fields if not field.access & STATIC)
+    yield _declared(LAYOUT, "fields of", joined, own, f"{len(own)} field{'s' if len(own) != 1 else ''}")
+    if one.is_enum:
+        yield _declared(CONSTANTS, "constants of", joined, [*one.constants], ", ".join(one.constants))
+    if one.components is not None:
+        words = [part for component in one.components for part in component]
+        shown = ", ".join(f"{types.simple(descriptor)} {name}" for name, descriptor in one.components)
+        yield _declared(RECORD, "record", joined, words, f"({shown})")
+
+
+def _declared(kind: str, what: str, joined: Joined, words: list[str], summary: str) -> tuple[str, Declaration]:
+    key, says = f"{kind}{joined.path}", f"{what} {_unnumbered(joined.shown)}"
+    return kind, Declaration(key, says, digest(words), summary, joined.source.file, joined.text.line)
+
+
+def _unnumbered(name: str) -> str:
+    """Return a name without the numbers of local and anonymous classes, which change with what else is there."""
+    return _NUMBER.sub("", name)
+
+
+def overridden(function: FunctionDefinition) -> Declaration:
+    """Return what a method that overrides a function depends on: what becomes of calls where it is added or removed."""
+    return Declaration(f"{OVERRIDDEN}{function.name}", f"method {function.name}", "", "", function.file, function.line)
+
+
+def _parent(one: Class) -> str:
+    return f"class extends {types.simple(f'L{one.parent};')}" if one.parent not in (None, *_IMPLICIT) else "class"
+
+
+def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
+    members = {member.name: member for _, member in joined.own_members() if member.role in (Role.FIELD, Role.CONSTANT)}
+    for field in joined.one.fields:
+        member = members.get(field.name)
+        if field.access & SYNTHETIC or member is None or field.access & ENUM:
+            continue
+        is_constant = field.constant is not None and bool(field.access & STATIC)
+        prefix, what = (CONSTANT, "constant") if is_constant else (_FIELD, "field")
+        words = [field.descriptor, str(field.access & _MEANT), *_value(field, member), *normal.meaningful(field.annotations)]
+        summary = member.value if 0 < len(member.value) <= _MOST_TEXT else "" if member.value else types.simple(field.descriptor)
+        key, says = f"{prefix}{joined.path}.{field.name}", f"{what} {_unnumbered(joined.shown)}.{field.name}"
+        yield field.name, Declaration(key, says, digest(words), summary, joined.source.file, member.line)
+
+
+def _value(field: Field, member: MemberText) -> list[str]:
+    """Return what a field is given: the value that compilers found, else the tokens of its text."""
+    if field.constant is not None:
+        return [field.constant]
+    match tokens(member.value):
+        case ("0" | "0L" | "0.0" | "0f" | "0.0f" | "0d" | "false" | "null",):
+            return []  # what it has anyway
+        case ("new", *_, "[", "0", "]"):
+            return ["{", "}"]
+        case ("new", *_, "[", "]", "{", "}"):
+            return ["{", "}"]
+        case value:
+            return [*value]

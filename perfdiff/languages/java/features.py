@@ -1,0 +1,228 @@
+"""The features of a method's input: numbers and sizes of what it is given, and of the fields that its instructions read.
+
+An expression is one line, `HOW PATH`. HOW is `number`, `length`, `nested` (sizes within sizes, summed), `type`, `ordinal`, `file` or
+`depth`.
+PATH begins at `this`, `argN` (the Nth parameter, from 0) or `static` and goes on by steps `.OWNER#FIELD#DESCRIPTOR`, with internal names;
+only such fields are read as the instructions of the method read themselves, to which it has access.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfdiff.languages.java import types
+from perfdiff.languages.java.classes import FINAL, INTERFACE, SYNTHETIC, Class, Field, Method
+from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.protocol import FeaturePlan, Load
+from perfdiff.records.schema import Origin
+
+MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
+_LOADS = {
+    **dict.fromkeys("BSIJ", Load.SIGNED),
+    **dict.fromkeys("CZ", Load.UNSIGNED),
+    **dict.fromkeys("FD", Load.FLOATING),
+    **{f"Ljava/lang/{name};": Load.SIGNED for name in ("Byte", "Short", "Integer", "Long")},
+    **{f"Ljava/lang/{name};": Load.UNSIGNED for name in ("Character", "Boolean")},
+    **{f"Ljava/lang/{name};": Load.FLOATING for name in ("Float", "Double", "Number")},
+}
+_TEXTS = frozenset(f"Ljava/lang/{name};" for name in ("String", "CharSequence", "StringBuilder", "StringBuffer"))
+_INTERFACES = ("Collection", "List", "Set", "SortedSet", "NavigableSet", "Queue", "Deque", "Map", "SortedMap", "NavigableMap")
+_CLASSES = (
+    *("ArrayList", "LinkedList", "Vector", "Stack", "ArrayDeque", "PriorityQueue", "HashSet", "LinkedHashSet", "TreeSet", "EnumSet"),
+    *("HashMap", "LinkedHashMap", "TreeMap", "EnumMap", "WeakHashMap", "IdentityHashMap", "Hashtable", "Properties"),
+    *("AbstractCollection", "AbstractList", "AbstractSet", "AbstractMap", "AbstractQueue"),
+)
+_CONCURRENT = (
+    *("BlockingQueue", "BlockingDeque", "TransferQueue", "ConcurrentMap", "ConcurrentNavigableMap"),
+    *("ConcurrentHashMap", "ConcurrentSkipListMap", "ConcurrentSkipListSet", "ConcurrentLinkedQueue", "ConcurrentLinkedDeque"),
+    *("CopyOnWriteArrayList", "CopyOnWriteArraySet", "ArrayBlockingQueue", "LinkedBlockingQueue", "LinkedBlockingDeque"),
+    *("PriorityBlockingQueue", "DelayQueue"),
+)
+_OPEN_COLLECTIONS = frozenset((*(f"Ljava/util/{name};" for name in _INTERFACES), "Ljava/lang/Iterable;"))
+_COLLECTIONS = (
+    _OPEN_COLLECTIONS | frozenset(f"Ljava/util/{name};" for name in _CLASSES) | {f"Ljava/util/concurrent/{name};" for name in _CONCURRENT}
+)
+# Types that say nothing of what a value is: which of numbers and sizes it has is seen when it is there.
+_ANY = frozenset(f"Ljava/lang/{name};" for name in ("Object", "Comparable", "Cloneable")) | {"Ljava/io/Serializable;"}
+_FILES = frozenset(("Ljava/io/File;", "Ljava/nio/file/Path;"))
+_STRING = "Ljava/lang/String;"
+_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_STEP = re.compile(r"\.([^#.]+)#([^#.]+)#([^.]+)")
+_OUTER, _CAPTURED = "this$", "val$"  # fields of inner classes: the object around, and variables of the method that they stand in
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a method is given: `parameters` are their names, "" where nobody gave one."""
+
+    of: Class
+    method: Method
+    parameters: tuple[str, ...]
+    hierarchy: Hierarchy
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Something that is there when a call begins: how it is named and reached, and its type, generic where that is known."""
+
+    name: str
+    path: str
+    descriptor: str
+    generic: str
+    origin: Origin
+
+
+def plan(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
+    """Return the features of a method, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
+    if inputs.method.code is None:
+        return ()
+    planned: dict[str, FeaturePlan] = {}
+    for one in _plans(inputs, depth):
+        planned.setdefault(one.expression, one)
+    return tuple(planned.values())[:MAX_FEATURES]
+
+
+def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
+    code = inputs.method.code
+    assert code is not None, "it has instructions"
+    parameters = list(_parameters(inputs))
+    for value in parameters:
+        yield from _plain(value, inputs.hierarchy)
+    for value in parameters:
+        yield from _derived(value, inputs, is_parameter=True)
+    this = _Value("this", "this", f"L{inputs.of.name};", "", Origin.DERIVED)
+    if not inputs.method.is_static and inputs.method.name != "<init>":
+        yield from _types(this, inputs)
+    for value in sorted(_fields(inputs, {one.path: one.name for one in parameters}), key=lambda value: _distance(value.path)):
+        if _distance(value.path) <= depth:
+            yield from _plain(value, inputs.hierarchy)
+            yield from _derived(value, inputs, is_parameter=False)
+
+
+def _parameters(inputs: Inputs) -> Iterator[_Value]:
+    given = types.parameters(inputs.method.descriptor)
+    generic = types.generic_parameters(inputs.method.signature or "")
+    before = len(given) - len(generic)  # those that compilers added come first, and have no generic type
+    for index, descriptor in enumerate(given):
+        name = inputs.parameters[index]
+        if name:
+            known = generic[index - before] if generic and index >= before else descriptor
+            yield _Value(name, f"arg{index}", descriptor, known, Origin.ARGUMENT)
+
+
+def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
+    """Yield the fields that the instructions read, of what is there at the start."""
+    assert inputs.method.code is not None, "it has instructions"
+    for path in inputs.method.code.paths:
+        root, steps = path.partition(".")[0], _STEP.findall(path)
+        if root == "this" and inputs.method.name == "<init>":
+            continue  # nothing is in its fields yet
+        owner, field, descriptor = steps[-1]
+        origin = Origin.GLOBAL if root == "static" else Origin.FIELD
+        if root == "static":
+            first_owner, first, _ = steps[0]
+            if _is_fixed(inputs, first_owner, first, has_more=len(steps) > 1):
+                continue
+            name = types.dotted(first_owner).rpartition(".")[2]
+        elif root == "this" or root in names:
+            name = names.get(root, "this")
+        else:
+            continue
+        for _, step, kind in steps:
+            if step.startswith(_OUTER):
+                name = f"{types.simple(kind)}.this"
+            elif step.startswith(_CAPTURED):
+                name, origin = step.removeprefix(_CAPTURED), Origin.ARGUMENT if len(steps) == 1 else origin
+            else:
+                name = f"{name}.{step}"
+        if "$" not in name and not field.startswith(_OUTER):
+            declared = _declared(inputs, owner, field)
+            generic = (declared.signature if declared is not None else None) or descriptor
+            yield _Value(name, path, descriptor, generic, origin)
+
+
+def _distance(path: str) -> int:
+    """Return how many fields are between a value and what a call is given: its object's surroundings count as given."""
+    return sum(not step.startswith((_OUTER, _CAPTURED)) for _, step, _ in _STEP.findall(path))
+
+
+def _declared(inputs: Inputs, owner: str, name: str) -> Field | None:
+    home = inputs.hierarchy.field_owner(owner, name)
+    return inputs.hierarchy.classes[home].by_field[name] if home is not None else None
+
+
+def _is_fixed(inputs: Inputs, owner: str, name: str, *, has_more: bool) -> bool:
+    """Return whether a static field has one value for good: that of another project, such as `System.out`, or one that is final.
+
+    What a final one holds may grow: sizes of texts do not.
+    """
+    declared = _declared(inputs, owner, name)
+    if declared is None:
+        return True
+    one = inputs.hierarchy.classes.get(types.internal(declared.descriptor))
+    fixed = declared.descriptor in _LOADS or declared.descriptor in _TEXTS or declared.descriptor.startswith("[")
+    fixed = fixed or bool(declared.access & SYNTHETIC) or (one is not None and one.is_enum)
+    return bool(declared.access & FINAL) and fixed and not has_more
+
+
+def _plain(value: _Value, hierarchy: Hierarchy) -> Iterator[FeaturePlan]:
+    """Yield a value's number or its size."""
+    descriptor = value.descriptor
+    if descriptor in _LOADS:
+        yield FeaturePlan(value.name, value.origin, _LOADS[descriptor], f"number {value.path}")
+    elif descriptor in _ANY:
+        yield FeaturePlan(value.name, value.origin, Load.FLOATING, f"number {value.path}")
+        yield FeaturePlan(f"size({value.name})", value.origin, Load.UNSIGNED, f"length {value.path}")
+    elif descriptor in _TEXTS:
+        yield FeaturePlan(f"{value.name}.length()", value.origin, Load.UNSIGNED, f"length {value.path}")
+    elif descriptor.startswith("["):
+        yield FeaturePlan(f"{value.name}.length", value.origin, Load.UNSIGNED, f"length {value.path}")
+    elif descriptor in _COLLECTIONS:
+        yield FeaturePlan(f"{value.name}.size()", value.origin, Load.UNSIGNED, f"length {value.path}")
+    else:
+        one = hierarchy.classes.get(types.internal(descriptor))
+        if one is not None and one.is_enum:
+            labels = dict(enumerate(one.constants))
+            yield FeaturePlan(value.name, value.origin, Load.SIGNED, f"ordinal {value.path}", category=True, labels=labels)
+
+
+def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[FeaturePlan]:
+    """Yield what can be told of a value beyond its own number or size."""
+    code = inputs.method.code
+    assert code is not None, "it has instructions"
+    if value.descriptor in _FILES or (value.descriptor == _STRING and (value.path in code.opened or _names_file(value.name))):
+        yield FeaturePlan(f"file size({value.name})", Origin.DERIVED, Load.FILE, f"file {value.path}")
+        yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
+    is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
+    if is_holder and any(_is_sized(types.erased(each)) for each in types.elements(value.generic)):
+        yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
+    if is_parameter:
+        yield from _types(value, inputs)
+
+
+def _names_file(name: str) -> bool:
+    return not _FILE_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name.rpartition(".")[2]))
+
+
+def _is_sized(descriptor: str) -> bool:
+    return descriptor.startswith("[") or descriptor in _TEXTS or descriptor in _COLLECTIONS
+
+
+def _types(value: _Value, inputs: Inputs) -> Iterator[FeaturePlan]:
+    """Yield a value's dynamic type, where its class may be one of several and the instructions ask for what depends on it."""
+    code = inputs.method.code
+    assert code is not None, "it has instructions"
+    if value.path in code.asked and _is_open(value.descriptor, inputs.hierarchy):
+        yield FeaturePlan(f"{value.name}.getClass()", Origin.DERIVED, Load.TYPE, f"type {value.path}", category=True)
+
+
+def _is_open(descriptor: str, hierarchy: Hierarchy) -> bool:
+    if descriptor in _ANY or descriptor in _OPEN_COLLECTIONS or descriptor == "Ljava/lang/CharSequence;":
+        return True
+    one = hierarchy.classes.get(types.internal(descriptor))
+    if one is None:
+        return False
+    return not one.is_enum and (bool(one.access & INTERFACE) or bool(hierarchy.descendants(one.name)))

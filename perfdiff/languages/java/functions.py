@@ -1,0 +1,209 @@
+"""The functions of a Java program: its methods, constructors, initialisers and lambdas, with their texts and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfdiff.languages.java import features, naming, normal, types
+from perfdiff.languages.java.classes import NATIVE, Method
+from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.java.joining import Joined
+from perfdiff.languages.java.syntax import MemberText, Role, Stretch, stretches
+from perfdiff.languages.protocol import FunctionDefinition
+
+NATIVE_METHOD = "it is native: its time is its caller's"
+NAMESAKE = "another class of the same name is in the tree, and probes tell classes by their names"
+TOO_LARGE = "its bytecode leaves no room for a probe"
+
+LANGUAGE = "java"
+_PREFIX = "java:"
+# A method's bytecode may take 65,535 bytes; probes read thirty inputs at most, each in a few dozen bytes, and wrap every way out.
+_MOST_BYTES = 60_000
+_LAMBDA = "lambda$"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A method with its definition, whose `uses`, `calls`, `reads` and `writes` are not filled in yet.
+
+    `members` are the stretches of source that it was compiled from: one, or those of all fields that an initialiser sets.
+    """
+
+    joined: Joined
+    method: Method
+    definition: FunctionDefinition
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The stretch of a file that a function takes: its members, and the lines of it that belong to them."""
+
+    members: tuple[int, ...]
+    first: MemberText
+    start: int
+    end: int
+    last_line: int
+
+
+class Functions:
+    """Makes the definitions of a program's functions; features lie up to `depth` fields from what a call is given."""
+
+    def __init__(self, classes: Sequence[Joined], hierarchy: Hierarchy, depth: int) -> None:
+        self._classes, self._hierarchy, self._depth = classes, hierarchy, depth
+        self._names = naming.name_all(classes)
+        self._known = hierarchy.classes
+
+    def all(self) -> Iterator[Function]:
+        """Yield the functions of all classes."""
+        seen: set[str] = set()
+        for joined in self._classes:
+            is_namesake = joined.one.name in seen
+            seen.add(joined.one.name)
+            for method in joined.one.methods:
+                if (function := self._function(joined, method, is_namesake=is_namesake)) is not None:
+                    yield function
+
+    def _function(self, joined: Joined, method: Method, *, is_namesake: bool) -> Function | None:
+        text = _text(joined, method)
+        if text is None or (method.code is None and not method.access & NATIVE):
+            return None
+        path, shown = self._named(joined, method, text)
+        key = f"{_PREFIX}{path}" + (f" ({joined.source.file})" if is_namesake else "")
+        parameters = parameter_names(joined, method, text.first)
+        file, line = joined.source.file, text.first.line
+        alias = naming.named(joined, method, len(types.parameters(method.descriptor)))[1]
+        binary = types.dotted(joined.one.name).join(("", alias.removeprefix(joined.shown)))
+        definition = FunctionDefinition(
+            key=key,
+            name=shown,
+            names=tuple(dict.fromkeys((shown, binary))),
+            file=file,
+            line=line,
+            start=text.start,
+            body=text.first.body if text.first.role is not Role.FIELD else text.start,
+            end=text.end,
+            text=joined.source.text(text.start, text.end),
+            signature=_signature(text.first),
+            tokens=normal.fingerprint(method, joined.one, self._known) if method.code is not None else "",
+            uses=frozenset(),
+            calls=frozenset(),
+            reads=frozenset(),
+            writes=frozenset(),
+            features=() if is_namesake else features.plan(features.Inputs(joined.one, method, parameters, self._hierarchy), self._depth),
+            branches=(),
+            obstacle=_obstacle(method, is_namesake=is_namesake),
+            linkage=(f"{joined.one.name} {method.name} {method.descriptor}",),
+            language=LANGUAGE,
+            above=line - text.first.first_line,
+            no_code=_no_code(joined, text),
+            loads=method.name == "<clinit>",
+        )
+        return Function(joined, method, definition, text.members)
+
+    def _named(self, joined: Joined, method: Method, text: _Text) -> tuple[str, str]:
+        names = self._names[joined.source.file]
+        if method.name.startswith(_LAMBDA) and text.first.role in (Role.LAMBDA, Role.REFERENCE):
+            return names.paths[text.members[0]]
+        if method.name == "<clinit>":
+            return f"{joined.path}.<clinit>()", f"{joined.shown}.<clinit>()"
+        written = len(types.parameters(method.descriptor)) if text.first.role is Role.COMPACT else len(text.first.parameters)
+        return naming.named(joined, method, written if text.first.role is not Role.FIELD else 0)
+
+
+def _text(joined: Joined, method: Method) -> _Text | None:
+    """Return what a method was compiled from; None of one that compilers made up."""
+    members = joined.source.told.members
+    index = joined.members.get((method.name, method.descriptor), joined.lambdas.get((method.name, method.descriptor)))
+    if index is not None:
+        one = members[index]
+        return _Text((index,), one, one.start, one.end, one.last_line)
+    if method.name not in ("<init>", "<clinit>") or method.code is None:
+        return None
+    if method.name == "<init>" and any(member.role is Role.CONSTRUCTOR for _, member in joined.own_members()):
+        return None
+    parts = [(i, member) for i, member in joined.own_members() if _is_initialiser(member, is_static=method.name == "<clinit>")]
+    if method.name == "<clinit>":
+        constants = {one.name for one in joined.one.fields if one.constant is not None}
+        parts = [(i, member) for i, member in parts if member.name not in constants]
+    if not parts:
+        return None
+    last = max((member for _, member in parts), key=lambda member: member.end)
+    return _Text(tuple(i for i, _ in parts), parts[0][1], parts[0][1].start, last.end, last.last_line)
+
+
+def _is_initialiser(member: MemberText, *, is_static: bool) -> bool:
+    if member.role is Role.FIELD:
+        return bool(member.value) and member.is_static == is_static
+    return member.role in ((Role.STATIC, Role.CONSTANT) if is_static else (Role.INSTANCE,))
+
+
+def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple[str, ...]:
+    """Return the names of a method's parameters, "" of those that compilers added and gave none."""
+    given = types.parameters(method.descriptor)
+    written = [name for name, _ in member.parameters]
+    if member.role is Role.COMPACT:
+        written = [name for name, _ in joined.one.components or ()]
+    names = [""] * len(given)
+    if method.code is not None:
+        by_slot, slot = dict(method.code.locals), 0 if method.is_static else 1
+        for index, one in enumerate(given):
+            names[index] = by_slot.get(slot, "")
+            slot += 1 + (one in ("J", "D"))
+    for index, kept in enumerate(method.parameters if len(method.parameters) == len(given) else ()):
+        names[index] = kept or names[index]
+    before = joined.offset(method, len(written))
+    for index, name in enumerate(written[: len(given) - before], start=before):
+        names[index] = name
+    return tuple("" if "$" in name else name for name in names)
+
+
+def _signature(member: MemberText) -> str:
+    return f"({', '.join(' '.join(filter(None, (kind, name))) for name, kind in member.parameters)})"
+
+
+def _obstacle(method: Method, *, is_namesake: bool) -> str | None:
+    if method.code is None:
+        return NATIVE_METHOD
+    if is_namesake:
+        return NAMESAKE
+    return TOO_LARGE if method.code.size > _MOST_BYTES else None
+
+
+def _no_code(joined: Joined, text: _Text) -> tuple[Stretch, ...]:
+    """Return the lines that are comments, other functions, or between the parts of an initialiser."""
+    told = joined.source.told
+    first, last = text.first.first_line, text.last_line
+    own, lines = set[int](), set(joined.source.remarks.intersection(range(first, last + 1)))
+    for index in text.members:
+        one = told.members[index]
+        own.update(range(one.first_line, one.last_line + 1))
+        lines.update(_inside(joined, one, index))
+    return stretches(lines | (set(range(first, last + 1)) - own))
+
+
+def _inside(joined: Joined, around: MemberText, index: int) -> Iterable[int]:
+    """Yield the lines of functions that stand in another one and share them with no code of that."""
+    members, data = joined.source.told.members, joined.source.data
+    for one in members[index + 1 :]:
+        if one.start >= around.end:
+            return
+        if one.role is Role.LAMBDA and one.last_line > one.line:
+            begin = data.rfind(b"\n", 0, one.body) + 1
+            opened = data.count(b"\n", one.start, begin) + one.first_line
+            if data[one.body - 1 : one.body] == b"{":
+                yield from range(opened + 1, one.last_line)
+        elif one.role in (Role.METHOD, Role.CONSTRUCTOR) and one.owner != around.owner:
+            before = data[data.rfind(b"\n", 0, one.start) + 1 : one.start].strip()
+            end = data.find(b"\n", one.end)
+            behind = data[one.end : end if end >= 0 else len(data)].strip()
+            yield from range(one.first_line + bool(before), one.last_line + (not behind))
+
+
+def by_signature(functions: Iterable[Function]) -> Mapping[tuple[str, str, str], str]:
+    """Return the keys of functions by class, name and descriptor; of namesakes the first."""
+    found: dict[tuple[str, str, str], str] = {}
+    for one in functions:
+        found.setdefault((one.joined.one.name, one.method.name, one.method.descriptor), one.definition.key)
+    return found

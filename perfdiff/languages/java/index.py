@@ -1,0 +1,56 @@
+"""The functions and declarations of a Java program: the class files of its tree, and the sources that they come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfdiff.languages.java.classes import Class, ClassFile, ClassReader, class_files
+from perfdiff.languages.java.functions import Functions
+from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.java.joining import Candidate, join
+from perfdiff.languages.java.linking import link
+from perfdiff.languages.java.sources import SourceFile, SourceReader
+from perfdiff.languages.protocol import Program
+from perfdiff.records.schema import Skipped
+
+_NO_CLASSES = "no class file of it is in the tree: has the build compiled it?"
+
+
+def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path) -> Program:
+    """Return the program of a built tree.
+
+    Features follow at most `depth` fields from what a call is given. What cannot be read are the program's problems. `cache` is a folder
+    that keeps what each file told, `helpers` that of our compiled programs. Raises BuildError where these cannot be run.
+    """
+    sources = SourceReader(cache).read(tree)
+    declared = {name for source in sources for name in source.top_types}
+    files = list(class_files(tree, declared))
+    told = ClassReader(jdk, cache, helpers).read(file.data for file in files)
+    candidates = [Candidate(file.place, one) for file, one in zip(files, told, strict=True) if isinstance(one, Class)]
+    joined = join(candidates, sources)
+    known: dict[str, Class] = {}
+    for candidate in candidates:  # what compilers made up too: what it does is looked up
+        known.setdefault(candidate.one.name, candidate.one)
+    known |= {one.one.name: one.one for one in reversed(joined)}
+    hierarchy = Hierarchy(known)
+    problems = (*_broken_classes(files, told), *_broken_sources(sources), *_uncompiled(sources, files))
+    return link(Functions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
+
+
+def _broken_classes(files: list[ClassFile], told: list[Class | str]) -> tuple[Skipped, ...]:
+    wrong = ((file, one) for file, one in zip(files, told, strict=True) if isinstance(one, str))
+    return tuple(Skipped(file.place.rpartition("/")[2], file.place, one) for file, one in wrong)
+
+
+def _broken_sources(sources: tuple[SourceFile, ...]) -> tuple[Skipped, ...]:
+    wrong = ((source.file, source.told.problem) for source in sources)
+    return tuple(Skipped(file.rpartition("/")[2], file, problem) for file, problem in wrong if problem is not None)
+
+
+def _uncompiled(sources: tuple[SourceFile, ...], files: list[ClassFile]) -> tuple[Skipped, ...]:
+    """Tell of one source where nothing at all was compiled: a tree may have some that are no part of its build."""
+    first = next((source for source in sources if source.top_types), None)
+    if files or first is None:
+        return ()
+    return (Skipped(first.file.rpartition("/")[2], first.file, _NO_CLASSES),)

@@ -1,0 +1,246 @@
+"""Classes and their sources: which type of which file a class was compiled from, and which stretch of text each method."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from perfdiff.languages.java import types
+from perfdiff.languages.java.classes import STATIC, SYNTHETIC, Class, Method
+from perfdiff.languages.java.sources import SourceFile
+from perfdiff.languages.java.syntax import MemberText, Role, TypeText
+
+_NUMBER = re.compile(r"\$(\d+)")
+_CONSTRUCTORS = (Role.CONSTRUCTOR, Role.COMPACT)
+
+
+@dataclass(eq=False)
+class Joined:
+    """A class and the type of its source; `members` are the indices of its methods' texts, `path` and `shown` its names.
+
+    `path` does not change when other classes are added: `com.acme.Box$Row`, of an anonymous one `com.acme.Box.put(int).new Runnable`.
+    """
+
+    place: str
+    one: Class
+    source: SourceFile
+    type_index: int
+    path: str = ""
+    shown: str = ""
+    members: dict[tuple[str, str], int] = field(default_factory=dict)
+    lambdas: dict[tuple[str, str], int] = field(default_factory=dict)  # of bodies, by name and descriptor
+
+    @property
+    def text(self) -> TypeText:
+        """Return its type as the source has it."""
+        return self.source.told.types[self.type_index]
+
+    def own_members(self) -> Iterator[tuple[int, MemberText]]:
+        """Yield what stands in its body, with the indices."""
+        for index, member in enumerate(self.source.told.members):
+            if member.owner == self.type_index and member.within < 0:
+                yield index, member
+
+    def offset(self, method: Method, written: int) -> int:
+        """Return how many parameters of a method come before those that are written."""
+        given = len(types.parameters(method.descriptor))
+        if method.name != "<init>":
+            return given - written
+        if self.one.is_enum:
+            return min(2, given - written)
+        nested = self.one.nested
+        if nested is None or nested[3] & STATIC or given == written:
+            return 0
+        outer = types.internal(types.parameters(method.descriptor)[0])
+        around = nested[1] or (self.one.enclosing[0] if self.one.enclosing else None)
+        return int(outer == around)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A class file that told something, and where it lies."""
+
+    place: str
+    one: Class
+
+
+def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tuple[Joined, ...]:
+    """Return the classes that come from the sources; one that lies in several places is one, beside the nearest source.
+
+    Where several sources declare a class of one name, each of those that has class files is returned.
+    """
+    declaring: dict[str, list[SourceFile]] = defaultdict(list)
+    for source in sources:
+        for name in source.top_types:
+            declaring[name].append(source)
+    found: dict[tuple[str, str], Joined] = {}
+    by_name: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_name[candidate.one.name].append(candidate)
+    # Outer classes first: what is inside of them is told by them.
+    for name in sorted(by_name, key=lambda name: (name.count("$"), _numbers(name), name)):
+        for candidate in by_name[name]:
+            top = _top(name, declaring)
+            if top is None:
+                continue
+            source = _nearest(candidate.place, declaring[top])
+            if (name, source.file) not in found and (joined := _joined(candidate, source, top, found)) is not None:
+                found[name, source.file] = joined
+    return tuple(found.values())
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(map(int, _NUMBER.findall(name)))
+
+
+def _top(name: str, declaring: Mapping[str, object]) -> str | None:
+    """Return the type of a source that a class is, or is inside of."""
+    ends = [found.start() for found in re.finditer(r"\$", name)]
+    return next((name[:end] for end in (*ends, len(name)) if name[:end] in declaring), None)
+
+
+def _nearest(place: str, sources: Sequence[SourceFile]) -> SourceFile:
+    """Return the source that a class file was made from: of several with that class the one that shares most of its path."""
+    return max(sources, key=lambda one: _shared(place, one.file))
+
+
+def _shared(place: str, file: str) -> tuple[int, int]:
+    pairs = zip(place.split("/"), file.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -file.count("/")
+
+
+def _joined(candidate: Candidate, source: SourceFile, top: str, found: Mapping[tuple[str, str], Joined]) -> Joined | None:
+    one = candidate.one
+    index = source.top_types[top] if one.name == top else _inner_type(one, source, found)
+    if index is None or one.access & SYNTHETIC:
+        return None
+    joined = Joined(candidate.place, one, source, index)
+    _join_methods(joined)
+    _join_lambdas(joined)
+    return joined
+
+
+def _inner_type(one: Class, source: SourceFile, found: Mapping[tuple[str, str], Joined]) -> int | None:
+    """Return the index of the type that a nested, local or anonymous class comes from."""
+    nested = one.nested
+    if nested is None:
+        return None
+    _, outer, simple, _ = nested
+    around = found.get(((outer or (one.enclosing[0] if one.enclosing else None) or ""), source.file))
+    if around is None:
+        return None
+    told = enumerate(source.told.types)
+    if outer is not None:
+        return next((i for i, each in told if each.owner == around.type_index and each.within < 0 and each.name == simple), None)
+    taken = {each.type_index for each in found.values() if each.source is source}
+    lines = {line for method in one.methods if method.code is not None for line in method.code.lines}
+    local = [(i, each) for i, each in told if each.owner == around.type_index and each.within >= 0 and i not in taken]
+    if simple is not None:
+        likely = [(i, each) for i, each in local if each.name == simple and not each.is_anonymous]
+    else:
+        parents = {(parent or "").replace("$", "/").rpartition("/")[2] for parent in (one.parent, *one.interfaces)}
+        likely = [(i, each) for i, each in local if each.kind == "constant" or (each.is_anonymous and each.name in parents)]
+        likely = likely or [(i, each) for i, each in local if each.is_anonymous]
+    there = [i for i, each in likely if all(each.line <= line <= each.last_line for line in lines)]
+    return next(iter(there or [i for i, _ in likely]), None)
+
+
+def _join_methods(joined: Joined) -> None:
+    """Find the text of each method that has one: by its name, by how many parameters it has, by lines, by their types."""
+    members = [(i, member) for i, member in joined.own_members() if member.role in (Role.METHOD, *_CONSTRUCTORS)]
+    taken: set[int] = set()
+    for method in joined.one.methods:
+        if method.is_synthetic or method.name == "<clinit>":
+            continue
+        likely = [(i, member) for i, member in members if i not in taken and _may_be(joined, method, member)]
+        first = method.code.first if method.code is not None else None
+        if len(likely) > 1 and first is not None:
+            likely = [(i, member) for i, member in likely if member.first_line <= first <= member.last_line] or likely
+        if likely:
+            index, _ = max(likely, key=lambda each: (_likeness(method, each[1]), -each[0]))
+            if first is None or joined.text.line <= first <= joined.text.last_line:  # else it is another text that was compiled
+                joined.members[method.name, method.descriptor] = index
+                taken.add(index)
+
+
+def _may_be(joined: Joined, method: Method, member: MemberText) -> bool:
+    if method.name != "<init>":
+        return member.role is Role.METHOD and member.name == method.name and _count(method) == len(member.parameters)
+    if member.role is Role.COMPACT:
+        components = joined.one.components or ()
+        return types.parameters(method.descriptor) == tuple(descriptor for _, descriptor in components)
+    if member.role is not Role.CONSTRUCTOR:
+        return False
+    before = joined.offset(method, len(member.parameters))
+    is_local = joined.one.nested is not None and joined.one.nested[1] is None  # what it captures comes behind
+    behind = _count(method) - before - len(member.parameters)
+    return behind == 0 or (is_local and behind > 0)
+
+
+def _count(method: Method) -> int:
+    return len(types.parameters(method.descriptor))
+
+
+def _likeness(method: Method, member: MemberText) -> int:
+    """Return how many parameters are of the types that are written."""
+    given = types.parameters(method.descriptor)
+    written = [_simple(kind) for _, kind in member.parameters]
+    return sum(types.simple(one) == other for one, other in zip(given[len(given) - len(written) :], written, strict=True))
+
+
+def _simple(written: str) -> str:
+    """Return a type that is written somehow as its simple name: `java.util.List<int[]>[]` gives `List[]`, `int...` `int[]`."""
+    plain = written.replace("...", "[]")
+    while (shorter := re.sub(r"<[^<>]*>|@[\w.]+(?:\([^()]*\))?", "", plain)) != plain:
+        plain = shorter
+    return plain.rpartition(".")[2]
+
+
+def _join_lambdas(joined: Joined) -> None:
+    """Find the text of each lambda: those that a method makes are in their order those that stand in it."""
+    methods = joined.one.by_signature
+    inside: dict[int, list[int]] = defaultdict(list)
+    for index, member in enumerate(joined.source.told.members):
+        if member.role in (Role.LAMBDA, Role.REFERENCE) and member.owner == joined.type_index:
+            inside[member.within].append(index)
+    waiting: list[tuple[Method, list[int]]] = []
+    for method in joined.one.methods:
+        if method.code is not None and method.code.made and not (method.is_synthetic and method.name.startswith("lambda$")):
+            waiting.append((method, [each for around in _around(joined, method) for each in inside[around]]))
+    while waiting:
+        method, likely = waiting.pop(0)
+        assert method.code is not None, "it makes lambdas"
+        for made in method.code.made:
+            name, _, descriptor = made.partition(" ")
+            body = methods.get((name, descriptor))
+            if body is None or (name, descriptor) in joined.lambdas:
+                continue
+            found = _lambda_text(joined, body, likely)
+            if found is not None:
+                joined.lambdas[name, descriptor] = found
+                if body.code is not None and body.code.made:
+                    waiting.append((body, inside[found]))
+
+
+def _around(joined: Joined, method: Method) -> list[int]:
+    """Return the members whose text a method's instructions come from: constructors run the initialisers of fields too."""
+    own = joined.members.get((method.name, method.descriptor))
+    found = [] if own is None else [own]
+    if method.name in ("<init>", "<clinit>"):
+        wanted = method.name == "<clinit>"
+        roles = (Role.FIELD, Role.CONSTANT, Role.STATIC, Role.INSTANCE)
+        found += [index for index, member in joined.own_members() if member.role in roles and member.is_static == wanted]
+    return sorted(found)
+
+
+def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | None:
+    members = joined.source.told.members
+    taken = set(joined.lambdas.values())
+    free = [index for index in likely if index not in taken and len(members[index].parameters) <= _count(body)]
+    lines = body.code.lines if body.code is not None else ()
+    there = [index for index in free if all(members[index].first_line <= line <= members[index].last_line for line in lines)]
+    # A reference to a method is a lambda only where it cannot be linked directly.
+    return next((index for role in (Role.LAMBDA, Role.REFERENCE) for index in there if members[index].role is role), None)

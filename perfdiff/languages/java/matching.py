@@ -1,0 +1,140 @@
+"""How Java methods differ between base and head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from perfdiff.languages import matching
+from perfdiff.languages.dialect import Renames
+from perfdiff.languages.java import texts
+from perfdiff.languages.java.alignment import aligned
+from perfdiff.languages.java.declarations import CONSTANT, OVERRIDDEN
+from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+
+_PARAMETERS = re.compile(r"\([^()]*\)")
+_COMPILED = "its instructions changed, and neither its text nor anything of the project that it uses"
+
+
+def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
+    """Pair the methods of both revisions and say how each differs; methods without any difference are returned as well.
+
+    Lambdas and anonymous classes keep their counterparts where others are added before them, and methods where their parameters change.
+    """
+    same, originals = aligned(base, head, lambda definition: texts.parts(definition).all)
+    first, second = _compared(base, same)
+    return tuple(_told(pair, base, originals) for pair in matching.match(first, second, _JavaDialect(first, second)))
+
+
+def _told(pair: Counterpart, base: Program, head: Mapping[str, FunctionDefinition]) -> Counterpart:
+    """Return a pair with its definitions as they are, and what the one that is added or removed overrides."""
+    before = None if pair.base is None else base.functions[pair.base.key]
+    after = None if pair.head is None else head[pair.head.key]
+    alone = after if before is None else before if after is None else None
+    overridden = sorted(key.removeprefix(OVERRIDDEN) for key in alone.uses if key.startswith(OVERRIDDEN)) if alone is not None else []
+    says = "overrides" if before is None else "calls now reach"
+    return replace(pair, base=before, head=after, reasons=(*pair.reasons, *(f"{says} {name}" for name in overridden)))
+
+
+def _compared(base: Program, head: Program) -> tuple[Program, Program]:
+    """Return both programs without what methods override, and without constants in those that did not change.
+
+    Compilers write the values of constants into the instructions.
+    """
+    unchanged = {key for key in base.functions.keys() & head.functions.keys() if base.functions[key].tokens == head.functions[key].tokens}
+    return _stripped(base, unchanged), _stripped(head, unchanged)
+
+
+def _stripped(program: Program, keys: set[str]) -> Program:
+    both, one_only = (OVERRIDDEN, CONSTANT), (OVERRIDDEN,)
+    functions = {key: _strip(one, both if key in keys and one.tokens else one_only) for key, one in program.functions.items()}
+    return replace(program, functions=functions)
+
+
+def _strip(function: FunctionDefinition, kinds: tuple[str, ...]) -> FunctionDefinition:
+    kept = frozenset(key for key in function.uses if not key.startswith(kinds))
+    return replace(function, uses=kept) if len(kept) < len(function.uses) else function
+
+
+class _JavaDialect:
+    """How texts and declarations of Java are compared: by their tokens, where the instructions differ."""
+
+    def __init__(self, base: Program, head: Program) -> None:
+        self._base, self._head = base, head
+
+    def parts(self, name: str) -> Sequence[str]:
+        """Return the parts of a qualified name, without parameters."""
+        return _PARAMETERS.sub("", name).split(".")
+
+    def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
+        """Return the tokens of a definition's text."""
+        return texts.parts(definition).all
+
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+        """Return what of a method differs: its annotations, its modifiers, its signature, its body, or its instructions alone."""
+        if base.tokens == head.tokens and (base.tokens or base.text == head.text):
+            return ()
+        before, after = texts.parts(base), texts.parts(head)
+        words = _Words(renames)
+        reasons = []
+        if not words.are_same(before.annotations, after.annotations):
+            reasons.append("annotations changed")
+        if before.modifiers != after.modifiers:
+            reasons.append(_modifiers(before.modifiers, after.modifiers))
+        if not words.are_same(before.signature, after.signature):
+            reasons.append("signature changed")
+        if not words.are_same(before.body, after.body):
+            reasons.append("body changed")
+        if reasons or not base.tokens or self._is_explained(base, head):
+            return tuple(reasons)
+        return (_COMPILED,)
+
+    def _is_explained(self, base: FunctionDefinition, head: FunctionDefinition) -> bool:
+        """Return whether something that a method names is another thing in head: then its instructions name it otherwise too."""
+        before, after = self._base.declarations, self._head.declarations
+        if base.uses != head.uses or base.calls != head.calls:
+            return True
+        if any(before[key].fingerprint != after[key].fingerprint for key in base.uses):
+            return True
+        known, now = self._base.functions, self._head.functions
+        return any(key in now and key in known and known[key].linkage != now[key].linkage for key in base.calls)
+
+    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
+        """Return False: what has another name is another declaration."""
+        return False
+
+    def uses(self, declaration: Declaration) -> str:
+        """Return what a method does with a declaration: `uses field com.acme.Box.items`."""
+        return f"uses {declaration.says}"
+
+    def difference(self, base: Declaration, head: Declaration) -> str:
+        """Return what differs between two declarations, with both texts where they are short."""
+        if base.summary and head.summary and base.summary != head.summary:
+            return f"definition changed from {base.summary} to {head.summary}"
+        return "definition changed"
+
+
+def _modifiers(before: Sequence[str], after: Sequence[str]) -> str:
+    new, gone = [each for each in after if each not in before], [each for each in before if each not in after]
+    parts = [f"now {' '.join(new)}"] if new else []
+    parts += [f"no longer {' '.join(gone)}"] if gone else []
+    return ", ".join(parts)
+
+
+class _Words:
+    """Whether tokens differ only by names that were changed."""
+
+    def __init__(self, renames: Renames) -> None:
+        self._pairs = {pair for before, after in renames for pair in _parts_of(before, after)}
+
+    def are_same(self, base: Sequence[str], head: Sequence[str]) -> bool:
+        """Return whether all differing tokens are names of methods, classes or packages that were renamed."""
+        if len(base) != len(head):
+            return False
+        return all((old, new) in self._pairs for old, new in {*zip(base, head, strict=True)} if old != new)
+
+
+def _parts_of(before: str, after: str) -> Mapping[tuple[str, str], None]:
+    first, second = _PARAMETERS.sub("", before).split("."), _PARAMETERS.sub("", after).split(".")
+    return dict.fromkeys((old, new) for old, new in zip(first, second, strict=False) if old != new and texts.is_word(old))

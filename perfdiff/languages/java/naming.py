@@ -1,0 +1,85 @@
+"""What classes, methods and lambdas are called: names that stay when something else is added to a file."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from perfdiff.languages.java import types
+from perfdiff.languages.java.classes import Method
+from perfdiff.languages.java.joining import Joined
+from perfdiff.languages.java.syntax import MemberText, Role
+
+
+@dataclass
+class Names:
+    """The names of what stands in one file, by the indices of its members: `path` for keys, `shown` for people."""
+
+    paths: dict[int, tuple[str, str]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
+    """Give all classes their names; return by file those of their members. Classes come before those inside them."""
+    files: dict[str, Names] = defaultdict(Names)
+    by_type: dict[tuple[str, int], Joined] = {}
+    for joined in sorted(classes, key=lambda one: (one.source.file, one.type_index)):
+        names = files[joined.source.file]
+        by_type[joined.source.file, joined.type_index] = joined
+        _name(joined, names, by_type)
+        _name_members(joined, names)
+    return files
+
+
+def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) -> None:
+    text = joined.text
+    if text.within < 0:
+        joined.path = joined.one.name.replace("/", ".")
+        around = by_type.get((joined.source.file, text.owner))
+        joined.shown = f"{around.shown}.{text.name}" if around is not None else joined.path
+        return
+    path, shown = names.paths.get(text.within) or _fallback(by_type.get((joined.source.file, text.owner)))
+    label = "" if text.kind == "constant" else f".new {text.name}" if text.is_anonymous else f".{text.name}"
+    names.counts[path + label] += 1
+    number = names.counts[path + label]
+    label += f"#{number}" if number > 1 else ""
+    joined.path, joined.shown = path + label, shown + label
+
+
+def _fallback(around: Joined | None) -> tuple[str, str]:
+    return (around.path, around.shown) if around is not None else ("", "")
+
+
+def _name_members(joined: Joined, names: Names) -> None:
+    for (name, descriptor), index in joined.members.items():
+        written = len(joined.source.told.members[index].parameters)
+        names.paths[index] = named(joined, joined.one.by_signature[name, descriptor], written)
+    for index, member in joined.own_members():
+        if member.role in (Role.FIELD, Role.CONSTANT):
+            names.paths[index] = f"{joined.path}.{member.name}", f"{joined.shown}.{member.name}"
+        elif member.role in (Role.STATIC, Role.INSTANCE):
+            what = "<clinit>" if member.role is Role.STATIC else "<init>"
+            names.paths[index] = f"{joined.path}.{what}", f"{joined.shown}.{what}"
+    for index, member in enumerate(joined.source.told.members):
+        # References count where they are lambdas only: which of them are, compilers know.
+        if member.owner == joined.type_index and _is_lambda(joined, index, member):
+            path, shown = names.paths.get(member.within, (joined.path, joined.shown))
+            names.counts[f"{path}.lambda"] += 1
+            number = names.counts[f"{path}.lambda"]
+            names.paths[index] = f"{path}.lambda{number}", f"{shown}.lambda{number}"
+
+
+def _is_lambda(joined: Joined, index: int, member: MemberText) -> bool:
+    return member.role is Role.LAMBDA or (member.role is Role.REFERENCE and index in joined.lambdas.values())
+
+
+def named(joined: Joined, method: Method, written: int) -> tuple[str, str]:
+    """Return the path of a method and the name that is shown: `com.acme.Box.put(java.lang.Object,int)`, with a space for people.
+
+    Only as many parameters are shown as are `written`; compilers add others.
+    """
+    given = types.parameters(method.descriptor)
+    before = joined.offset(method, written)
+    shown = ", ".join(map(types.shown, given[before : before + written]))
+    return f"{joined.path}.{method.name}({','.join(map(types.binary, given))})", f"{joined.shown}.{method.name}({shown})"

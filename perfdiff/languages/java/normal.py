@@ -1,0 +1,131 @@
+"""Instructions in their normal form: the same for code that does the same, whatever number compilers gave to what has no name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.java.classes import STATIC, SYNCHRONIZED, SYNTHETIC, Class, Method
+
+OWN = "\ue000"  # stands for the class itself; no name has this letter
+_LAMBDA = re.compile(rf"{OWN}\.lambda\$[\w$]+")
+_LONGER = re.compile(rf"{OWN}(?=[\w/])|(?<=/){OWN}")
+_ACCESS = re.compile(rf"([\w/${OWN}]+)\.(access\$\d+)(\([^)]*\)\S+)")
+_CAPTURED = re.compile(rf"{OWN}#(val\$[\w$]+)")
+_CHOICE = re.compile(r"^switch (?P<cases>.*)default:(?P<default>L\d+)$")
+_SWITCH_MAP = "$SwitchMap$"
+_MAPPED = re.compile(
+    r"getstatic [^\n]*#(?P<map>\$SwitchMap\$[\w$]+)#\[I\ngetstatic [^\n#]*#(?P<name>[^\n#]+)#[^\n]*\n"
+    r"invokevirtual [^\n]*\.ordinal\(\)I\npush int (?P<number>\d+)\niastore"
+)
+# Runtime annotations that tell tools and people something, and nothing to a running program.
+_SILENT = re.compile(
+    r"(?:\d+ )?(?:Ljava/lang/(?:Deprecated|FunctionalInterface|SafeVarargs);|L[\w/$]*/(?:Nullable|NonNull|NotNull|Nonnull);).*", re.DOTALL
+)
+
+
+def fingerprint(method: Method, of: Class, classes: Mapping[str, Class]) -> str:
+    """Return a digest of what a method does; `classes` are the project's, by internal name."""
+    assert method.code is not None, "it has instructions"
+    flags = method.access & (STATIC | SYNCHRONIZED)
+    text = normalised(method.code.text, of, classes)
+    return digest((str(flags), _own(method.descriptor, of.name), text, *meaningful(method.annotations)))
+
+
+def meaningful(annotations: tuple[str, ...]) -> list[str]:
+    """Return the annotations that a running program may look at."""
+    return sorted(one for one in annotations if not _SILENT.fullmatch(one))
+
+
+def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
+    """Return instructions with numbers by order for lambdas, local and anonymous classes, and a sign for their own class."""
+    if _SWITCH_MAP in text:
+        text = _with_names(text, classes)
+    text = _own(text, of.name)
+    if "$" not in text:
+        return text
+    text = _numbered(text, _LAMBDA, "lambda")
+    text = _without_numbers(text, of, classes)
+    if "access$" in text:
+        text = _ACCESS.sub(lambda found: _accessor(found, of, classes), text)
+    if "val$" in text:
+        order = [one.name for one in of.fields if one.name.startswith("val$")]
+        text = _CAPTURED.sub(lambda found: f"{OWN}#val{order.index(found[1]) if found[1] in order else ''}", text)
+    return text
+
+
+def _own(text: str, name: str) -> str:
+    """Return a text with the sign for the class of this name; a package makes it easy to find."""
+    if name not in text:
+        return text
+    return _LONGER.sub(lambda _: name, text.replace(name, OWN)) if "/" in name else _renamed(text, name, OWN)
+
+
+def _renamed(text: str, name: str, other: str) -> str:
+    """Return a text with another name for a class, where it stands alone and where it stands in descriptors."""
+    escaped = re.escape(name)
+    text = re.sub(rf"L{escaped}(?=[;$])", f"L{other}", text)
+    return re.sub(rf"(?<![\w/$]){escaped}(?![\w/])", other, text)
+
+
+def _numbered(text: str, pattern: re.Pattern[str], what: str) -> str:
+    seen: dict[str, str] = {}
+    return pattern.sub(lambda found: seen.setdefault(found[0], f"{what} {len(seen)}"), text)
+
+
+def _without_numbers(text: str, of: Class, classes: Mapping[str, Class]) -> str:
+    """Give the local and anonymous classes of a text the names of their parents, and a number in the order in which it names them."""
+    local = [(name, simple, access) for name, outer, simple, access in of.inner if outer is None and name != of.name and name in text]
+    named = sorted(local, key=lambda one: text.index(one[0]))
+    labels = {}
+    for number, (name, simple, access) in enumerate(named):
+        what = "switch map" if access & SYNTHETIC else simple or _parent(name, classes)
+        labels[name] = f"<{what} {number}>"
+    for name in sorted(labels, key=len, reverse=True):
+        text = _renamed(text, name, labels[name])
+    return text
+
+
+def _parent(name: str, classes: Mapping[str, Class]) -> str:
+    one = classes.get(name)
+    return next(iter((*one.interfaces, one.parent or "")), "") if one is not None else ""
+
+
+def _accessor(found: re.Match[str], of: Class, classes: Mapping[str, Class]) -> str:
+    """Return what a way to a private member does, in place of its name."""
+    owner = of if found[1] == OWN else classes.get(found[1])
+    method = owner.by_signature.get((found[2], found[3].replace(OWN, of.name))) if owner is not None else None
+    return f"{found[1]}.access {digest((method.code.text,))}" if method is not None and method.code is not None else found[0]
+
+
+def _with_names(text: str, classes: Mapping[str, Class]) -> str:
+    """Put names of constants for the numbers that compilers give them in the order in which a file's switches name them."""
+    return "\n".join(_named_choices(text.split("\n"), classes))
+
+
+def _named_choices(lines: list[str], classes: Mapping[str, Class]) -> Iterator[str]:
+    names: dict[str, str] = {}
+    for line in lines:
+        if line.startswith("getstatic ") and _SWITCH_MAP in line:
+            owner, name, _ = line.removeprefix("getstatic ").split("#")
+            names = _switch_map(classes.get(owner), name)
+            yield f"getstatic <switch map> {name}"
+        elif names and (found := _CHOICE.match(line)):
+            cases = sorted(_case(case, names.get) for case in found["cases"].split())
+            names = {}
+            yield " ".join(("switch", *cases, f"default:{found['default']}"))
+        else:
+            yield line
+
+
+def _case(case: str, name: Callable[[str], str | None]) -> str:
+    number, _, label = case.partition(":")
+    return f"{name(number) or number}:{label}"
+
+
+def _switch_map(one: Class | None, name: str) -> dict[str, str]:
+    code = one.by_signature.get(("<clinit>", "()V")) if one is not None else None
+    if code is None or code.code is None:
+        return {}
+    return {found["number"]: found["name"] for found in _MAPPED.finditer(code.code.text) if found["map"] == name}
