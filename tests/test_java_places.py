@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import java_programs
@@ -107,17 +106,82 @@ def run(found: Places, folder: Path, *arguments: str, status: int = 0) -> dict[t
     return {(place.function, place.line): int(counts[at]) for at, place in enumerate(found.places) if counts[at]}
 
 
+@pytest.fixture(scope="module")
+def main(tmp_path_factory: pytest.TempPathFactory) -> tuple[Places, Path]:
+    """The program above, and where it lies."""
+    folder = tmp_path_factory.mktemp("main")
+    return reader(folder, {"app/Main.java": MAIN}), folder
+
+
+@pytest.fixture(scope="module")
+def one(main: tuple[Places, Path]) -> dict[tuple[str, int], int]:
+    """What it counts with one thread."""
+    return run(*main, "1")
+
+
 def line(text: str) -> int:
     return next(number for number, each in enumerate(MAIN.splitlines(), 1) if text in each)
 
 
-def test_lines_of_all_threads_are_counted_exactly(tmp_path: Path) -> None:
-    found = reader(tmp_path, {"app/Main.java": MAIN})
-    counts = run(found, tmp_path, "8")
+def test_lines_of_all_threads_are_counted_exactly(main: tuple[Places, Path]) -> None:
+    counts = run(*main, "8")
     inner = "app.Main.inner(int)"
     assert counts[inner, line("sum += i")] == 8 * 1000 * 10
     assert counts[inner, line("i < n; i++) {")] == 8 * 1000 * 11  # begun once, and again behind each step
     assert counts[inner, line("return sum")] == 8 * 1000
-    assert counts["app.Main.run()", line("inner(10)")] == 8 * 1000 + 8 + 8 * 1000 * 0 + 0
-    assert run(found, tmp_path, "8") == counts
-    assert counts == run(found, tmp_path, "8", "halted", status=3) | {}
+    assert counts["app.Main.run()", line("inner(10)")] == 8 * (1000 + 1)
+    halted = run(*main, "8", "halted", status=3)  # no code of anyone's runs at its end
+    assert counts == halted | {("app.Main.main(java.lang.String[])", line("System.exit")): 1}
+
+
+def test_lines_belong_to_functions_as_users_write_them(main: tuple[Places, Path], one: dict[tuple[str, int], int]) -> None:
+    assert one["app.Main.lambda(int).lambda1", line("return x")] == 1
+    assert one["app.Main.lambda(int)", line("IntUnaryOperator twice")] == 1
+    assert one["app.Main.Inner.get()", line("return kept")] == 1
+    assert one["app.Main.main(java.lang.String[]).lambda1", line("threads[i] = new")] == 1
+    assert one["app.Main.<init>()", line("private int kept")] == 2
+    assert one["app.Main.<clinit>()", line("SHARED")] == 1
+    assert [place.text for place in main[0].places if place.line == line("sum += i")] == ["sum += i;"]
+    assert main[0].sources["app/Main.java"] == tuple(MAIN.split("\n"))
+
+
+def test_lines_are_counted_to_where_an_exception_leaves_them_and_loops_on_one_line_by_their_steps(one: dict[tuple[str, int], int]) -> None:
+    assert one["app.Main.fails(int[])", line("of[i] = i")] == 3
+    assert one["app.Main.tight(int)", line("while (i < n) i++")] == 1 + 5  # once, and again at each step
+
+
+ENDLESS = """\
+package app;
+public class Main {
+    public static void main(String[] arguments) throws Exception {
+        for (int i = 0; i < 5; i++) step();
+        System.out.println("ready");
+        System.in.read();
+    }
+    static void step() {}
+}
+"""
+
+
+def test_a_killed_virtual_machine_keeps_what_it_counted_and_one_that_still_runs_is_lost(tmp_path: Path) -> None:
+    found, out = reader(tmp_path, {"app/Main.java": ENDLESS}), tmp_path / "out"
+    out.mkdir()
+    command = [java_programs.jdk().java, "-cp", tmp_path / "tree", "app.Main"]
+    with subprocess.Popen(command, env=os.environ | found.environment(out), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        assert found.lost(out) == 1
+        running.send_signal(signal.SIGKILL)
+    assert found.lost(out) == 0
+    counts = dict(zip([place.line for place in found.places], found.read(out).tolist(), strict=True))
+    assert (counts[8], counts[5], counts[6], counts[7]) == (5, 1, 1, 0)
+
+
+def test_what_is_no_count_of_lines_is_told(tmp_path: Path) -> None:
+    found, out = reader(tmp_path, {"app/Main.java": ENDLESS}), tmp_path / "out"
+    out.mkdir()
+    (out / "1-0.lines").write_bytes(b"")  # of a process that had no room
+    assert (found.lost(out), found.read(out).sum()) == (1, 0)
+    (out / "2-0.lines").write_bytes(b"PDJLINE1" + bytes(100))
+    with pytest.raises(RecordingError, match="damaged"):
+        found.read(out)

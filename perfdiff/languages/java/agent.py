@@ -100,5 +100,3 @@ def _compile_class(jdk: Jdk, source: Path, made: Path) -> None:
     release, patched = str(_OLDEST), f"java.base={source.parent}"
     command = [str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"]
     compiled.run([*command, "-source", release, "-target", release, "--patch-module", patched, "-d", str(made), str(source)])
-
-

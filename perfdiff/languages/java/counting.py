@@ -39,7 +39,9 @@ def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Woven:
     check(jdk)
     sources = source_names(tree)
     methods = weaving.listed(weaving.method(probe) for probe in probes)
-    request = weaving.listed(weaving.sized(name) for name in sources) + methods + weaving.listed(map(weaving.sized, class_files(tree, sources)))
+    request = (
+        weaving.listed(weaving.sized(name) for name in sources) + methods + weaving.listed(map(weaving.sized, class_files(tree, sources)))
+    )
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
     folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, tree, cache, request))
     return Woven(folder / weaving.SHEET, folder / _OUTSIDE)
@@ -49,7 +51,8 @@ def check(jdk: Jdk) -> None:
     """Raise BuildError where a JDK has no library by which counts are woven."""
     if jdk.feature > _NEWEST:
         raise BuildError(
-            f"work without a clock is counted under a JDK up to {_NEWEST} yet, and {jdk.home} is Java {jdk.release}", slug="java-not-counted"
+            f"work without a clock is counted under a JDK up to {_NEWEST} yet, and {jdk.home} is Java {jdk.release}",
+            slug="java-not-counted",
         )
 
 
