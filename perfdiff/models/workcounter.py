@@ -11,8 +11,8 @@ class WorkCounter:
     """A metric of work, `plain` as sentences name its events; `beside` are the counters that are made wherever it is.
 
     `is_bounded`: each event takes a bounded time, so that equal counts leave no more work unseen than libraries do. A line may search
-    a list, or join strings, of any length: equal counts of lines do not prove equal work. Nor do those of bytecode, which leaves such work to
-    the methods of its virtual machine's own library: the same call means a little or a lot there, by what it is given.
+    a list, or join strings, of any length: equal counts of lines do not prove equal work. Nor do those of bytecode, which leaves such work
+    to the methods of its virtual machine's own library: the same call means a little or a lot there, by what it is given.
     """
 
     metric: str

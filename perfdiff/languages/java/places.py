@@ -65,7 +65,7 @@ class Places:
         return counts[self.numbers]
 
     def lost(self, folder: Path) -> int:
-        """Return of how many processes of the run not all is counted: they still run, had no room, or classes or threads of another kind."""
+        """Return of how many processes of the run not all is counted: they still run, had no room, or other classes or threads."""
         return sum(1 for path in _files(folder) if _is_lost(path))
 
     def _counts(self, path: Path) -> Ints:

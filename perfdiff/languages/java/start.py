@@ -19,7 +19,7 @@ def environment(sheet: Path, agent: Path, options: str = "") -> dict[str, str]:
 
 
 def counting(sheet: Path, outside: Path, agent: Path, options: str = "") -> dict[str, str]:
-    """Return the variables of a run whose calls are counted, too: `outside` names what the project calls of others', `agent` is that one's."""
+    """Return the variables of a run whose calls are counted, too: `outside` names what is called of others."""
     return {**environment(sheet, agent, options), OUTSIDE: str(outside)}
 
 
