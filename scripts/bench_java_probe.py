@@ -88,7 +88,8 @@ def steering(jdk: Jdk, folder: Path, kind: str) -> Mapping[str, str]:
         java_programs.compiled(tree, jdk, {"Main.java": PROGRAM})
     definition = java_programs.definition(METHOD, FEATURES)
     library = agent.build(jdk, runtime_library.build("gcc", folder), "gcc", folder)
-    sheet = weaving.weave(jdk, tree, [Probe(1, definition, tuple(range(len(FEATURES))), ())], folder)
+    probe = Probe(1, definition, tuple(range(len(FEATURES))), ())
+    sheet = weaving.weave(jdk, tree, [weaving.method_of(probe)], folder)
     if kind == BARE:
         return {}
     plan.write(folder / "plan", {1: KINDS[kind]})

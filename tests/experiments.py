@@ -36,7 +36,8 @@ class Made:
     """A made-up function.
 
     `cost(side, inputs)` is the self time of each call; `calls(side, n)` how often each caller calls it in a run ("" starts a
-    thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side, which may depend on n.
+    thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side, which may depend on n. The `first`
+    calls of a run, so many of a side, cost so many times as much.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Made:
     origin: Origin = Origin.ARGUMENT
     categories: tuple[str, ...] = ()
     loads: bool = False
+    first: Mapping[Side, tuple[int, float]] = field(default_factory=dict)
 
     def allocated(self, side: Side, n: float) -> float:
         """Return the bytes that a call allocates at a point."""
@@ -124,10 +126,19 @@ class World:
             calls = round(sum(callers.values()))
             kept = min(calls, self.kept)
             inputs = made.inputs(side, n, kept, self.rng)
-            cost = self._noisy(np.broadcast_to(np.asarray(made.cost(side, inputs), float), kept), common)
+            number_of = np.arange(1, kept + 1)
+            first, factor = made.first.get(side, (0, 1.0))
+            cost = np.broadcast_to(np.asarray(made.cost(side, inputs), float), kept) * np.where(number_of <= first, factor, 1.0)
+            cost = self._noisy(cost, common)
             own = float(cost.mean()) * calls
             totals[made.name] = {"calls": calls, "self": own, "kept": kept}
-            rows = {"cost": cost, "run": np.full(kept, number), "point": np.full(kept, point), "weight": np.full(kept, calls / kept)}
+            rows = {
+                "cost": cost,
+                "call": number_of,
+                "run": np.full(kept, number),
+                "point": np.full(kept, point),
+                "weight": np.full(kept, calls / kept),
+            }
             self.tables.setdefault((self.ids[made.name], side), []).append({**rows, **inputs})
         walls = self._walls(side, n, totals)
         for name, sums in totals.items():
@@ -213,7 +224,7 @@ class World:
             return None
         made = self.functions[function - 1]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        names = [name for name in joined if name not in ("cost", "run", "point", "weight", "below")]
+        names = [name for name in joined if name not in ("cost", "call", "run", "point", "weight", "below")]
         count = len(joined["run"])
         absent = {name: np.full(count, np.nan) for name in METRICS}
         alloc = np.array([made.allocated(side, self.sizes[int(point)]) for point in joined["point"]])
@@ -230,6 +241,6 @@ class World:
             run=joined["run"].astype(np.int64),
             point=joined["point"].astype(np.int64),
             thread=np.zeros(count, np.int64),
-            call=np.arange(count),
+            call=joined["call"],
             weight=joined["weight"],
         )

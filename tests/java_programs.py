@@ -13,7 +13,7 @@ import numpy as np
 
 import runtimes
 from perfdiff.errors import BuildError
-from perfdiff.languages.java import agent, jdks, start, weaving
+from perfdiff.languages.java import agent, calibrating, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.records import plan, recording
@@ -102,11 +102,13 @@ class Program:
 
     @property
     def sheet(self) -> Path:
-        return weaving.weave(self.jdk, self.tree, self.probes, runtimes.KEPT)
+        return weaving.weave(self.jdk, self.tree, [weaving.method_of(probe) for probe in self.probes], runtimes.KEPT)
 
-    def attached(self, options: str) -> dict[str, str]:
+    def attached(self, options: str, costs: str | None) -> dict[str, str]:
         """Return the variables that bring the probes into the program's JVMs."""
-        return start.environment(self.sheet, agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT), options)
+        library = agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+        measured = calibrating.measure(self.jdk, library, runtimes.KEPT).text if costs is None else costs
+        return start.environment(self.sheet, library, measured, options)
 
     def run_undisturbed(self, *arguments: str) -> Outcome:
         """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
@@ -119,7 +121,13 @@ class Program:
         return outcome
 
     def run(
-        self, *arguments: str, mode: Entry | None = None, java: Path | None = None, options: str = "", status: int = 0, **others: object
+        self,
+        *arguments: str,
+        mode: Entry | None = None,
+        java: Path | None = None,
+        options: str = "",
+        costs: str | None = None,
+        status: int = 0,
     ) -> Outcome:
         """Run the class Main, or the JVM with `arguments`, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
@@ -130,11 +138,10 @@ class Program:
         ended = subprocess.run(
             [java or self.jdk.java, *(arguments or ("-cp", ".", "Main"))],
             cwd=self.tree,
-            env=os.environ | steering | self.attached(options),
+            env=os.environ | steering | self.attached(options, costs),
             capture_output=True,
             timeout=60,
             check=False,
-            **others,
         )
         notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))

@@ -298,15 +298,36 @@ def test_calls_in_virtual_threads_are_left_out_and_told(tmp_path: Path) -> None:
 
 
 @JDKS
-def test_a_class_that_does_not_verify_is_not_woven(tmp_path: Path, jdk: Jdk) -> None:
+def test_a_class_that_does_not_verify_fails_as_it_does_without_probes(tmp_path: Path, jdk: Jdk) -> None:
     made = program(tmp_path, jdk, {"Main.java": SMALL}, {WORK: []})
     data = (made.tree / "Main.class").read_bytes()
     assert data.count(b"\x1a\xac") == 1  # iload_0, ireturn
     (made.tree / "Main.class").write_bytes(data.replace(b"\x1a\xac", b"\x2a\xac"))  # aload_0
     outcome = made.run(status=1)
     assert "VerifyError" in outcome.said
+    assert outcome.notes == ()
+
+
+BESIDE = """
+class Main {
+    static int work(Object x) { return x.hashCode(); }
+    static int other(int n) { return n; }
+    public static void main(String[] arguments) { work(1); other(2); }
+}
+"""
+
+
+@JDKS
+def test_a_probe_that_its_class_does_not_verify_with_is_dropped_and_named_and_others_stay(tmp_path: Path, jdk: Jdk) -> None:
+    wrong = "length arg0.Main#x#Ljava/util;/List;"  # no class of that name can be
+    made = program(tmp_path, jdk, {"Main.java": BESIDE}, {"Main work (Ljava/lang/Object;)I": [wrong], "Main other (I)I": []})
+    outcome = made.run()
+    assert calls(outcome.only) == {2: 1}
     ((word, text),) = outcome.notes
-    assert (word, text.split(" (")[0]) == ("unwoven", "Main.work: its class does not verify as it is")
+    assert (word, text.split(" (")[0]) in {
+        ("unwoven", "Main.work: its class does not verify with a probe in it"),
+        ("unwoven", "Main.work: it cannot be written with a probe"),
+    }
 
 
 @JDKS
@@ -350,8 +371,9 @@ def test_a_jdk_that_cannot_be_measured_is_refused(tmp_path: Path, version: str) 
 
 
 def test_options_that_jvms_are_given_anyway_stay(tmp_path: Path) -> None:
-    made = start.environment(tmp_path / "sheet", tmp_path / "with blank/lib.so", "-Xmx1g -Dname='a b'")
+    made = start.environment(tmp_path / "sheet", tmp_path / "with blank/lib.so", "1 2 3 4", "-Xmx1g -Dname='a b'")
     assert made == {
         "PERFDIFF_JAVA": str(tmp_path / "sheet"),
+        "PERFDIFF_JAVA_COSTS": "1 2 3 4",
         "JAVA_TOOL_OPTIONS": f"\"-agentpath:{tmp_path}/with blank/lib.so\" -Xmx1g -Dname='a b'",
     }

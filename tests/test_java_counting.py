@@ -14,7 +14,7 @@ import java_programs
 import runtimes
 from java_programs import Program
 from perfdiff.errors import BuildError
-from perfdiff.languages.java import agent, counting, start
+from perfdiff.languages.java import agent, counting, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
@@ -28,8 +28,8 @@ OWN = Entry(Mode.SAMPLE, reservoir=1000, own=True)
 class Counted(Program):
     """A program all of whose classes count."""
 
-    def attached(self, options: str) -> dict[str, str]:
-        woven = counting.weave(self.jdk, self.tree, self.probes, runtimes.KEPT)
+    def attached(self, options: str, costs: str | None) -> dict[str, str]:
+        woven = counting.weave(self.jdk, self.tree, [weaving.method_of(probe) for probe in self.probes], runtimes.KEPT)
         library = agent.build_counting(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
         return start.counting(woven.sheet, woven.outside, library, options)
 
@@ -278,5 +278,5 @@ def test_methods_that_counts_make_too_large_run_without_them_and_are_told(make: 
 def test_counts_are_not_woven_under_a_jdk_that_has_no_library_for_it(make: Make) -> None:
     program = make(MAIN, "Main inner (I)I")
     with pytest.raises(BuildError) as caught:
-        counting.weave(Jdk(program.jdk.home, "24", 24), program.tree, program.probes, runtimes.KEPT)
+        counting.weave(Jdk(program.jdk.home, "24", 24), program.tree, (), runtimes.KEPT)
     assert caught.value.slug == "java-not-counted"

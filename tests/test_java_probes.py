@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import java_programs
+import runtimes
 from java_programs import Program
+from perfdiff.languages.java import agent, calibrating
+from perfdiff.languages.java.calibrating import Costs
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 
@@ -197,3 +200,21 @@ def test_constructors_initialisers_and_classes_of_all_kinds_are_recorded(make: M
     assert edges(record) == called
     unfinished = dict(zip(record.totals.probe.tolist(), record.totals.unfinished.tolist(), strict=True))
     assert unfinished == {number: 1 if number == 2 else 0 for number in range(1, 13)}  # whose parent's constructor threw
+
+
+def test_what_the_way_to_a_probe_costs_is_taken_off(make: Make) -> None:
+    program = make(NESTED, {LEAF: [], MIDDLE: []})
+    added = Costs(counted_ns=4e6, timed_ns=2e6, inside_ns=1e6, passed_ns=0.0)
+    record = program.run(costs=added.text).only
+    for cost, ns in (("counted_ns", 4e6), ("timed_ns", 2e6), ("timed_inner_ns", 1e6), ("sampled_ns", 2e6), ("sampled_inner_ns", 1e6)):
+        assert getattr(record.costs, cost) == pytest.approx(ns, rel=0.02)
+    assert 0.9e6 < record.samples[1].wall_ns.min() < 1.9e6  # each sleeps for 2 ms
+
+
+def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:
+    program = make(NESTED, {LEAF: []})
+    library = agent.build(program.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+    costs = calibrating.measure(program.jdk, library, runtimes.KEPT)
+    assert costs == calibrating.measure(program.jdk, library, runtimes.KEPT)
+    assert 1 < costs.inside_ns < costs.timed_ns < 500
+    assert 1 < costs.passed_ns < costs.counted_ns < 500

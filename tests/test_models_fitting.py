@@ -16,6 +16,7 @@ from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
 from perfdiff.models.noise import estimate
 from perfdiff.models.observations import columns_of
+from perfdiff.models.selection import Contest, Setting, basis, select
 from perfdiff.records.schema import Floats, Origin
 from sampled import noisy, strangers, table
 
@@ -416,3 +417,13 @@ def test_disturbed_runs_of_a_steep_cost_are_no_delays() -> None:
         assert annotation.cost_class is CostClass.QUADRATIC
         near += annotation.predict({"n": np.array([1000.0])})[0] == pytest.approx(18_000, rel=0.25)
     assert near >= 7
+
+
+def test_of_shapes_that_are_all_ruled_out_none_is_compared() -> None:
+    # Beside x, each of b's plain shapes leaves a square that falls: a score of infinity each. Warnings are errors.
+    rng = np.random.default_rng(6)
+    x = 10.0 * np.arange(1, 41)
+    b = np.round(x**0.8 + rng.integers(0, 6, 40))
+    cost = 100 + 3 * b + 0.02 * x**2 + rng.normal(0, 1, 40)
+    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0))
+    assert set(select(contest, margin=0.0)) >= {(), (("x", "x2"),)}

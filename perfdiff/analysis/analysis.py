@@ -8,14 +8,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute
+from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed_notes
 from perfdiff.analysis.blame.links import spin
 from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.compare.comparison import Comparison, tested
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, both_tables, learn, same_cost, study_all, study_decisive
+from perfdiff.analysis.compare.study import (
+    ALLOCATION,
+    LEARNT,
+    PRIMARY,
+    Study,
+    both_tables,
+    learn,
+    phased_tables,
+    same_cost,
+    study_all,
+    study_decisive,
+)
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.analysis.counts.library import departures
@@ -34,6 +45,7 @@ from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import folded_suspects, named
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.telling.lines import with_lines
+from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
@@ -48,7 +60,7 @@ from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Change, Experiment, Note, Point, Side
+from perfdiff.records.schema import Change, Experiment, Point, Side
 
 MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
 
@@ -72,7 +84,8 @@ def analyse(
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
     beside = slower_beside(findings.verdict, functions)
-    notes = (*beside, *_notes(attribution), *lock_notes(cases, functions), *volume_note(attribution, found.own, ledger.ids, config))
+    volume = volume_note(attribution, found.own, ledger.ids, config)
+    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -282,6 +295,7 @@ def _function(
         chain=chain(case, metrics) if is_guilty else (),
         headline=headline(case, decision, metrics[function], spots, causes),
         counts=case.counts,
+        warm_up=case.study.warm_up,
     )
 
 
@@ -349,9 +363,10 @@ def _differing(case: Case, decision: Decision) -> list[str]:
 def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:
     """Return how the cost functions of metrics that differ moved."""
     shifts: dict[str, Shift] = {}
-    tables = both_tables(case.info.id, samples) if metrics else None
-    if tables is None:
+    found = phased_tables(case.info.id, samples) if metrics else None
+    if found is None:
         return shifts
+    tables = found.tables
     for metric in metrics:
         if metric == "wall_ns" and "self_ns" in shifts and same_cost(tables):
             shifts[metric] = shifts["self_ns"].of(metric)
@@ -428,14 +443,3 @@ def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:
         return None
     x = typical.inputs.get(finding.feature) if finding.feature else None
     return Spot(typical.cost, worst.name if worst.narrows else "", finding.feature, x)
-
-
-def _notes(attribution: Attribution) -> list[Note]:
-    """Say which extra cost no change explains."""
-    notes = []
-    for function, ns in attribution.unattributed.items():
-        if attribution.is_material(ns, 0.0, np.zeros_like(ns)):
-            name = attribution.web.functions[function].name
-            text = f"`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O."
-            notes.append(Note("unattributed", text))
-    return notes

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.warmup import WarmUp
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
 
@@ -280,7 +281,7 @@ class FunctionFinding:
     where it is not guilty by time. `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
-    ran there, by number.
+    ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
     """
 
     info: FunctionInfo
@@ -302,6 +303,7 @@ class FunctionFinding:
     first: float | None = None
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
+    warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
 
     @property
     def is_open_regression(self) -> bool:

@@ -252,8 +252,9 @@ def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: 
     is_alone = not chosen.keys() - {name}
     best = 0
     for place in range(1, len(shapes)):
-        gained = scores[best] - scores[place]
-        if gained > margin or (is_alone and gained > 0 and _is_bent_short(contest, name, (best, place), margin)):
+        if scores[place] >= scores[best]:  # also of two that are both ruled out, with infinite scores
+            continue
+        if scores[best] - scores[place] > margin or (is_alone and _is_bent_short(contest, name, (best, place), margin)):
             best = place
     return best
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Change, Feature, Floats
+from perfdiff.records.schema import Change, Feature, Floats, Note
 
 _EVIDENCE = tuple(LinkKind)
 
@@ -324,3 +324,11 @@ def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
     caller = taken.ledger.place[blame.caller] if blame.caller else width
     calls = np.array([part.frame.net[at, caller] for part in taken.parts])
     return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, drawn.a_call[:, :, at] * calls)
+
+
+def unattributed_notes(attribution: Attribution) -> Iterator[Note]:
+    """Say which extra cost no change explains."""
+    for function, ns in attribution.unattributed.items():
+        if attribution.is_material(ns, 0.0, np.zeros_like(ns)):
+            name = attribution.web.functions[function].name
+            yield Note("unattributed", f"`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
 from perfdiff.analysis.compare.mix import Question, Tables, members
+from perfdiff.analysis.compare.phases import Phased, phased
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.trend import over_runs
@@ -21,6 +22,7 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
+from perfdiff.models.warmup import WarmUp
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
@@ -43,7 +45,7 @@ class Study:
 
     `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
     holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
-    comparisons that a mere look at the verdicts leaves out.
+    comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do.
     """
 
     info: FunctionInfo
@@ -55,6 +57,7 @@ class Study:
     calls: Ratio | None
     totals: Mapping[str, Ratio]
     untested: int = 0
+    warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
 
 
 def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
@@ -115,7 +118,8 @@ def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:
 
 def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
     """Return a function's study by the metrics that verdicts rest on."""
-    tables = both_tables(info.id, samples)
+    found = phased_tables(info.id, samples)
+    tables = found.tables if found else None
     comparisons = _comparisons(info, tables, ground) if tables is not None else {}
     totals = {metric: ratio for metric in LEARNT if (ratio := ground.sum_ratio(info.id, metric)) is not None}
     return Study(
@@ -136,7 +140,8 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
     How a suspect's time per run grows is learnt where all metrics are asked for.
     """
     ledger, points, config = ground.ledger, ground.points, ground.config
-    tables = both_tables(info.id, samples)
+    found = phased_tables(info.id, samples)
+    tables = found.tables if found else None
     comparisons = _comparisons(info, tables, ground) if tables is not None else {}
     totals = {metric: ratio for metric in METRICS if (ratio := ground.sum_ratio(info.id, metric)) is not None}
     grows = info.change.is_suspect and ground.only is None
@@ -149,6 +154,7 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
         growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if grows else None,
         calls=ground.sum_ratio(info.id, "calls"),
         totals=totals,
+        warm_up=found.warm_up if found else {},
     )
 
 
@@ -212,6 +218,12 @@ def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTab
     base, head = without_features(base, names[0] - names[1]), without_features(head, names[1] - names[0])
     unsteady = _passed_with_other_values(base, head)
     return without_features(base, unsteady), without_features(head, unsteady)
+
+
+def phased_tables(function: int, samples: Samples) -> Phased | None:
+    """Return a function's tables of both sides as `both_tables` does, with the phases of its calls."""
+    tables = both_tables(function, samples)
+    return None if tables is None else phased(*tables)
 
 
 def _present(table: SampleTable, metric: str) -> bool:

@@ -14,7 +14,7 @@ from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
 from perfdiff.languages.java import tools, weaving
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.protocol import Probe
+from perfdiff.languages.java.weaving import ProbedMethod
 
 _LOOM = "perfdiff.loom.CountLoom"
 _OUTSIDE = "outside"
@@ -31,17 +31,15 @@ class Woven:
     outside: Path
 
 
-def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Woven:
-    """Return the classes of a built tree that count, with `probes` in them, weaving them at the first call.
+def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) -> Woven:
+    """Return the classes of a built tree that count, with probes in `methods`, weaving them at the first call.
 
     Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
     """
     check(jdk)
     sources = source_names(tree)
-    methods = weaving.listed(weaving.method(probe) for probe in probes)
-    request = (
-        weaving.listed(weaving.sized(name) for name in sources) + methods + weaving.listed(map(weaving.sized, class_files(tree, sources)))
-    )
+    files = weaving.listed(map(weaving.sized, class_files(tree, sources)))
+    request = weaving.listed(map(weaving.sized, sources)) + weaving.listed(method.request for method in methods) + files
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
     folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, tree, cache, request))
     return Woven(folder / weaving.SHEET, folder / _OUTSIDE)

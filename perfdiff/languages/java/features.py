@@ -197,7 +197,7 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield FeaturePlan(f"file size({value.name})", Origin.DERIVED, Load.FILE, f"file {value.path}")
         yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
     is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
-    if is_holder and any(_is_sized(types.erased(each)) for each in types.elements(value.generic)):
+    if is_holder and any(_is_sized(types.erased(each)) for each in types.elements(value.generic)[-1:]):  # of a map its values
         yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
     if is_parameter:
         yield from _types(value, inputs)

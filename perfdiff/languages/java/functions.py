@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ _PREFIX = "java:"
 # A method's bytecode may take 65,535 bytes; probes read thirty inputs at most, each in a few dozen bytes, and wrap every way out.
 _MOST_BYTES = 60_000
 _LAMBDA = "lambda$"
+_NAME = re.compile(r"(?<![\w$.])[^\W\d][\w$]*(?!\s*\()\b")  # neither a method nor something's field
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,21 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
     before = joined.offset(method, len(written))
     for index, name in enumerate(written[: len(given) - before], start=before):
         names[index] = name
+    if member.role is Role.LAMBDA and not all(names[:before]):
+        names[:before] = _captured(joined, member, before) or names[:before]
     return tuple("" if "$" in name else name for name in names)
+
+
+def _captured(joined: Joined, member: MemberText, count: int) -> list[str]:
+    """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over. [] in doubt."""
+    members, own = joined.source.told.members, {name for name, _ in member.parameters} | {*member.variables}
+    around, known = member.within, set[str]()
+    while around >= 0:
+        known |= {*members[around].variables, *(name for name, _ in members[around].parameters)}
+        around = members[around].within
+    words = _NAME.findall(joined.source.text(member.body, member.end))
+    found = list(dict.fromkeys(word for word in words if word in known - own))
+    return found if len(found) == count else []
 
 
 def _signature(member: MemberText) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.java import agent, counting, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java import places as counted_places
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
@@ -77,17 +77,21 @@ class Java:
         home = homes.read(built.beside).home
         return {**homes.variables(home, environment), **options.variables(home, environment)}
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what makes methods wait for the compiler, and has one thread collect."""
+        return options.calm(homes.read(built.beside).home, environment)
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
         if not probes:
             return {}
         jdk, kept, given = self._homes.jdk, self._cache / "runtime", self._options(built)
-        runtime = runtime_library.build(self._compiler, kept)
+        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.build(self._compiler, kept)
         if phase is Phase.COUNTED:
-            woven = counting.weave(jdk, built.tree, probes, kept)
+            woven = counting.weave(jdk, built.tree, methods, kept)
             return start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, self._compiler, kept), given)
-        sheet = weaving.weave(jdk, built.tree, probes, kept)
-        return start.environment(sheet, agent.build(jdk, runtime, self._compiler, kept), given)
+        sheet, library = weaving.weave(jdk, built.tree, methods, kept), agent.build(jdk, runtime, self._compiler, kept)
+        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -98,5 +98,7 @@ def _told(text: str | None) -> SourceText | None:
 
 
 def _member(values: list[Any]) -> MemberText:
-    role, name, owner, within, parameters, *rest = values
-    return MemberText(Role(role), name, owner, within, tuple((each, kind) for each, kind in parameters), *rest)
+    named = dict(zip((field.name for field in fields(MemberText)), values, strict=True))
+    named["role"], named["variables"] = Role(named["role"]), tuple(named["variables"])
+    named["parameters"] = tuple((name, kind) for name, kind in named["parameters"])
+    return MemberText(**named)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -29,6 +30,12 @@ _QUERY = """
 (constant_declaration (variable_declarator) @field)
 (lambda_expression) @lambda
 (method_reference) @reference
+(local_variable_declaration (variable_declarator name: (identifier) @local))
+(enhanced_for_statement name: (identifier) @local)
+(catch_formal_parameter name: (identifier) @local)
+(resource name: (identifier) @local)
+(instanceof_expression name: (identifier) @local)
+(type_pattern (identifier) @local)
 [(line_comment) (block_comment)] @comment
 """
 _TYPES = frozenset(("type", "anonymous", "constant_body"))
@@ -80,7 +87,7 @@ class MemberText:
 
     `owner` is the index of its type, `within` that of the member that a lambda begins in. `parameters` are names and types, as they are
     written. Bytes from `start` to `end`, `body` is behind the `{`; `line` is that of its name, `first_line` that of its annotations.
-    `value` is what a field is given where it is declared, without comments.
+    `value` is what a field is given where it is declared, without comments; `variables` are the local ones that it declares.
     """
 
     role: Role
@@ -96,6 +103,7 @@ class MemberText:
     line: int
     last_line: int
     value: str = ""
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ def read(data: bytes) -> SourceText:
         walk.take(kind, node)
     problem = _problem(tree.root_node) if tree.root_node.has_error else None
     remarks = tuple(_stretches(walk.remarks))
-    return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), tuple(walk.members), remarks, problem)
+    return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), tuple(walk.all_members()), remarks, problem)
 
 
 def as_ascii(data: bytes) -> bytes:
@@ -168,6 +176,7 @@ class _Walk:
         self._open: list[tuple[int, bool, int]] = []  # end, whether it is a type, index
         self.package, self.imports = "", list[str]()
         self.types, self.members, self.remarks = list[TypeText](), list[MemberText](), set[int]()
+        self._variables: dict[int, list[str]] = defaultdict(list)
 
     def take(self, kind: str, node: Node) -> None:
         """Take note of one node."""
@@ -179,10 +188,17 @@ class _Walk:
             self.package = _word(node.named_children[-1])
         elif kind == "import":
             self.imports.append(" ".join(_text(node).removeprefix("import").rstrip(";").split()).replace(" .", ".").replace(". ", "."))
+        elif kind == "local":
+            self._variables[self._within()].append(_word(node))
         elif kind in _TYPES:
             self._type(kind, node)
         else:
             self._member(kind, node)
+
+    def all_members(self) -> Iterator[MemberText]:
+        """Yield the members with the variables that they declare."""
+        for index, member in enumerate(self.members):
+            yield replace(member, variables=tuple(self._variables[index])) if index in self._variables else member
 
     def _owner(self) -> int:
         return next((index for _, is_type, index in reversed(self._open) if is_type), -1)

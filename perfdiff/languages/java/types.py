@@ -17,7 +17,7 @@ _PRIMITIVE = {
     "V": "void",
 }
 _DESCRIPTOR = re.compile(r"\[*(?:[BCDFIJSZV]|L[^;]+;)")
-_NESTED = re.compile(r"(?<=[\w])\$(?=[\w])")
+_NESTED = re.compile(r"(?<=\w)\$(?=[^\W\d])")  # numbers of anonymous classes keep it
 
 
 @functools.lru_cache(maxsize=65536)

@@ -7,6 +7,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -23,15 +24,47 @@ _NESTED = 3  # archives in archives: a library in a web application in an enterp
 _NUMBER = struct.Struct(">i")
 
 
-def weave(jdk: Jdk, tree: Path, probes: Sequence[Probe], cache: Path) -> Path:
-    """Return the sheet of the classes of a built tree with `probes` in them, weaving them at the first call.
+@dataclass(frozen=True, slots=True)
+class ProbedMethod:
+    """A method that gets the probe `number`. `linkage` are its class, name and descriptor.
+
+    `reads` are its features in the order of their cells: the expression of each, and whether a number is kept as a double.
+    """
+
+    number: int
+    says: str
+    linkage: str
+    reads: tuple[tuple[str, bool], ...]
+
+    @property
+    def owner(self) -> str:
+        """Return the internal name of its class."""
+        return self.linkage.split()[0]
+
+    @property
+    def request(self) -> bytes:
+        """Return it as the loom reads it."""
+        texts = b"".join(sized(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
+        reads = listed(_NUMBER.pack(is_floating) + sized(expression.encode()) for expression, is_floating in self.reads)
+        return _NUMBER.pack(self.number) + texts + reads
+
+
+def method_of(probe: Probe) -> ProbedMethod:
+    """Return the method of a probe."""
+    definition = probe.definition
+    features = [definition.features[index] for index in probe.features]
+    reads = tuple((feature.expression, feature.load is Load.FLOATING) for feature in features)
+    return ProbedMethod(probe.id, definition.name, definition.linkage[0], reads)
+
+
+def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) -> Path:
+    """Return the sheet of the classes of a built tree with probes in `methods`, weaving them at the first call.
 
     A class that lies in several places is woven once; versions of it that differ are woven each. Raises BuildError where the loom fails,
     StoreError where `cache` cannot be written.
     """
-    methods = [method(probe) for probe in probes]
-    files = class_files(tree, {probe.definition.linkage[0].split()[0] for probe in probes})
-    request = listed(methods) + listed(sized(data) for data in files)
+    files = class_files(tree, {method.owner for method in methods})
+    request = listed(method.request for method in methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
     return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
 
@@ -79,15 +112,6 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
 
 def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
     (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
-
-
-def method(probe: Probe) -> bytes:
-    """Return a probe as the loom reads it: number, name, class, method, descriptor, and its features in the order of their cells."""
-    definition = probe.definition
-    features = [definition.features[index] for index in probe.features]
-    texts = (definition.name, *definition.linkage[0].split())
-    read = listed(_NUMBER.pack(feature.load is Load.FLOATING) + sized(feature.expression.encode()) for feature in features)
-    return _NUMBER.pack(probe.id) + b"".join(sized(each.encode(errors="surrogatepass")) for each in texts) + read
 
 
 def listed(parts: Iterable[bytes]) -> bytes:

@@ -1,7 +1,33 @@
-/* What an interpreter tells beside its calls: that all of its threads stand still, and that one of them waits for a lock. */
+/* What an interpreter tells beside its calls: what these cost on their way to us, that all threads stand still, and that one waits for a lock. */
+#include <string.h>
+
 #include "runtime.h"
 
 static uint64_t paused_since; /* one pause at a time */
+
+static uint64_t cost(const struct pd_thread *thread, double ns)
+{
+	return ns > 0 ? pd_presence_ticks(thread, (uint64_t)(ns * (1 << PD_TIME_FRACTION))) : 0;
+}
+
+/*
+ * Adds what a call's probe costs beyond what calibration sees, in ns: one that is counted, timed, and passes, as its caller sees it; `inside` is
+ * the part between the time stamps. Called before the first call.
+ */
+PD_API void pd_costs_add(double counted, double timed, double inside, double passed)
+{
+	const struct pd_thread *thread = pd_self.thread;
+
+	if (!thread || !pd_process.header)
+		return;
+	pd_process.costs[PD_COST_COUNTED] += cost(thread, counted);
+	pd_process.costs[PD_COST_TIMED] += cost(thread, timed);
+	pd_process.costs[PD_COST_TIMED_INNER] += cost(thread, inside);
+	pd_process.costs[PD_COST_SAMPLED] += cost(thread, timed);
+	pd_process.costs[PD_COST_SAMPLED_INNER] += cost(thread, inside);
+	pd_process.pass_cost += cost(thread, passed);
+	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
+}
 
 PD_API void pd_pause_begin(void)
 {

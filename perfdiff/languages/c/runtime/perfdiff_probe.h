@@ -56,6 +56,7 @@ int pd_type_of(struct pd_frame *, unsigned int cell, const void *type);
 void pd_type_tell(const void *type, const char *name);
 int pd_is_off(unsigned int probe);
 void pd_end(void);
+void pd_costs_add(double counted, double timed, double inside, double passed);
 void pd_pause_begin(void);
 void pd_pause_end(void);
 void pd_waits_tell(void);

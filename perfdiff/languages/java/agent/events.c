@@ -1,5 +1,6 @@
 /* What the virtual machine tells: that a class is loaded, that it collects garbage, that a thread waits for a monitor, that it ends. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -132,10 +133,23 @@ static void JNICALL machine_starts(jvmtiEnv *env, JNIEnv *environment)
 		(*environment)->ExceptionClear(environment);
 }
 
+/* Takes what the way to a probe costs on this machine: four numbers of picoseconds (perfdiff/languages/java/calibrating.py). */
+static void costs_take(void)
+{
+	const char *text = getenv("PERFDIFF_JAVA_COSTS");
+	double costs[4] = {0};
+	char *end;
+
+	for (int i = 0; text && i < 4; i++, text = end)
+		costs[i] = (double)strtoull(text, &end, 10) / 1e3;
+	pd_costs_add(costs[0], costs[1], costs[2], costs[3]);
+}
+
 /* From here on classes of the program are loaded. Those of the JDK that come before would have to be read for us one by one. */
 static void JNICALL machine_is_ready(jvmtiEnv *env, JNIEnv *environment, jthread thread)
 {
 	(void)env, (void)environment, (void)thread;
+	costs_take();
 	if (!is_ready || !event_enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK))
 		pd_note("failed", "the probes could not be started");
 }

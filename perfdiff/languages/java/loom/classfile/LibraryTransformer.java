@@ -85,7 +85,8 @@ final class LibraryTransformer implements ClassTransformer {
         } catch (Refused reason) {
             refused.put(probed, reason.getMessage());
         } catch (IllegalArgumentException error) { // "Code length 65540 is outside the allowed range"
-            refused.put(probed, ProbeWeaver.TOO_LARGE);
+            boolean isTooLarge = String.valueOf(error.getMessage()).contains("ode length");
+            refused.put(probed, isTooLarge ? ProbeWeaver.TOO_LARGE : "it cannot be written with a probe (" + error.getMessage() + ")");
         }
         return null;
     }

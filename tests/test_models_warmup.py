@@ -1,0 +1,70 @@
+"""Warm-up told from steady calls, on simulated calls with known truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfdiff.models.warmup import WarmUp, joined, warm_up
+from perfdiff.records.schema import Floats, SampleTable
+from sampled import noisy, table
+
+RUNS, CALLS = 10, 400
+
+
+def calls_of(factor: Floats, rng: np.random.Generator, *, order: str = "shuffled") -> SampleTable:
+    """Return calls of `RUNS` runs whose cost over an input is multiplied by a factor for each call number."""
+    sizes = np.tile(np.linspace(10, 1000, CALLS), RUNS)
+    if order == "shuffled":
+        sizes = np.concatenate([rng.permutation(part) for part in sizes.reshape(RUNS, CALLS)])
+    elif order == "falling":
+        sizes = sizes[::-1]
+    cost = noisy(rng, (500 + 20 * sizes) * np.tile(factor, RUNS))
+    found = table({"n": sizes}, cost, run=np.repeat(np.arange(RUNS), CALLS))
+    return replace(found, call=np.tile(np.arange(1, CALLS + 1), RUNS))
+
+
+@pytest.mark.parametrize("length", [20, 80, 200, 300])
+def test_first_calls_that_cost_three_times_as_much_are_warm_up(length: int) -> None:
+    rng = np.random.default_rng(length)
+    found = warm_up(calls_of(np.where(np.arange(CALLS) < length, 3.0, 1.0), rng), "wall_ns")
+    assert found is not None
+    assert found.calls == pytest.approx(length, abs=2 + 0.02 * length)
+    assert found.factor == pytest.approx(3.0, rel=0.1)
+
+
+def test_of_several_phases_the_last_change_begins_what_is_steady() -> None:
+    factor = np.where(np.arange(CALLS) < 40, 20.0, np.where(np.arange(CALLS) < 160, 2.0, 1.0))
+    found = warm_up(calls_of(factor, np.random.default_rng(1)), "wall_ns")
+    assert found is not None
+    assert found.calls == pytest.approx(160, abs=5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("order", ["shuffled", "falling", "rising"])
+def test_calls_whose_cost_follows_their_inputs_alone_have_no_warm_up(seed: int, order: str) -> None:
+    assert warm_up(calls_of(np.ones(CALLS), np.random.default_rng(seed), order=order), "wall_ns") is None
+
+
+def test_first_calls_of_one_run_of_ten_are_no_warm_up() -> None:
+    rng = np.random.default_rng(3)
+    found = calls_of(np.ones(CALLS), rng)
+    slow = (found.run == 4) & (found.call <= 100)
+    assert warm_up(replace(found, metrics={"wall_ns": np.where(slow, 5.0, 1.0) * found.metrics["wall_ns"]}), "wall_ns") is None
+
+
+def test_calls_that_get_dearer_have_no_warm_up() -> None:
+    assert warm_up(calls_of(np.where(np.arange(CALLS) < 200, 1.0, 3.0), np.random.default_rng(4)), "wall_ns") is None
+
+
+def test_few_calls_show_nothing() -> None:
+    rng = np.random.default_rng(5)
+    few = calls_of(np.where(np.arange(CALLS) < 100, 3.0, 1.0), rng)
+    assert warm_up(few.rows(np.arange(40)), "wall_ns") is None
+
+
+def test_both_sides_are_steady_behind_the_longer_warm_up() -> None:
+    assert joined([None, None]) is None
+    assert joined([WarmUp(300, 2.0), None, WarmUp(500, 1.5)]) == WarmUp(500, 1.5)
