@@ -214,9 +214,9 @@ class Bench:
             return Variant(probes, {}, {})
         try:
             built = self._workshop().probed(Phase.COUNTED, probes, site.plain)
+            targets = self._counted_targets(built, probes, {id_: entry for each in probes.values() for id_ in each})
         except BuildError as error:
             return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
-        targets = self._counted_targets(built, probes, {id_: entry for each in probes.values() for id_ in each})
         return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))
 
     def placed(self, site: Site) -> Variant:

@@ -104,6 +104,12 @@ class Program:
     def sheet(self) -> Path:
         return weaving.weave(self.jdk, self.tree, [weaving.method_of(probe) for probe in self.probes], runtimes.KEPT)
 
+    def attached(self, options: str, costs: str | None) -> dict[str, str]:
+        """Return the variables that bring the probes into the program's JVMs."""
+        library = agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
+        measured = calibrating.measure(self.jdk, library, runtimes.KEPT).text if costs is None else costs
+        return start.environment(self.sheet, library, measured, options)
+
     def run_undisturbed(self, *arguments: str) -> Outcome:
         """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
         outcome = self.run(*arguments)
@@ -129,12 +135,10 @@ class Program:
         entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
         plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
-        library = agent.build(self.jdk, runtimes.library(), "gcc", runtimes.KEPT)
-        measured = calibrating.measure(self.jdk, library, runtimes.KEPT).text if costs is None else costs
         ended = subprocess.run(
             [java or self.jdk.java, *(arguments or ("-cp", ".", "Main"))],
             cwd=self.tree,
-            env=os.environ | steering | start.environment(self.sheet, library, measured, options),
+            env=os.environ | steering | self.attached(options, costs),
             capture_output=True,
             timeout=60,
             check=False,

@@ -17,6 +17,9 @@ WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
 LEAST_ROUNDS = 2  # tell whether counts repeat
 MOST_ROUNDS = 6  # of counts that depend on how threads met: enough for ranks alone to tell two sides apart
 
+# When a virtual machine collects garbage hangs on what its compilers have done by then: more runs would not make that repeat.
+_BY_CHANCE = frozenset(("collections",))
+
 _STATIC_TLS = "glibc.rtld.optional_static_tls=16384"
 _ADDR_NO_RANDOMIZE, _ASK = 0x0040000, 0xFFFFFFFF  # personality(2)
 
@@ -65,7 +68,7 @@ def repeats(totals: Totals, runs: Sequence[Run]) -> bool:
     """Return whether every count was the same in all runs of a point and side, so that more runs would tell nothing new."""
     key = {run.id: (run.point, run.side) for run in runs}
     seen: dict[tuple[object, ...], tuple[float, ...]] = {}
-    columns = np.column_stack([totals.calls, *totals.other.values()])
+    columns = np.column_stack([totals.calls, *(sums for name, sums in totals.other.items() if name not in _BY_CHANCE)])
     for run, function, row in zip(totals.run.tolist(), totals.function.tolist(), columns, strict=True):
         counted = tuple(np.nan_to_num(row, nan=-1.0).tolist())
         if seen.setdefault((*key[run], function), counted) != counted:

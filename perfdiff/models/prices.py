@@ -18,9 +18,11 @@ LEAST_NS: Mapping[str, float] = {"hitm": 40.0, "remote_dram": 50.0}
 # A locked update takes up to 20 cycles, a division up to 40; a first-level miss is served in 4 ns, a second-level one in 12, memory,
 # another core's cache or another node in about 100; a fault or a switch of context takes microseconds. Events of hardware are taken for
 # dear. A line of CPython takes 60 ns in the median of 20 programs of its own library (3.11 to 3.13; quartiles 21 and 107 ns); `object()`
-# takes 60 to 130 ns, made and freed (the same versions), and a collection that looks at 700 young objects 12 µs.
+# takes 60 to 130 ns, made and freed (the same versions), and a collection that looks at 700 young objects 12 µs. A basic block of
+# Java's bytecode is one of machine code once it is compiled.
 _USUAL_NS: Mapping[str, float] = {
     "lines": 100.0,
+    "bytecode_blocks": 1.0,
     "objects": 100.0,
     "collections": 20_000.0,
     "loads": 1.0,
@@ -38,9 +40,11 @@ _USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
 # much; another socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator
 # may ask the system for memory, a fault the disk for a page; a wait has no bound. Time is itself. A line of CPython took 150 ns in the
 # dearest of those programs, and up to twice as much on slower machines: what takes longer is work within it, on values of any size. An
-# object may need a new page, and be followed by the collector; a collection of the oldest generation looks at all objects that there are.
+# object may need a new page, and be followed by the collector; a collection of the oldest generation looks at all objects that there are. A
+# basic block of bytecode that is interpreted takes ten times as long as one that is compiled.
 DEAREST_NS: Mapping[str, float] = {
     "lines": 300.0,
+    "bytecode_blocks": 50.0,
     "objects": 500.0,
     "object_bytes": 1.0,
     "collections": 1e6,
@@ -68,9 +72,11 @@ DEAREST_NS: Mapping[str, float] = {
 # measured of reference counts that became atomic. Misses overlap: ten are under way at once, and the next level's prefetching hides many.
 # A processor begins a division of 64 bits every 4 to 10 cycles, one of floating numbers every 4 or 5 (uops.info: Zen 2 and later, Ice
 # Lake and later). A call through the linker's table and back takes some cycles; one of the kernel that does nothing 50 ns (Linux, no
-# mitigations). A line of CPython that only assigns a constant took 6 ns, and new processors are about twice as fast.
+# mitigations). A line of CPython that only assigns a constant took 6 ns, and new processors are about twice as fast. Compilers of
+# bytecode unroll loops, and do several steps with one instruction.
 WORK_NS: Mapping[str, float] = {
     "lines": 3.0,
+    "bytecode_blocks": 0.1,
     "blocks": 0.2,
     "atomics": 1.5,
     "divisions": 1.0,

@@ -1,4 +1,4 @@
-"""What measures the work of a call: basic blocks where code is compiled for counting, else the lines that an interpreter begins."""
+"""What measures the work of a call: basic blocks of machine code or of bytecode, else the lines that an interpreter begins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ class WorkCounter:
     """A metric of work, `plain` as sentences name its events; `beside` are the counters that are made wherever it is.
 
     `is_bounded`: each event takes a bounded time, so that equal counts leave no more work unseen than libraries do. A line may search
-    a list, or join strings, of any length: equal counts of lines do not prove equal work.
+    a list, or join strings, of any length: equal counts of lines do not prove equal work. Nor do those of bytecode, which leaves such work
+    to the methods of its virtual machine's own library: the same call means a little or a lot there, by what it is given.
     """
 
     metric: str
@@ -23,6 +24,7 @@ class WorkCounter:
 # The finest first.
 WORK_COUNTERS = (
     WorkCounter("blocks", "basic blocks", ("loads", "stores"), is_bounded=True),
+    WorkCounter("bytecode_blocks", "basic blocks of bytecode", (), is_bounded=False),
     WorkCounter("lines", "lines", (), is_bounded=False),
 )
 WORK_METRICS = tuple(each.metric for each in WORK_COUNTERS)

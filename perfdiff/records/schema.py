@@ -87,8 +87,9 @@ METRICS: Mapping[str, Metric] = {
         Metric("switches", "count", True, "context switches"),
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
         Metric("lines", "count", False, "lines executed, without probed callees'"),
-        Metric("objects", "count", False, "allocations of an interpreter's memory, without probed callees'"),
-        Metric("object_bytes", "bytes", False, "bytes of an interpreter's memory allocated, without probed callees'"),
+        Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
+        Metric("objects", "count", False, "objects made, without probed callees'"),
+        Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
@@ -105,9 +106,10 @@ METRICS: Mapping[str, Metric] = {
     )
 }
 
-# What counted runs alone count: the software PMU, and interpreters.
+# What counted runs alone count: the software PMU, interpreters and virtual machines.
 COUNTED = (
     "lines",
+    "bytecode_blocks",
     "objects",
     "object_bytes",
     "collections",

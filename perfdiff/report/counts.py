@@ -20,6 +20,10 @@ _SEES = (
     "counts see work, in the project's own code, and do so on the noisiest machine; they do not see what waits for memory, other threads "
     "or the system: time decides what is slower, counts say why"
 )
+_SEES_BYTECODE = (
+    "counts see the bytecode of the project's own code, and calls of others' methods by name, and do so on the noisiest machine; they do "
+    "not see what such a call does, nor what waits: time decides what is slower, counts say why"
+)
 _SEES_LINES = (
     "counts see the lines of the project's own code, and do so on the noisiest machine; they do not see what a line does with large "
     "values, nor what waits: time decides what is slower, counts say why"
@@ -50,7 +54,8 @@ def work(findings: Findings) -> Items | None:
         exact = all(found.exact for _, found in suspects if not (found.grew or found.shrank))
         same = f"exactly as many {what} a call" if exact else f"no clearly different number of {what} a call"
         texts.append(f"{wording.plural(alike, 'changed function')}{' besides' if differing else ''}: {same}")
-    sees = _SEES if all(each.is_bounded for each in counters) else _SEES_LINES
+    unbounded = [each.metric for each in counters if not each.is_bounded]
+    sees = _SEES_LINES if "lines" in unbounded else _SEES_BYTECODE if unbounded else _SEES
     return Items(f"Work, counted in {what}", (*texts, sees))
 
 

@@ -1,4 +1,4 @@
-"""Memory that a function asks an interpreter for more than before, and the collections of garbage that this sets off."""
+"""Memory that a function has an interpreter or a virtual machine allocate more than before, and the collections that this sets off."""
 
 from __future__ import annotations
 

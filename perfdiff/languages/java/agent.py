@@ -1,30 +1,69 @@
-"""The agent that puts woven classes into JVMs: compiled against the JDK's headers and the runtime, and kept by content."""
+"""The agents that put woven classes into JVMs: compiled against the JDK's headers and the runtime, and kept by content."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
+from perfdiff.languages.c import runtime_library
 from perfdiff.languages.java.jdks import Jdk
 
 SOURCES = Path(__file__).parent / "agent"
+COUNTING = Path(__file__).parent / "counting"
+LINES = Path(__file__).parent / "lines"
 LIBRARY = "libperfdiff_java.so"
 
 _PROBE = SOURCES / "PerfdiffProbe.java"
+_COUNTS = COUNTING / "PerfdiffCounts.java"
 _FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers")
 _LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
 _OLDEST = 11  # the oldest JVM that loads what a newer JDK has compiled
 
 
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """An agent's sources in C and the classes of its own, by the macro that says where each class file lies; and how it is compiled."""
+
+    sources: tuple[Path, ...]
+    classes: tuple[tuple[str, Path], ...]
+    options: tuple[str, ...]
+
+
 def build(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
-    """Return the agent's library, compiling it at the first call.
+    """Return the library of the agent that probes calls, compiling it at the first call.
 
     `runtime` is the folder of the runtime library, which the agent finds there when it is loaded. Raises BuildError where the JDK has no
     headers and where a compiler fails, StoreError where `cache` cannot be written.
     """
+    return _kept(jdk, _Agent(_c_files(SOURCES), (("PERFDIFF_PROBE_CLASS", _PROBE),), _over(runtime)), compiler, cache)
+
+
+def build_counting(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
+    """Return the library of the agent that probes calls and counts what they do, as `build` does."""
+    classes = (("PERFDIFF_PROBE_CLASS", _PROBE), ("PERFDIFF_COUNTS_CLASS", _COUNTS))
+    return _kept(jdk, _Agent(_c_files(SOURCES, COUNTING), classes, ("-DPD_PER_CALL", *_over(runtime))), compiler, cache)
+
+
+def build_lines(jdk: Jdk, compiler: str, cache: Path) -> Path:
+    """Return the library of the agent that counts lines, as `build` does; it needs no runtime library."""
+    sources = (*_c_files(LINES), COUNTING / "memory.c", *(SOURCES / name for name in ("sheet.c", "threads.c", "notes.c")))
+    options = ("-isystem", str(runtime_library.SOURCES), "-lpthread")
+    return _kept(jdk, _Agent(sources, (("PERFDIFF_COUNTS_CLASS", _COUNTS),), options), compiler, cache)
+
+
+def _c_files(*folders: Path) -> tuple[Path, ...]:
+    return tuple(path for folder in folders for path in sorted(folder.glob("*.c")))
+
+
+def _over(runtime: Path) -> tuple[str, ...]:
+    return "-isystem", str(runtime), f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"
+
+
+def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
     if not (jdk.home / "include/jvmti.h").is_file():
         raise BuildError(
             f"the headers of the JDK are not in {jdk.home / 'include'}; install a whole one (Debian and Ubuntu: default-jdk-headless,"
@@ -32,32 +71,32 @@ def build(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
             slug="no-jdk",
         )
     driver = compiled.c_driver(compiler)
-    return compiled.kept(cache, f"java-agent-{_fingerprint(jdk, runtime, driver)}", partial(_make, jdk, runtime, driver)) / LIBRARY
+    return compiled.kept(cache, f"java-agent-{_fingerprint(jdk, agent, driver)}", partial(_make, jdk, agent, driver)) / LIBRARY
 
 
-def _fingerprint(jdk: Jdk, runtime: Path, driver: str) -> str:
+def _fingerprint(jdk: Jdk, agent: _Agent, driver: str) -> str:
     digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((jdk.identity, str(runtime), driver, _FLAGS, _LINK_FLAGS, _OLDEST)).encode())
-    for source in sorted(SOURCES.iterdir()):
+    digest.update(repr((jdk.identity, agent.options, driver, _FLAGS, _LINK_FLAGS, _OLDEST)).encode())
+    headers = {header for source in agent.sources for header in source.parent.glob("*.h")} | set(runtime_library.SOURCES.glob("*.h"))
+    for source in sorted({*agent.sources, *(path for _, path in agent.classes), *headers}):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def _make(jdk: Jdk, runtime: Path, driver: str, made: Path) -> None:
-    release = str(_OLDEST)
-    compiled.run(
-        [
-            *(str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"),
-            *("-source", release, "-target", release, "--patch-module", f"java.base={SOURCES}", "-d", str(made), str(_PROBE)),
-        ]
-    )
+def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
+    for _, path in agent.classes:
+        _compile_class(jdk, path, made)
     headers = jdk.home / "include"
-    probe_class = made / "java/lang/PerfdiffProbe.class"
+    places = [f'-D{macro}="{made / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
     compiled.run(
         [
-            *(driver, "-shared", *_FLAGS, f'-DPERFDIFF_PROBE_CLASS="{probe_class}"'),
-            *("-isystem", str(headers), "-isystem", str(headers / "linux"), "-isystem", str(runtime)),
-            *(str(source) for source in sorted(SOURCES.glob("*.c"))),
-            *("-o", str(made / LIBRARY), *_LINK_FLAGS, f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"),
+            *(driver, "-shared", *_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux")),
+            *(*map(str, agent.sources), "-o", str(made / LIBRARY), *_LINK_FLAGS, *agent.options),
         ]
     )
+
+
+def _compile_class(jdk: Jdk, source: Path, made: Path) -> None:
+    release, patched = str(_OLDEST), f"java.base={source.parent}"
+    command = [str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"]
+    compiled.run([*command, "-source", release, "-target", release, "--patch-module", patched, "-d", str(made), str(source)])

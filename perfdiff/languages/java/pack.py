@@ -9,10 +9,12 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.java import agent, calibrating, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java import places as counted_places
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
+from perfdiff.languages.java.places import Host
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -29,8 +31,8 @@ class Java:
     """
 
     name = "java"
-    counts = False
-    slowdown = 1.0
+    counts = True
+    slowdown = 4.0
     draws: tuple[str, ...] = ()
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
@@ -83,12 +85,20 @@ class Java:
         """Weave the probes, and return the variables by which each JVM finds them."""
         if not probes:
             return {}
-        jdk, kept = self._homes.jdk, self._cache / "runtime"
-        sheet = weaving.weave(jdk, built.tree, [weaving.method_of(probe) for probe in probes], kept)
-        library = agent.build(jdk, runtime_library.build(self._compiler, kept), self._compiler, kept)
-        given = {**self._environment, **self.variables(built, self._environment)}
-        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given.get(start.OPTIONS, ""))
+        jdk, kept, given = self._homes.jdk, self._cache / "runtime", self._options(built)
+        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.build(self._compiler, kept)
+        if phase is Phase.COUNTED:
+            woven = counting.weave(jdk, built.tree, methods, kept)
+            return start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, self._compiler, kept), given)
+        sheet, library = weaving.weave(jdk, built.tree, methods, kept), agent.build(jdk, runtime, self._compiler, kept)
+        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
-        return None
+        jdk, kept = self._homes.jdk, self._cache / "runtime"
+        host = Host(agent.build_lines(jdk, self._compiler, kept), self._options(built))
+        return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, kept)
+
+    def _options(self, built: PlainBuild) -> str:
+        """Return the options that JVMs of a build are given without us."""
+        return {**self._environment, **self.variables(built, self._environment)}.get(start.OPTIONS, "")

@@ -7,6 +7,8 @@ from pathlib import Path
 SHEET = "PERFDIFF_JAVA"
 COSTS = "PERFDIFF_JAVA_COSTS"
 OPTIONS = "JAVA_TOOL_OPTIONS"
+OUTSIDE = "PERFDIFF_OUTSIDE"
+PLACES = "PERFDIFF_JAVA_LINES"
 
 
 def environment(sheet: Path, agent: Path, costs: str = "", options: str = "") -> dict[str, str]:
@@ -16,6 +18,16 @@ def environment(sheet: Path, agent: Path, costs: str = "", options: str = "") ->
     Ours come first, so that the agent sees classes as they are in their files, ahead of agents that change them.
     """
     return {SHEET: str(sheet), COSTS: costs, OPTIONS: f"{_quoted(f'-agentpath:{agent}')} {options}".rstrip()}
+
+
+def counting(sheet: Path, outside: Path, agent: Path, options: str = "") -> dict[str, str]:
+    """Return the variables of a run whose calls are counted, too: `outside` names what is called of others."""
+    return {**environment(sheet, agent, options=options), OUTSIDE: str(outside)}
+
+
+def lines(sheet: Path, places: int, agent: Path, options: str = "") -> dict[str, str]:
+    """Return the variables of a run that counts so many lines; where it leaves its counts comes beside them."""
+    return {**environment(sheet, agent, options=options), PLACES: str(places)}
 
 
 def _quoted(option: str) -> str:

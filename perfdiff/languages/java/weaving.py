@@ -6,7 +6,7 @@ import hashlib
 import io
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -44,8 +44,8 @@ class ProbedMethod:
     @property
     def request(self) -> bytes:
         """Return it as the loom reads it."""
-        texts = b"".join(_text(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
-        reads = _counted(_NUMBER.pack(is_floating) + _text(expression.encode()) for expression, is_floating in self.reads)
+        texts = b"".join(sized(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
+        reads = listed(_NUMBER.pack(is_floating) + sized(expression.encode()) for expression, is_floating in self.reads)
         return _NUMBER.pack(self.number) + texts + reads
 
 
@@ -64,7 +64,7 @@ def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) ->
     StoreError where `cache` cannot be written.
     """
     files = class_files(tree, {method.owner for method in methods})
-    request = _counted(method.request for method in methods) + _counted(_text(data) for data in files)
+    request = listed(method.request for method in methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
     return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
 
@@ -74,28 +74,38 @@ def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
     wanted = {f"{name.rpartition('/')[2]}.class": set[str]() for name in names}
     for name in names:
         wanted[f"{name.rpartition('/')[2]}.class"].add(f"/{name}.class")
+
+    def is_wanted(path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return name in wanted and path.endswith(tuple(wanted[name]))
+
+    return files_where(tree, is_wanted)
+
+
+def files_where(tree: Path, is_wanted: Callable[[str], bool]) -> list[bytes]:
+    """Return the class files of a tree by their paths in it or in an archive, which begin with `/`, each content once."""
     found: dict[bytes, None] = {}
     for path in sorted(path for path in tree.rglob("*") if path.suffix in (".class", *_ARCHIVES)):
         if not path.is_file():
             continue
         if path.suffix == ".class":
-            if path.name in wanted and f"/{path.relative_to(tree).as_posix()}".endswith(tuple(wanted[path.name])):
+            if is_wanted(f"/{path.relative_to(tree).as_posix()}"):
                 found[path.read_bytes()] = None
         else:
-            found |= dict.fromkeys(_archived(path, wanted, _NESTED))
+            found |= dict.fromkeys(_archived(path, is_wanted, _NESTED))
     return list(found)
 
 
-def _archived(archive: Path | io.BytesIO, wanted: dict[str, set[str]], depth: int) -> Iterator[bytes]:
+def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], depth: int) -> Iterator[bytes]:
     """Yield the wanted class files of an archive; none of one that cannot be read, as a JVM finds none in it."""
     try:
         with zipfile.ZipFile(archive) as opened:
             for name in opened.namelist():
-                base = name.rpartition("/")[2]
-                if base in wanted and f"/{name}".endswith(tuple(wanted[base])):
-                    yield opened.read(name)
+                if name.endswith(".class"):
+                    if is_wanted(f"/{name}"):
+                        yield opened.read(name)
                 elif depth and PurePosixPath(name).suffix in _ARCHIVES:
-                    yield from _archived(io.BytesIO(opened.read(name)), wanted, depth - 1)
+                    yield from _archived(io.BytesIO(opened.read(name)), is_wanted, depth - 1)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged, encrypted, packed in a way that is not known
         return
 
@@ -104,10 +114,12 @@ def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None
     (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
 
 
-def _counted(parts: Iterable[bytes]) -> bytes:
+def listed(parts: Iterable[bytes]) -> bytes:
+    """Return parts behind their number, as our programs read them."""
     made = list(parts)
     return _NUMBER.pack(len(made)) + b"".join(made)
 
 
-def _text(data: bytes) -> bytes:
+def sized(data: bytes) -> bytes:
+    """Return a text behind its length, as our programs read it."""
     return _NUMBER.pack(len(data)) + data

@@ -29,6 +29,7 @@ VOLUMES: Mapping[str, float] = {
     "perf::INSTRUCTIONS": 0.3,
     "perf::PERF_COUNT_HW_INSTRUCTIONS": 0.3,
     "INST_RETIRED": 0.3,
+    "bytecode_blocks": 1.0,
     "lines": 100.0,
     "wall_ns": 1.0,
 }

@@ -84,12 +84,17 @@ static struct pd_edge *edge_of(uint32_t number, uint32_t kind)
 	return edge;
 }
 
-PD_API void pd_outside_call(uint32_t number)
+PD_API void pd_outside_calls(uint32_t number, uint64_t calls)
 {
 	struct pd_edge *edge = edge_of(number, PD_LIBRARY);
 
 	if (edge)
-		edge->calls++;
+		edge->calls += calls;
+}
+
+PD_API void pd_outside_call(uint32_t number)
+{
+	pd_outside_calls(number, 1);
 }
 
 PD_API uint64_t pd_outside_clock(void)

@@ -294,6 +294,7 @@ PD_API uint32_t pd_outside_name(const char *name); /* its number, PD_UNNAMED whe
 PD_API void pd_outside_call(uint32_t number);      /* one call from the innermost open one */
 PD_API uint64_t pd_outside_clock(void); /* in ticks */
 PD_API void pd_outside_took(uint32_t number, uint64_t ticks); /* how long one of these took */
+PD_API void pd_outside_calls(uint32_t number, uint64_t calls); /* several */
 
 /* calibration.c */
 void pd_calibrate(struct pd_thread *thread);

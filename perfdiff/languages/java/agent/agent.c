@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "java_probe.h"
+#ifdef PD_PER_CALL
+#include "../counting/counts.h"
+#endif
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *machine, char *options, void *reserved)
 {
@@ -13,6 +16,12 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *machine, char *options, void *reserv
 	(void)options, (void)reserved;
 	if (!sheet || !pd_probes)
 		return JNI_OK;
+#ifdef PD_PER_CALL
+	if (!getenv("PERFDIFF_OUTSIDE") || !pd_calls_open(getenv("PERFDIFF_OUTSIDE"))) {
+		pd_note("failed", "the names of functions that are counted cannot be read");
+		return JNI_OK;
+	}
+#endif
 	if (!pd_sheet_open(sheet))
 		pd_note("failed", "the sheet of woven classes cannot be read");
 	else if (!pd_events_begin(machine))

@@ -5,6 +5,9 @@
 #include <time.h>
 
 #include "java_probe.h"
+#ifdef PD_PER_CALL
+#include "../counting/counts.h"
+#endif
 
 #define TOLD_MOST 20   /* classes that are told as altered */
 #define TOLD_SHARE 100 /* pauses are told from this part of the process's time on */
@@ -55,6 +58,9 @@ static void JNICALL collection_begins(jvmtiEnv *env)
 {
 	(void)env;
 	collecting_ns = now_ns();
+#ifdef PD_PER_CALL
+	pd_collection_count();
+#endif
 	pd_pause_begin();
 }
 
@@ -89,9 +95,20 @@ static void JNICALL monitor_waited(jvmtiEnv *env, JNIEnv *environment, jthread t
 	pd_wait_end();
 }
 
+#ifdef PD_PER_CALL
+static void JNICALL thread_ends(jvmtiEnv *env, JNIEnv *environment, jthread thread)
+{
+	(void)env, (void)environment, (void)thread;
+	pd_calls_settle();
+}
+#endif
+
 static void JNICALL machine_ends(jvmtiEnv *env, JNIEnv *environment)
 {
 	(void)env, (void)environment;
+#ifdef PD_PER_CALL
+	pd_calls_settle();
+#endif
 	if (collected_ns * TOLD_SHARE > now_ns() - began_ns)
 		pd_note("paused", "garbage collection made up more than 1 % of runs: its pauses are taken off the calls that they interrupted");
 }
@@ -109,6 +126,9 @@ static void JNICALL machine_starts(jvmtiEnv *env, JNIEnv *environment)
 	(void)env;
 	is_ready = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
 		   pd_threads_begin(environment);
+#ifdef PD_PER_CALL
+	is_ready = is_ready && pd_calls_begin(environment);
+#endif
 	if ((*environment)->ExceptionCheck(environment))
 		(*environment)->ExceptionClear(environment);
 }
@@ -160,6 +180,9 @@ bool pd_events_begin(JavaVM *machine)
 	bool sees_monitors;
 
 	began_ns = now_ns();
+#ifdef PD_PER_CALL
+	callbacks.ThreadEnd = thread_ends;
+#endif
 	if ((*machine)->GetEnv(machine, (void **)&tools, JVMTI_VERSION_11) != JNI_OK)
 		return false;
 	if (!capability_add((jvmtiCapabilities){.can_generate_all_class_hook_events = 1}))
@@ -169,6 +192,10 @@ bool pd_events_begin(JavaVM *machine)
 		return false;
 	if (!event_enable(JVMTI_EVENT_VM_INIT) || !event_enable(JVMTI_EVENT_VM_DEATH))
 		return false;
+#ifdef PD_PER_CALL
+	if (!event_enable(JVMTI_EVENT_THREAD_END))
+		return false;
+#endif
 	if (capability_add((jvmtiCapabilities){.can_generate_garbage_collection_events = 1})) {
 		event_enable(JVMTI_EVENT_GARBAGE_COLLECTION_START);
 		event_enable(JVMTI_EVENT_GARBAGE_COLLECTION_FINISH);

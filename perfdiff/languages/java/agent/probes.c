@@ -6,6 +6,12 @@
 #include <sys/stat.h>
 
 #include "java_probe.h"
+#ifdef PD_PER_CALL
+#include "../counting/counts.h"
+#define settle pd_calls_settle
+#else
+#define settle() ((void)0)
+#endif
 
 #define PROBE_BITS 20
 #define PROBE_MASK ((UINT64_C(1) << PROBE_BITS) - 1)
@@ -28,6 +34,7 @@ static inline uint64_t call_enter(JNIEnv *environment, struct pd_frame *call, in
 		return 0;
 	if (pd_unlikely(!pd_gates) && !pd_thread_is_recorded(environment))
 		return 0;
+	settle();
 	number = NO_ADDRESS | (++self.entered << PROBE_BITS & ~(NO_ADDRESS | IS_READ)) | call->probe;
 	*is_read = pd_enter_moving(call, (const void *)number);
 	return call->entry ? number : 0;
@@ -97,6 +104,7 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_end(JNIEnv *environment, jcl
 	uint64_t number = (uint64_t)call & ~IS_READ;
 
 	(void)environment, (void)type;
+	settle();
 	pd_leave_keyed(number & PROBE_MASK, (const void *)number);
 }
 
@@ -105,6 +113,7 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_goOn(JNIEnv *environment, jc
 	uint64_t number = (uint64_t)call & ~IS_READ;
 
 	(void)environment, (void)type;
+	settle();
 	pd_resume_keyed(number & PROBE_MASK, (const void *)number);
 }
 

@@ -66,7 +66,7 @@ static bool class_read(struct cursor *cursor)
 	uint32_t name_length, length, woven_length, probes, probe;
 	struct pd_woven *woven = malloc(sizeof(*woven));
 	const void *digest;
-	bool is_on = false;
+	bool is_on;
 	size_t place;
 
 	if (!woven)
@@ -75,6 +75,7 @@ static bool class_read(struct cursor *cursor)
 		goto broken;
 	if (!number_read(cursor, &woven_length) || !number_read(cursor, &probes))
 		goto broken;
+	is_on = !probes; /* something is counted in it */
 	for (uint32_t i = 0; i < probes; i++) {
 		if (!number_read(cursor, &probe))
 			goto broken;

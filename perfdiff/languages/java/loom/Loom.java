@@ -37,7 +37,7 @@ public final class Loom {
     }
 
     /** Reads the methods, by their classes. */
-    private static Map<String, List<ProbedMethod>> methods(DataInputStream input) throws IOException {
+    static Map<String, List<ProbedMethod>> methods(DataInputStream input) throws IOException {
         List<ProbedMethod> found = new ArrayList<>();
         for (int left = input.readInt(); left > 0; left--) {
             int probe = input.readInt();
@@ -55,7 +55,7 @@ public final class Loom {
         return found.stream().collect(Collectors.groupingBy(method -> method.owner, LinkedHashMap::new, Collectors.toList()));
     }
 
-    private static String text(DataInputStream input) throws IOException {
+    static String text(DataInputStream input) throws IOException {
         byte[] bytes = new byte[input.readInt()];
         input.readFully(bytes);
         return new String(bytes, "UTF-8");
@@ -111,7 +111,7 @@ public final class Loom {
     }
 
     /** A failure without its place in the code. */
-    private static String kind(String failure) {
+    static String kind(String failure) {
         return String.valueOf(failure).replaceAll("\\d+", "");
     }
 

@@ -1,0 +1,83 @@
+"""Weaving for counts without a clock: all classes of a project count what they do, and chosen methods have probes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from perfdiff.errors import BuildError
+from perfdiff.languages import compiled
+from perfdiff.languages.java import tools, weaving
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.java.weaving import ProbedMethod
+
+_LOOM = "perfdiff.loom.CountLoom"
+_OUTSIDE = "outside"
+_NEWEST = 23  # of JDKs, whose own library for class files counts are woven with
+_PACKAGE = re.compile(rb"^\s*package\s+([\w.\s]+?)\s*;", re.MULTILINE)
+_LENGTH = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class Woven:
+    """A file with the woven classes, and one with the names of what they call of others', by their numbers."""
+
+    sheet: Path
+    outside: Path
+
+
+def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) -> Woven:
+    """Return the classes of a built tree that count, with probes in `methods`, weaving them at the first call.
+
+    Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
+    """
+    check(jdk)
+    sources = source_names(tree)
+    files = weaving.listed(map(weaving.sized, class_files(tree, sources)))
+    request = weaving.listed(map(weaving.sized, sources)) + weaving.listed(method.request for method in methods) + files
+    name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
+    folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, tree, cache, request))
+    return Woven(folder / weaving.SHEET, folder / _OUTSIDE)
+
+
+def check(jdk: Jdk) -> None:
+    """Raise BuildError where a JDK has no library by which counts are woven."""
+    if jdk.feature > _NEWEST:
+        raise BuildError(
+            f"work without a clock is counted under a JDK up to {_NEWEST} yet, and {jdk.home} is Java {jdk.release}",
+            slug="java-not-counted",
+        )
+
+
+def source_names(tree: Path) -> list[bytes]:
+    """Return the Java files of a tree as class files know them: package and name, `com/acme/Box.java`."""
+    found = set()
+    for path in tree.rglob("*.java"):
+        if path.is_file():
+            package = _PACKAGE.search(path.read_bytes())
+            folder = b"".join(package[1].split()).replace(b".", b"/") + b"/" if package else b""
+            found.add(folder + path.name.encode(errors="surrogateescape"))
+    return sorted(found)
+
+
+def class_files(tree: Path, sources: Sequence[bytes]) -> list[bytes]:
+    """Return the class files of a tree that may come from these sources: which of them do, they say themselves."""
+    folders = {source.rpartition(b"/")[0].decode(errors="surrogateescape") for source in sources}
+
+    def is_wanted(path: str) -> bool:
+        parts = path[1:].split("/")[:-1]
+        return any("/".join(parts[start:]) in folders for start in range(len(parts) + 1))
+
+    return weaving.files_where(tree, is_wanted)
+
+
+def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
+    told = tools.run(jdk, cache, _LOOM, (str(tree),), request)
+    end = _LENGTH.size + int(_LENGTH.unpack_from(told)[0])
+    (made / weaving.SHEET).write_bytes(told[_LENGTH.size : end])
+    (made / _OUTSIDE).write_bytes(told[end:])

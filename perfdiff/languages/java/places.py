@@ -1,0 +1,152 @@
+"""Exact counts of lines of Java code: what is counted in a tree, and what one run of its programs left."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.errors import RecordingError
+from perfdiff.languages import compiled
+from perfdiff.languages.java import counting, start, tools, weaving
+from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Ints
+
+_LOOM = "perfdiff.loom.LineLoom"
+_FOLDER = "PERFDIFF_PLACES"  # tells the agent where to count
+_TABLE = "lines"
+_HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8"), ("part", "<u8"), ("parts", "<u8")])  # of lines/file.c
+_MAGIC = b"PDJLINE1"
+_FIRST = 4096  # bytes before the first thread's part
+_THREAD = 64  # bytes of a part before its counts
+_DISTURBED = 1
+_NUMBERS = np.dtype(">i4")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What counts lines in JVMs: the agent (`agent.build_lines`), and the `options` that JVMs are given anyway."""
+
+    agent: Path
+    options: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The counted lines of a tree, in order, and the sheet of the classes that count them.
+
+    `numbers` (places,) are theirs in the sheet, which has `counted` of them.
+    """
+
+    places: tuple[Place, ...]
+    sources: Mapping[str, tuple[str, ...]]
+    numbers: Ints
+    counted: int
+    sheet: Path
+    host: Host
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
+        return {**start.lines(self.sheet, self.counted, self.host.agent, self.host.options), _FOLDER: str(folder)}
+
+    def read(self, folder: Path) -> Ints:
+        """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
+        counts = np.zeros(self.counted, dtype=np.int64)
+        for path in _files(folder):
+            if path.stat().st_size:  # else its process had no room to count in, and is lost
+                counts += self._counts(path)
+        return counts[self.numbers]
+
+    def lost(self, folder: Path) -> int:
+        """Return of how many processes of the run not all is counted: they still run, had no room, or other classes or threads."""
+        return sum(1 for path in _files(folder) if _is_lost(path))
+
+    def _counts(self, path: Path) -> Ints:
+        content = path.read_bytes()
+        counts = _sums(content, self.counted)
+        if counts is None:
+            raise RecordingError(
+                f"the counts of lines in {path.name} are damaged: {len(content)} bytes for {self.counted} lines; run it again",
+                slug="places-damaged",
+            )
+        return counts
+
+
+def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: Host, cache: Path) -> Places:
+    """Return the places of a tree's `functions`, the same in each run of its programs.
+
+    Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
+    """
+    counting.check(jdk)
+    by_method = {method: function for function in functions for method in function.linkage}
+    sheet, table = _woven(jdk, tree, sorted(by_method), cache)
+    methods = [by_method[method] for method in sorted(by_method)]
+    rows = [(methods[method], line, number) for number, (method, line) in enumerate(table) if method >= 0]
+    rows.sort(key=lambda row: (row[0].file, row[1], row[0].name))
+    sources = {file: _text(tree / file) for file in dict.fromkeys(function.file for function, _, _ in rows)}
+    found = tuple(Place(function.name, function.file, line, _line(sources[function.file], line)) for function, line, _ in rows)
+    return Places(found, sources, np.array([number for _, _, number in rows], dtype=np.int64), len(table), sheet, host)
+
+
+def _woven(jdk: Jdk, tree: Path, methods: Sequence[str], cache: Path) -> tuple[Path, list[list[int]]]:
+    """Return the sheet of the classes in which lines of these methods are counted, and the method and line of each place in it."""
+    files = weaving.class_files(tree, {method.split()[0] for method in methods})
+    told = (method.encode(errors="surrogatepass") for method in methods)
+    request = weaving.listed(map(weaving.sized, told)) + weaving.listed(map(weaving.sized, files))
+    name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"lines" + request).hexdigest()[:24]
+    folder = compiled.kept(cache, f"java-lines-{name}", partial(_make, jdk, tree, cache, request))
+    table = np.frombuffer((folder / _TABLE).read_bytes(), _NUMBERS).reshape(-1, 2)
+    return folder / weaving.SHEET, table.tolist()
+
+
+def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
+    told = tools.run(jdk, cache, _LOOM, (str(tree),), request)
+    end = _NUMBERS.itemsize + int(np.frombuffer(told, _NUMBERS, 1)[0])
+    (made / weaving.SHEET).write_bytes(told[_NUMBERS.itemsize : end])
+    (made / _TABLE).write_bytes(told[end:])
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob("*.lines"))
+
+
+def _sums(content: bytes, counted: int) -> Ints | None:
+    """Return what the threads of a process counted together, None where that cannot be what it wrote."""
+    if len(content) < _FIRST or not content.startswith(_MAGIC):
+        return None
+    head = np.frombuffer(content, _HEAD, 1)[0]
+    part, parts = int(head["part"]), int(head["parts"])
+    if int(head["places"]) != counted or part < _THREAD + 8 * counted or len(content) < _FIRST + parts * part:
+        return None
+    rows = (np.frombuffer(content, "<u8", counted, _FIRST + number * part + _THREAD) for number in range(parts))
+    return np.sum([row.astype(np.int64) for row in rows], axis=0, dtype=np.int64) + np.zeros(counted, dtype=np.int64)
+
+
+def _is_lost(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        content = file.read(_HEAD.itemsize)
+    return len(content) < _HEAD.itemsize or bool(np.frombuffer(content, _HEAD)["flags"][0] & _DISTURBED)
+
+
+def _text(path: Path) -> tuple[str, ...]:
+    """Return the lines of a file; what is not UTF-8 is Latin-1."""
+    data = path.read_bytes()
+    try:
+        return tuple(data.decode("utf-8").split("\n"))
+    except UnicodeDecodeError:
+        return tuple(data.decode("latin-1").split("\n"))
+
+
+def _line(text: Sequence[str], number: int) -> str:
+    return text[number - 1].strip() if number <= len(text) else ""
