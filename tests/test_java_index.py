@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from java_sources import by_name, callees, compile_all, program, read, used, write
+from java_sources import by_name, callees, compile_all, helpers, jdk, program, read, used, write
+from perfdiff.languages.java.classes import Class, ClassReader
 from perfdiff.languages.java.functions import NAMESAKE, NATIVE_METHOD
 from perfdiff.languages.protocol import Program
 
@@ -423,4 +424,18 @@ def test_lambdas_on_one_line_are_told_apart_by_what_they_capture(tmp_path: Path)
         "A.g(java.lang.String[]).lambda1": "int[]::new",
         "A.h().lambda1": "super::toString",
     }
-    assert found["A.f(java.util.List).lambda2"].linkage == ("A lambda$f$0 (Ljava/util/List;I)V",)
+    assert found["A.f(java.util.List).lambda2"].linkage[0].endswith(" (Ljava/util/List;I)V")
+
+
+def test_damaged_class_files_never_end_the_reading(tmp_path: Path) -> None:
+    """Each byte that is changed in turn gives facts or a problem, and the other files theirs."""
+    compile_all(write(tmp_path, {"A.java": "class A { int f(int a) { switch (a) { case 1: return 2; default: return 3; } } }"}))
+    path = tmp_path / "classes/A.class"
+    data = path.read_bytes()
+    reader = ClassReader(jdk(), None, helpers())
+    changed = [data[:place] + bytes([value]) + data[place + 1 :] for place in range(len(data)) for value in (0, 0xFF, 0x41)]
+    told = reader.read([data, *changed, data])
+    assert told[0] == told[-1]
+    assert len(told) == len(changed) + 2
+    assert all(isinstance(one, str | Class) for one in told)
+    assert any(isinstance(one, str) for one in told)

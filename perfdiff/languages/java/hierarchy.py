@@ -70,7 +70,8 @@ class Hierarchy:
 
     def targets(self, call: str) -> Iterator[Signature]:
         """Yield the methods of the project that a call of a class file (`v com/acme/Box put (I)V`) may reach."""
-        kind, owner, name, descriptor = call.split(" ")
+        kind, owner, named_as = call.split(" ", 2)
+        name, _, descriptor = named_as.rpartition(" ")  # other languages' names may have spaces
         if owner.startswith("["):
             return
         named = self.resolved(owner, name, descriptor)

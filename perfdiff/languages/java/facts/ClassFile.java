@@ -5,11 +5,15 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.regex.Pattern;
 
 /** One class file, written as JSON. */
 final class ClassFile {
     private static final int MAGIC = 0xCAFEBABE;
     private static final int STATIC = 0x0008;
+    private static final String TYPE = "\\[*+(?:[BCDFIJSZ]|L[^;\\[]++;)";
+    private static final Pattern DESCRIPTOR = Pattern.compile(TYPE + "|\\((?:" + TYPE + ")*+\\)(?:V|" + TYPE + ")");
 
     private final DataInputStream in;
     private Pool pool;
@@ -26,7 +30,7 @@ final class ClassFile {
         int version = in.readUnsignedShort();
         pool = new Pool(in);
         int access = in.readUnsignedShort();
-        String name = pool.name(in.readUnsignedShort());
+        String name = Objects.requireNonNull(pool.name(in.readUnsignedShort()));
         String parent = pool.name(in.readUnsignedShort());
         List<String> interfaces = new ArrayList<>();
         for (int count = in.readUnsignedShort(); count > 0; count--) {
@@ -76,6 +80,9 @@ final class ClassFile {
             member.access = in.readUnsignedShort();
             member.name = pool.text(in.readUnsignedShort());
             member.descriptor = pool.text(in.readUnsignedShort());
+            if (!DESCRIPTOR.matcher(member.descriptor).matches() || member.name.isEmpty()) {
+                throw new IOException("it is damaged: a member of it has no type");
+            }
             member.attributes = attributes(in);
             found.add(member);
         }
@@ -86,11 +93,20 @@ final class ClassFile {
         List<Attribute> found = new ArrayList<>();
         for (int count = from.readUnsignedShort(); count > 0; count--) {
             String name = pool.text(from.readUnsignedShort());
-            byte[] data = new byte[from.readInt()];
-            from.readFully(data);
-            found.add(new Attribute(name, data));
+            found.add(new Attribute(name, bytes(from)));
         }
         return found;
+    }
+
+    /** Returns as many bytes as a length before them says, which a damaged file may put at anything. */
+    static byte[] bytes(DataInputStream from) throws IOException {
+        int length = from.readInt();
+        if (length < 0 || length > from.available()) {
+            throw new IOException("it is damaged: a part of it is longer than the file");
+        }
+        byte[] data = new byte[length];
+        from.readFully(data);
+        return data;
     }
 
     private void attributes(Json json) throws IOException {

@@ -37,17 +37,14 @@ final class Code {
         this.owner = owner;
         maxStack = in.readUnsignedShort();
         maxLocals = in.readUnsignedShort();
-        bytes = new byte[in.readInt()];
-        in.readFully(bytes);
+        bytes = ClassFile.bytes(in);
         handlers = new int[4 * in.readUnsignedShort()];
         for (int i = 0; i < handlers.length; i++) {
             handlers[i] = in.readUnsignedShort();
         }
         for (int count = in.readUnsignedShort(); count > 0; count--) {
             String name = pool.text(in.readUnsignedShort());
-            byte[] data = new byte[in.readInt()];
-            in.readFully(data);
-            table(name, new DataInputStream(new ByteArrayInputStream(data)));
+            table(name, new DataInputStream(new ByteArrayInputStream(ClassFile.bytes(in))));
         }
     }
 
@@ -147,6 +144,14 @@ final class Code {
     }
 
     int length(int at) {
+        int length = written(at);
+        if (length <= 0 || length > bytes.length - at) {
+            throw new IllegalStateException("an instruction is longer than its method");
+        }
+        return length;
+    }
+
+    private int written(int at) {
         int opcode = opcode(at);
         if (opcode == 0xaa) {
             int begin = aligned(at);
@@ -189,6 +194,7 @@ final class Code {
         if (opcode == 0xaa || opcode == 0xab) {
             int begin = aligned(at);
             boolean table = opcode == 0xaa;
+            length(at);
             int count = table ? ints(begin + 8) - ints(begin + 4) + 1 : ints(begin + 4);
             int[] found = new int[count + 1];
             found[0] = at + ints(begin);

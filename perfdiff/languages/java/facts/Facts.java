@@ -34,7 +34,7 @@ public final class Facts {
             Json json = new Json();
             new ClassFile(new DataInputStream(new ByteArrayInputStream(data))).write(json);
             return json.toString();
-        } catch (IOException | RuntimeException broken) { // whatever a damaged file leads to
+        } catch (IOException | RuntimeException | StackOverflowError broken) { // whatever a damaged file leads to
             String why = broken.getMessage();
             String says = broken instanceof IOException && why != null ? why : "it is damaged (" + broken.getClass().getSimpleName() + ")";
             return new Json().open('{').key("problem").string(says).close('}').toString();

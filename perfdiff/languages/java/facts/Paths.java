@@ -336,6 +336,10 @@ final class Paths {
         while (descriptor.charAt(i) == '[') {
             i++;
         }
-        return descriptor.charAt(i) == 'L' ? descriptor.indexOf(';', i) + 1 : i + 1;
+        int end = descriptor.charAt(i) == 'L' ? descriptor.indexOf(';', i) : i;
+        if (end < i) {
+            throw new IllegalStateException("a descriptor has no end");
+        }
+        return end + 1;
     }
 }
