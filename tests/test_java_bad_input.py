@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import java_programs
@@ -274,6 +275,7 @@ def test_waits_for_locks_of_java_util_concurrent_are_seen(tmp_path: Path) -> Non
     assert totals.lock_wait_ns[0] > 50e6  # four threads, one lock
     assert totals.wall_ns[0] >= 20 * 10e6 + 0.9 * totals.lock_wait_ns[0]
     assert totals.lock_wait_ns[1] == 0
+    assert np.isnan(totals.lock_hold_ns).all()
 
 
 COLLECTING = """
