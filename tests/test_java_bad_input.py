@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import java_programs
@@ -244,6 +245,37 @@ def test_waits_for_monitors_are_seen_in_the_method_that_takes_them(tmp_path: Pat
     for row in range(2):
         assert totals.wall_ns[row] >= 20 * 10e6 + 0.9 * totals.lock_wait_ns[row]
     assert totals.lock_wait_ns.sum() > 100e6  # four threads, one lock at a time
+
+
+LOCKS = """
+import java.util.concurrent.*;
+import java.util.concurrent.locks.*;
+class Main {
+    static final ReentrantLock lock = new ReentrantLock();
+    static int work(int n) throws Exception {
+        lock.lock();
+        try { Thread.sleep(10); return n; } finally { lock.unlock(); }
+    }
+    static int alone(int n) throws Exception { Thread.sleep(10); return n; }
+    public static void main(String[] arguments) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(4);
+        for (int i = 0; i < 20; i++) pool.submit(() -> { work(1); return alone(1); });
+        pool.shutdown();
+        System.out.print(pool.awaitTermination(1, TimeUnit.MINUTES));
+    }
+}
+"""
+
+
+def test_waits_for_locks_of_java_util_concurrent_are_seen(tmp_path: Path) -> None:
+    outcome = make(tmp_path, LOCKS, WORK, "Main alone (I)I").run()
+    totals = outcome.only.totals
+    assert outcome.output == "true"
+    assert calls(outcome.only) == {1: 20, 2: 20}
+    assert totals.lock_wait_ns[0] > 50e6  # four threads, one lock
+    assert totals.wall_ns[0] >= 20 * 10e6 + 0.9 * totals.lock_wait_ns[0]
+    assert totals.lock_wait_ns[1] == 0
+    assert np.isnan(totals.lock_hold_ns).all()
 
 
 COLLECTING = """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import java_programs
 from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.protocol import Load
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +46,8 @@ class Main {
             new ConcurrentHashMap<>(linked), new ArrayDeque<>(List.of(1, 2)), Collections.unmodifiableList(new Sized()), new Sized(),
             new Lying(), List.of(new Sized()), Kind.ONE, Kind.TWO, "file", "a/b//c", new File("file"), Path.of("/a/b"), new Written(),
             ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)), new long[70][1],
-            Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)),
+            Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)), EnumSet.of(Kind.ONE), Collections.unmodifiableList(List.of(1, 2)),
+            Collections.unmodifiableMap(linked), new TreeSet<>(Set.of(1, 2, 3)).headSet(2),
         };
         for (Object value : values) read(value);
     }
@@ -71,7 +75,7 @@ READ = (  # number, length, nested, type, ordinal
     (None, 1.0, None, "java.util.LinkedHashMap", None),
     (None, 1.0, None, "java.util.LinkedHashMap$LinkedKeySet", None),
     (None, 1.0, None, "java.util.TreeMap", None),
-    (None, None, None, "java.util.TreeSet", None),
+    (None, 1.0, None, "java.util.TreeSet", None),
     (None, 1.0, None, "java.util.concurrent.ConcurrentHashMap", None),
     (None, 2.0, None, "java.util.ArrayDeque", None),
     (None, None, None, "java.util.Collections$UnmodifiableList", None),
@@ -91,6 +95,10 @@ READ = (  # number, length, nested, type, ordinal
     (None, 70.0, None, "[[J", None),
     (None, 2.0, 3.0, "java.util.Arrays$ArrayList", None),
     (None, 1.0, None, "java.util.EnumMap", None),
+    (None, 1.0, None, "java.util.RegularEnumSet", None),
+    (None, 2.0, None, "java.util.Collections$UnmodifiableRandomAccessList", None),
+    (None, 1.0, None, "java.util.Collections$UnmodifiableMap", None),
+    (None, None, None, "java.util.TreeSet", None),
 )
 
 
@@ -102,7 +110,7 @@ def test_numbers_lengths_types_and_files_are_read_of_values_of_the_jdk_alone(tmp
     assert (outcome.said, outcome.notes) == ("", ())
     values = program.values(outcome.only, "Main.read")
     assert tuple(value[:5] for value in values) == READ
-    named = {READ[row][3]: value[5:] for row, value in enumerate(values) if row > 31}
+    named = {READ[row][3]: value[5:] for row, value in enumerate(values) if row > 31}  # file, depth
     assert [value[5:] for value in values[30:32]] == [(5.0, 1.0), (None, 3.0)]
     assert named["java.io.File"] == (5.0, 1.0)
     assert named["sun.nio.fs.UnixPath"] == (None, 2.0)
@@ -164,3 +172,30 @@ def test_fields_are_followed_as_far_as_they_lead(tmp_path: Path, jdk: Jdk) -> No
         (1.0, total, 0.5, 2.0, None, 8.0, 9.0, 3.0, 0.0, 4.0, -2.0, 3.0, *unread),
         (2.0, total, 0.5, None, 5.0, 8.0, None, 2.0, 0.0, 0.0, 3.0, 3.0, *unread),
     ]
+
+
+BOXED = """
+class Main {
+    static void read(Integer a, Long b, Boolean c, Character d, Double e, Object f) { }
+    public static void main(String[] arguments) {
+        read(-3, 1L << 60, true, 'b', 2.5, 4);
+        read(null, null, null, null, null, 1.5f);
+    }
+}
+"""
+
+
+@JDKS
+def test_boxed_numbers_are_kept_as_they_were_planned(tmp_path: Path, jdk: Jdk) -> None:
+    features = [f"number arg{place}" for place in range(6)]
+    method = "Main read (Ljava/lang/Integer;Ljava/lang/Long;Ljava/lang/Boolean;Ljava/lang/Character;Ljava/lang/Double;Ljava/lang/Object;)V"
+    made = java_programs.program(tmp_path, jdk, {"Main.java": BOXED}, {method: features})
+    loads = (Load.SIGNED, Load.SIGNED, Load.UNSIGNED, Load.UNSIGNED, Load.FLOATING, Load.FLOATING)
+    (probe,) = made.probes
+    plans = tuple(replace(one, load=load) for one, load in zip(probe.definition.features, loads, strict=True))
+    made = replace(made, probes=(replace(probe, definition=replace(probe.definition, features=plans)),))
+    samples = made.run_undisturbed().only.samples[1]
+    order = np.argsort(samples.call)
+    assert samples.cells[order][0][:4].view(np.int64).tolist() == [-3, 1 << 60, 1, 98]
+    assert samples.cells[order][:, 4:].view(np.float64).tolist() == [[2.5, 4.0], [0.0, 1.5]]
+    assert samples.read[order].tolist() == [[True] * 6, [False] * 5 + [True]]

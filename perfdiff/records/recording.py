@@ -256,7 +256,7 @@ def _resources(header: Header, raw: Floats) -> Floats:
     if Flag.SEES_ALLOCATIONS not in header.flags:
         columns[:2] = np.nan
     if Flag.SEES_LOCKS not in header.flags:
-        columns[2:] = np.nan
+        columns[2 if Flag.SEES_WAITS not in header.flags else 3 :] = np.nan
     return columns
 
 

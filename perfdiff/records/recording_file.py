@@ -44,6 +44,7 @@ class Flag(IntFlag):
     FULL = 2
     SEES_ALLOCATIONS = 4
     SEES_LOCKS = 8
+    SEES_WAITS = 16  # for locks, not how long they are held
 
 
 class CounterFlag(IntFlag):

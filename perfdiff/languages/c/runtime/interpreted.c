@@ -49,9 +49,9 @@ PD_API void pd_pause_end(void)
 /* Says that the waits for locks will be told: then a process without any is one that did not wait. */
 PD_API void pd_waits_tell(void)
 {
-	pd_process.sees |= PD_SEES_LOCKS;
+	pd_process.sees |= PD_SEES_WAITS;
 	if (pd_process.header)
-		pd_process.header->flags |= PD_SEES_LOCKS;
+		pd_process.header->flags |= PD_SEES_WAITS;
 }
 
 PD_API void pd_wait_begin(void)

@@ -18,6 +18,7 @@ enum pd_recording_flag {
 	PD_FULL = 2,      /* recording stopped: no space, or no access to the file any more */
 	PD_SEES_ALLOCATIONS = 4,
 	PD_SEES_LOCKS = 8,
+	PD_SEES_WAITS = 16, /* for locks, not how long they are held */
 };
 
 enum pd_cost {

@@ -2,6 +2,7 @@ package java.lang;
 
 import java.io.File;
 import java.lang.reflect.Array;
+import java.lang.reflect.Field;
 import java.nio.Buffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -9,6 +10,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -20,7 +22,9 @@ import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CopyOnWriteArraySet;
 import java.util.concurrent.LinkedBlockingDeque;
@@ -90,41 +94,47 @@ public final class PerfdiffProbe {
 
     /** The number in a box, as the bits of a double. */
     public static long number(Object value) {
-        if (value instanceof Integer) {
-            return bits((Integer) value);
-        }
-        if (value instanceof Long) {
-            return bits((Long) value);
-        }
         if (value instanceof Double) {
             return bits((Double) value);
-        }
-        if (value instanceof Boolean) {
-            return bits((Boolean) value ? 1 : 0);
-        }
-        if (value instanceof Character) {
-            return bits((Character) value);
         }
         if (value instanceof Float) {
             return bits((Float) value);
         }
+        long whole = integer(value);
+        return whole == ABSENT ? ABSENT : bits(whole);
+    }
+
+    /** The whole number in a box. */
+    public static long integer(Object value) {
+        if (value instanceof Integer) {
+            return (Integer) value;
+        }
+        if (value instanceof Long) {
+            return (Long) value;
+        }
+        if (value instanceof Boolean) {
+            return (Boolean) value ? 1 : 0;
+        }
+        if (value instanceof Character) {
+            return (Character) value;
+        }
         if (value instanceof Short) {
-            return bits((Short) value);
+            return (Short) value;
         }
         if (value instanceof Byte) {
-            return bits((Byte) value);
+            return (Byte) value;
         }
         if (value == null) {
             return ABSENT;
         }
         Class<?> type = value.getClass();
         if (type == AtomicInteger.class) {
-            return bits(((AtomicInteger) value).get());
+            return ((AtomicInteger) value).get();
         }
         if (type == AtomicLong.class) {
-            return bits(((AtomicLong) value).get());
+            return ((AtomicLong) value).get();
         }
-        return type == AtomicBoolean.class ? bits(((AtomicBoolean) value).get() ? 1 : 0) : ABSENT;
+        return type == AtomicBoolean.class ? ((AtomicBoolean) value).get() ? 1 : 0 : ABSENT;
     }
 
     /** The place of an enum's constant among all. */
@@ -141,7 +151,7 @@ public final class PerfdiffProbe {
         }
     }
 
-    private static long lengthOf(Object value, Class<?> type) {
+    private static long lengthOf(Object value, Class<?> type) throws IllegalAccessException {
         if (type == String.class) {
             return ((String) value).length();
         }
@@ -166,6 +176,11 @@ public final class PerfdiffProbe {
         if (maps.contains(type)) {
             return ((Map<?, ?>) value).size();
         }
+        Field wrapped = wrappers.get(type);
+        if (wrapped != null) {
+            Object inside = wrapped.get(value);
+            return inside == null ? ABSENT : lengthOf(inside, inside.getClass());
+        }
         return value instanceof Buffer ? ((Buffer) value).remaining() : ABSENT; // nobody else can extend it
     }
 
@@ -178,7 +193,7 @@ public final class PerfdiffProbe {
         }
     }
 
-    private static long nestedOf(Object value, int depth) {
+    private static long nestedOf(Object value, int depth) throws IllegalAccessException {
         boolean isArray = value instanceof Object[];
         if (maps == null) {
             prepare();
@@ -269,6 +284,7 @@ public final class PerfdiffProbe {
 
     private static Set<Class<?>> lists;
     private static Set<Class<?>> collections;
+    private static Map<Class<?>, Field> wrappers; // what has its size from another one, and where that is
     private static volatile Set<Class<?>> maps; // written last
 
     private static final int MOST_TYPES = 1024; // more are numbers without a name
@@ -286,13 +302,33 @@ public final class PerfdiffProbe {
                 new LinkedList<>(), new HashSet<>(), new LinkedHashSet<>(), new ArrayDeque<>(), new PriorityQueue<>(),
                 new CopyOnWriteArrayList<>(), new CopyOnWriteArraySet<>(), new LinkedBlockingQueue<>(), new LinkedBlockingDeque<>(),
                 map.keySet(), map.values(), map.entrySet(), linked.keySet(), linked.values(), linked.entrySet(), Set.of(), Set.of(1),
-                Collections.emptySet(), Collections.singleton(1));
+                Collections.emptySet(), Collections.singleton(1), EnumSet.noneOf(Thread.State.class));
         collections.addAll(lists);
+        wrappers = new HashMap<>();
+        wrap("m", new TreeSet<>(), Collections.unmodifiableMap(map), Collections.unmodifiableSortedMap(new TreeMap<>()));
+        wrap("c", Collections.unmodifiableCollection(lists), Collections.unmodifiableList(new LinkedList<>()),
+                Collections.unmodifiableList(new ArrayList<>()), Collections.unmodifiableSet(lists));
         Set<Class<?>> found = classes(
-                new TreeMap<>(), new ConcurrentHashMap<>(), new IdentityHashMap<>(), Map.of(), Map.of(1, 1), Collections.emptyMap(),
+                new TreeMap<>(), new ConcurrentHashMap<>(), new ConcurrentSkipListMap<>(), new IdentityHashMap<>(), Map.of(), Map.of(1, 1), Collections.emptyMap(),
                 Collections.singletonMap(1, 1));
         found.add(EnumMap.class);
         maps = found;
+    }
+
+    /** Notes the field of this name that each of these has, itself or from its parent. */
+    private static void wrap(String name, Object... examples) {
+        for (Object example : examples) {
+            for (Class<?> type = example.getClass(); type != null; type = type.getSuperclass()) {
+                try {
+                    Field field = type.getDeclaredField(name);
+                    field.setAccessible(true);
+                    wrappers.put(example.getClass(), field);
+                    break;
+                } catch (ReflectiveOperationException | RuntimeException absent) {
+                    continue; // its parent's, or none in this JDK: such a value is not read
+                }
+            }
+        }
     }
 
     private static Set<Class<?>> classes(Object... examples) {

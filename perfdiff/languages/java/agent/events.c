@@ -13,7 +13,6 @@
 #define TOLD_SHARE 100 /* pauses are told from this part of the process's time on */
 
 static jvmtiEnv *tools;
-static bool is_ready;
 static uint64_t began_ns, collecting_ns, collected_ns;
 
 /* PERFDIFF_PROBE_CLASS is the path of the class file. */
@@ -44,6 +43,41 @@ static void JNICALL class_loads(jvmtiEnv *env, JNIEnv *environment, jclass redef
 		return;
 	memcpy(*new_bytes, woven->bytes, woven->bytes_length);
 	*new_length = (jint)woven->bytes_length;
+}
+
+static void (JNICALL *next_park)(JNIEnv *, jobject, jboolean, jlong);
+
+/* In the place of `Unsafe.park`, by which all locks of java.util.concurrent wait. */
+static void JNICALL park(JNIEnv *environment, jobject unsafe, jboolean is_absolute, jlong time)
+{
+	pd_wait_begin();
+	next_park(environment, unsafe, is_absolute, time);
+	pd_wait_end();
+}
+
+static bool is_park(jvmtiEnv *env, jmethodID method)
+{
+	char *name = NULL, *class = NULL;
+	jclass owner;
+	bool is = false;
+
+	if ((*env)->GetMethodName(env, method, &name, NULL, NULL))
+		return false;
+	if (!strcmp(name, "park") && !(*env)->GetMethodDeclaringClass(env, method, &owner) && !(*env)->GetClassSignature(env, owner, &class, NULL))
+		is = !strcmp(class, "Ljdk/internal/misc/Unsafe;");
+	(*env)->Deallocate(env, (unsigned char *)name);
+	(*env)->Deallocate(env, (unsigned char *)class);
+	return is;
+}
+
+/* The JDK's own class names its natives before any event but these, and an early start, may be had. */
+static void JNICALL native_is_bound(jvmtiEnv *env, JNIEnv *environment, jthread thread, jmethodID method, void *address, void **taken)
+{
+	(void)environment, (void)thread;
+	if (next_park || !is_park(env, method))
+		return;
+	next_park = (void (JNICALL *)(JNIEnv *, jobject, jboolean, jlong))address;
+	*taken = (void *)park;
 }
 
 static uint64_t now_ns(void)
@@ -118,21 +152,6 @@ static bool event_enable(jvmtiEvent event)
 	return (*tools)->SetEventNotificationMode(tools, JVMTI_ENABLE, event, NULL) == JVMTI_ERROR_NONE;
 }
 
-/* Defines the class that woven ones call, in the loader that all others find. Without it, no woven class may be loaded. */
-static void JNICALL machine_starts(jvmtiEnv *env, JNIEnv *environment)
-{
-	jsize length = (jsize)(pd_probe_class_end - pd_probe_class);
-
-	(void)env;
-	is_ready = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
-		   pd_threads_begin(environment);
-#ifdef PD_PER_CALL
-	is_ready = is_ready && pd_calls_begin(environment);
-#endif
-	if ((*environment)->ExceptionCheck(environment))
-		(*environment)->ExceptionClear(environment);
-}
-
 /* Takes what the way to a probe costs on this machine: four numbers of picoseconds (perfdiff/languages/java/calibrating.py). */
 static void costs_take(void)
 {
@@ -145,12 +164,27 @@ static void costs_take(void)
 	pd_costs_add(costs[0], costs[1], costs[2], costs[3]);
 }
 
+/* Defines the class that woven ones call, in the loader that all others find. Without it, no woven class may be loaded. */
+static bool probe_define(JNIEnv *environment)
+{
+	jsize length = (jsize)(pd_probe_class_end - pd_probe_class);
+	bool is_made = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
+		       pd_threads_begin(environment);
+
+#ifdef PD_PER_CALL
+	is_made = is_made && pd_calls_begin(environment);
+#endif
+	if ((*environment)->ExceptionCheck(environment))
+		(*environment)->ExceptionClear(environment);
+	return is_made;
+}
+
 /* From here on classes of the program are loaded. Those of the JDK that come before would have to be read for us one by one. */
 static void JNICALL machine_is_ready(jvmtiEnv *env, JNIEnv *environment, jthread thread)
 {
-	(void)env, (void)environment, (void)thread;
+	(void)env, (void)thread;
 	costs_take();
-	if (!is_ready || !event_enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK))
+	if (!probe_define(environment) || !event_enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK))
 		pd_note("failed", "the probes could not be started");
 }
 
@@ -166,7 +200,6 @@ static bool capability_add(jvmtiCapabilities wanted)
 bool pd_events_begin(JavaVM *machine)
 {
 	jvmtiEventCallbacks callbacks = {
-		.VMStart = machine_starts,
 		.VMInit = machine_is_ready,
 		.VMDeath = machine_ends,
 		.ClassFileLoadHook = class_loads,
@@ -176,8 +209,9 @@ bool pd_events_begin(JavaVM *machine)
 		.MonitorContendedEntered = monitor_entered,
 		.MonitorWait = monitor_waits,
 		.MonitorWaited = monitor_waited,
+		.NativeMethodBind = native_is_bound,
 	};
-	bool sees_monitors;
+	bool sees_monitors, sees_parks;
 
 	began_ns = now_ns();
 #ifdef PD_PER_CALL
@@ -188,7 +222,8 @@ bool pd_events_begin(JavaVM *machine)
 	if (!capability_add((jvmtiCapabilities){.can_generate_all_class_hook_events = 1}))
 		return false;
 	sees_monitors = capability_add((jvmtiCapabilities){.can_generate_monitor_events = 1});
-	if ((*tools)->SetEventCallbacks(tools, &callbacks, sizeof(callbacks)) || !event_enable(JVMTI_EVENT_VM_START))
+	sees_parks = capability_add((jvmtiCapabilities){.can_generate_native_method_bind_events = 1, .can_generate_early_vmstart = 1});
+	if ((*tools)->SetEventCallbacks(tools, &callbacks, sizeof(callbacks)))
 		return false;
 	if (!event_enable(JVMTI_EVENT_VM_INIT) || !event_enable(JVMTI_EVENT_VM_DEATH))
 		return false;
@@ -202,7 +237,7 @@ bool pd_events_begin(JavaVM *machine)
 	}
 	for (size_t i = 0; i < sizeof(monitor_events) / sizeof(monitor_events[0]); i++)
 		sees_monitors = sees_monitors && event_enable(monitor_events[i]);
-	if (sees_monitors)
+	if (sees_monitors && sees_parks && event_enable(JVMTI_EVENT_NATIVE_METHOD_BIND))
 		pd_waits_tell();
 	return true;
 }

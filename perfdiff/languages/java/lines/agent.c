@@ -8,7 +8,6 @@
 #include "lines.h"
 
 static jvmtiEnv *tools;
-static bool is_ready;
 
 /* Nothing of the plan is read: there are no probes, and all that the sheet has is to be counted. */
 int pd_is_off(unsigned int probe)
@@ -37,35 +36,32 @@ static void JNICALL class_loads(jvmtiEnv *env, JNIEnv *environment, jclass redef
 	*new_length = (jint)woven->bytes_length;
 }
 
-static void JNICALL machine_starts(jvmtiEnv *env, JNIEnv *environment)
+static bool counts_begin(JNIEnv *environment)
 {
-	(void)env;
-	is_ready = pd_threads_begin(environment) && pd_memory_begin(environment, pd_counts_places());
+	bool is_made = pd_threads_begin(environment) && pd_memory_begin(environment, pd_counts_places());
+
 	if ((*environment)->ExceptionCheck(environment))
 		(*environment)->ExceptionClear(environment);
+	return is_made;
 }
 
 static void JNICALL machine_is_ready(jvmtiEnv *env, JNIEnv *environment, jthread thread)
 {
-	(void)environment, (void)thread;
-	if (!is_ready || (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL))
+	(void)thread;
+	if (!counts_begin(environment) || (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL))
 		pd_counts_flag(PD_DISTURBED);
 }
 
 static bool events_begin(JavaVM *machine)
 {
-	static const jvmtiEvent events[] = {JVMTI_EVENT_VM_START, JVMTI_EVENT_VM_INIT};
-	jvmtiEventCallbacks callbacks = {.VMStart = machine_starts, .VMInit = machine_is_ready, .ClassFileLoadHook = class_loads};
+	jvmtiEventCallbacks callbacks = {.VMInit = machine_is_ready, .ClassFileLoadHook = class_loads};
 	jvmtiCapabilities wanted = {.can_generate_all_class_hook_events = 1};
 
 	if ((*machine)->GetEnv(machine, (void **)&tools, JVMTI_VERSION_11) != JNI_OK)
 		return false;
 	if ((*tools)->AddCapabilities(tools, &wanted) || (*tools)->SetEventCallbacks(tools, &callbacks, sizeof(callbacks)))
 		return false;
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if ((*tools)->SetEventNotificationMode(tools, JVMTI_ENABLE, events[i], NULL))
-			return false;
-	return true;
+	return !(*tools)->SetEventNotificationMode(tools, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL);
 }
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *machine, char *options, void *reserved)

@@ -38,4 +38,9 @@ final class Feature {
             steps.add(new Step(names[0], names[1], names[2]));
         }
     }
+
+    /** The method of PerfdiffProbe that reads an object. */
+    String reader() {
+        return how.equals("number") && !isFloating ? "integer" : how;
+    }
 }

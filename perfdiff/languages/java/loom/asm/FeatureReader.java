@@ -161,7 +161,7 @@ final class FeatureReader {
         if (!List.of("number", "length", "nested", "type", "ordinal", "file", "depth").contains(feature.how)) {
             return false;
         }
-        code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, ProbeWeaver.PROBE, feature.how, "(Ljava/lang/Object;)J", false));
+        code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, ProbeWeaver.PROBE, feature.reader(), "(Ljava/lang/Object;)J", false));
         return true;
     }
 

@@ -162,7 +162,7 @@ final class FeatureReader {
         } else if (feature.how.equals("length") && type.isArray()) {
             code.astore(object).aload(object).ifnull(absent).aload(object).arraylength().i2l();
         } else {
-            code.invokestatic(ProbeWeaver.PROBE, feature.how, OF_OBJECT);
+            code.invokestatic(ProbeWeaver.PROBE, feature.reader(), OF_OBJECT);
         }
     }
 
