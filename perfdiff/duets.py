@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff.analysis.policy import WAITS
 from perfdiff.analysis.verdicts.wholeruns import waits
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
@@ -31,13 +32,16 @@ MEMORY = 0.5  # of what is available that a pair may take; other work needs some
 class Duets:
     """Makes pairs of runs, together where their workload allows it, which a user may deny it by `alone`.
 
-    Runs that wait, or use several threads, would be others on one CPU. Runs that fail together, or print what they did not print before,
-    share something outside their trees: the workload's further runs are made apart, and a note says so.
+    Runs that wait, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those that compile, are none of
+    the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting.
+    Runs that fail together, or print what they did not print before, share something outside their trees: the workload's further runs are
+    made apart, and a note says so.
     """
 
     collector: Collector
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
+    _calm: dict[int, bool] = field(default_factory=dict)  # by point
 
     def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
@@ -50,9 +54,24 @@ class Duets:
         if len(pair) != len(Side) or name in self._alone or self.collector.workloads[name].alone or not self.collector.apart(pair):
             return False
         by_side = [[run for run in before if run.side is side] for side in Side]
-        if not _may_bind() or any(len(runs) < APART or waits(runs) for runs in by_side):
+        if not _may_bind() or any(len(runs) < APART for runs in by_side):
+            return False
+        if any(waits(runs) for runs in by_side) and not self._is_one_thread(pair):
             return False
         return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
+
+    def _is_one_thread(self, pair: Sequence[Slot]) -> bool:
+        """Return whether the program of a point neither waits nor uses several threads itself, where its runtime has threads of its own."""
+        point = pair[0].point.id
+        if point not in self._calm:
+            try:
+                runs = [self.collector.calmed(slot) for slot in pair]
+            except DiskFilledError:
+                raise
+            except WorkloadError:  # options of its own that cannot stand beside those
+                runs = [None]
+            self._calm[point] = all(run is not None and _keeps_one_cpu_busy(run) for run in runs)
+        return self._calm[point]
 
     def _together(
         self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]
@@ -81,6 +100,11 @@ class Duets:
             "runs are made one after the other, which takes more of them; `alone = true` spares the attempt"
         )
         self.notes += (Note("runs-disturb-each-other", text),)
+
+
+def _keeps_one_cpu_busy(run: Run) -> bool:
+    """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU."""
+    return (1 - WAITS) * (1 - (run.waited or 0.0)) * run.wall_ns <= run.cpu_ns <= (1 + WAITS) * run.wall_ns
 
 
 @functools.cache

@@ -9,10 +9,13 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.compare.phases import FEATURE
+from perfdiff.analysis.annotations.annotating import annotate
+from perfdiff.analysis.compare.phases import FEATURE, with_phase
 from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.stats.rows import without_features
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Side
+from perfdiff.models import language
+from perfdiff.records.schema import Change, SampleTable, Side
 
 
 def sized(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
@@ -62,3 +65,28 @@ def test_functions_without_warm_up_have_no_phases() -> None:
     annotation = finding.metrics["self_ns"].base
     assert annotation is not None
     assert annotation.features == ("n",)
+
+
+def warming() -> SampleTable:
+    """Return calls that cost eight times as much in the first third of each run."""
+    made = Made(
+        "render", lambda side, inputs: 3000 + 20 * inputs["n"], calls=lambda side, n: {"": 300}, inputs=sized, first={BASE: (100, 8.0)}
+    )
+    table = World((made,), runs=10, kept=300).samples(1, BASE)
+    assert table is not None
+    return table
+
+
+def test_an_annotation_has_a_scope_of_each_phase_and_is_written_and_read() -> None:
+    (annotation,) = annotate("render", warming(), ["self_ns"], seed=1)
+    assert FEATURE in annotation.features
+    slopes = sorted(term.coefficient for scope in annotation.scopes for term in scope.terms if term.factors == (("n", "x"),))
+    assert slopes == pytest.approx([20, 160], rel=0.1)
+    assert language.parse(language.print_annotation(annotation)).features == annotation.features
+
+
+def test_calls_that_do_not_warm_up_are_all_steady_where_an_annotation_asks() -> None:
+    calls = without_features(with_phase(warming(), always=True), {FEATURE})
+    steady = with_phase(calls.rows(np.flatnonzero(calls.call > 150)), always=True)
+    assert steady.features[0].name == FEATURE
+    assert not steady.values[:, 0].any()

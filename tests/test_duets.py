@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 LOOPS = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done; echo done"
+CALM = {"CALM": "1"}
 WHERE = f"{sys.executable} -c 'import os; print(*os.sched_getaffinity(0))'"
 
 
@@ -72,10 +73,16 @@ class Scripted:
     rss: float = 1e6
     fails: Exception | None = None
     prints: str = ""
+    calmed: Execution | Exception | None = None  # where the runtime's own threads have nothing to do
     together: list[int] = field(default_factory=list)
     timeouts: set[float] = field(default_factory=set)
 
     def execute(self, command: Command) -> Execution:
+        if CALM.items() <= dict(command.environment).items():
+            if isinstance(self.calmed, Exception):
+                raise self.calmed
+            assert self.calmed is not None
+            return self.calmed
         return Execution(self.wall_ns, self.cpu_ns, self.rss, None, None, command.where)
 
     def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
@@ -89,11 +96,19 @@ class Scripted:
 POINT = Point(0, "w", {"n": 1}, "x")
 
 
-def made(tmp_path: Path, executor: Scripted, *, pairs: int = 6, alone: bool = False, same_tree: bool = False) -> tuple[list[Run], Duets]:
+def made(
+    tmp_path: Path,
+    executor: Scripted,
+    *,
+    pairs: int = 6,
+    alone: bool = False,
+    same_tree: bool = False,
+    calm: Mapping[str, str] | None = None,
+) -> tuple[list[Run], Duets]:
     """Return the runs of so many pairs of a point, and what made them."""
     config = {"w": WorkloadConfig("w", "x", timeout_s=10, alone=alone)}
     trees = {side: tmp_path / ("tree" if same_tree else side) for side in Side}
-    targets = {(Phase.PLAIN, side): Target(trees[side], None) for side in Side}
+    targets = {(Phase.PLAIN, side): Target(trees[side], None, calm=calm or {}) for side in Side}
     room = tmp_path / "room"
     room.mkdir()
     of = Duets(Collector(targets, config, {}, executor, room, 1))
@@ -132,6 +147,23 @@ def test_runs_that_would_not_be_the_same_beside_another_are_made_apart(
     runs, of = made(tmp_path, executor, **options)
     assert not any(run.together for run in runs)
     assert not executor.together
+    assert not of.notes
+
+
+@pytest.mark.parametrize(
+    ("calm", "is_together"),
+    [
+        (Execution(1e7, 1e7, 1e6, None, None, ""), True),  # what was parallel was its runtime
+        (Execution(1e7, 2e7, 1e6, None, None, ""), False),  # threads of its own
+        (Execution(2e7, 1e7, 1e6, None, None, ""), False),  # it waits
+        (Execution(2e7, 1e7, 1e6, None, None, "", waited=0.5), True),  # for other work on the machine alone
+        (WorkloadError("conflicting options", slug="workload-failed"), False),
+    ],
+    ids=["one thread", "threads", "waits", "busy machine", "refused"],
+)
+def test_threads_of_a_runtime_keep_no_runs_apart(tmp_path: Path, calm: Execution | Exception, *, is_together: bool) -> None:
+    runs, of = made(tmp_path, Scripted(cpu_ns=2e7, calmed=calm), calm=CALM)
+    assert [run.together for run in runs] == [False] * 2 * APART + [is_together] * 2 * (6 - APART)
     assert not of.notes
 
 

@@ -404,3 +404,23 @@ def test_generated_sources_are_of_the_project(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert callees(found, "A.f()") == {"G.g()"}
     assert by_name(found)["G.g()"].obstacle is None
+
+
+def test_lambdas_on_one_line_are_told_apart_by_what_they_capture(tmp_path: Path) -> None:
+    text = """
+        import java.util.*;
+        import java.util.function.*;
+        class A {
+            void f(List<Runnable> all) { for (int i = 0; i < 3; all.add(() -> f(null)), i++) { int k = i; all.add(() -> all.remove(k)); } }
+            void g(String... given) { Arrays.stream(given).map(String::trim).count(); Function<Integer, int[]> made = int[]::new; }
+            int h() { Supplier<String> says = super::toString; return says.get().length(); }
+        }
+    """
+    found = by_name(program(tmp_path, {"A.java": text}))
+    assert {name: one.text for name, one in found.items() if "lambda" in name} == {
+        "A.f(java.util.List).lambda1": "() -> f(null)",
+        "A.f(java.util.List).lambda2": "() -> all.remove(k)",
+        "A.g(java.lang.String[]).lambda1": "int[]::new",
+        "A.h().lambda1": "super::toString",
+    }
+    assert found["A.f(java.util.List).lambda2"].linkage == ("A lambda$f$0 (Ljava/util/List;I)V",)

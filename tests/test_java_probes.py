@@ -204,13 +204,11 @@ def test_constructors_initialisers_and_classes_of_all_kinds_are_recorded(make: M
 
 def test_what_the_way_to_a_probe_costs_is_taken_off(make: Make) -> None:
     program = make(NESTED, {LEAF: [], MIDDLE: []})
-    wall, self_ = {}, {}
-    for inside_ns in (0, 10**6):
-        costs = Costs(counted_ns=0.0, timed_ns=1.5 * inside_ns, inside_ns=inside_ns, passed_ns=0.0)
-        totals = program.run(costs=costs.text).only.totals
-        wall[inside_ns], self_[inside_ns] = totals.wall_ns[0], totals.self_ns[1]
-    assert 3e6 < wall[0] - wall[10**6] < 8e6  # of five calls, 1 ms each
-    assert self_[10**6] < self_[0]
+    added = Costs(counted_ns=4e6, timed_ns=2e6, inside_ns=1e6, passed_ns=0.0)
+    record = program.run(costs=added.text).only
+    for cost, ns in (("counted_ns", 4e6), ("timed_ns", 2e6), ("timed_inner_ns", 1e6), ("sampled_ns", 2e6), ("sampled_inner_ns", 1e6)):
+        assert getattr(record.costs, cost) == pytest.approx(ns, rel=0.02)
+    assert 0.9e6 < record.samples[1].wall_ns.min() < 1.9e6  # each sleeps for 2 ms
 
 
 def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration
+from perfdiff.build import variants
 from perfdiff.build.failures import read_failure
 from perfdiff.cli.init import template
-from perfdiff.collect import complaints
+from perfdiff.collect import complaints, workloads
 from perfdiff.config import JavaConfig
 from perfdiff.configuration import Overrides, javaproject, shellwords
 from perfdiff.errors import BuildError
@@ -303,3 +304,8 @@ def test_every_fixture_names_its_classes_as_init_would() -> None:
         started = javaproject.start(folder / "base", system)
         assert started.main is not None, folder
         assert list((folder / "base").rglob(f"{started.main.replace('.', '/')}.java")), folder
+
+
+def test_what_jvms_read_of_the_environment_makes_another_build_and_another_experiment() -> None:
+    given = {"JAVA_TOOL_OPTIONS": "-Xmx1g", "CLASSPATH": "lib", "HOME": "/root"}
+    assert variants.keyed(given) == workloads.keyed([], given) == {"JAVA_TOOL_OPTIONS": "-Xmx1g", "CLASSPATH": "lib"}

@@ -112,6 +112,10 @@ class Toys:
         """Return the way to the interpreter."""
         return {"PATH": f"{built.beside}{os.pathsep}{environment['PATH']}"}
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return nothing: no thread runs that the program did not start."""
+        return {}
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write which function has which number, and whether its feature is read."""
         text = "".join(f"{probe.definition.name} {probe.id} {len(probe.features)}\n" for probe in probes)

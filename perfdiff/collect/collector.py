@@ -42,7 +42,8 @@ class Target:
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
     all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave. `variables` are those that
-    its workloads need in any case; of those in `draws`, each pair of runs gets a number of its own.
+    its workloads need in any case; of those in `draws`, each pair of runs gets a number of its own. With `calm`, threads of the runtime's
+    own, such as those that compile, work while the program waits for them; nothing where it has none.
     """
 
     directory: Path
@@ -53,6 +54,7 @@ class Target:
     places: PlaceReader | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     draws: tuple[str, ...] = ()
+    calm: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,15 @@ class Collector:
             (_run(number, slot, execution, together=cpu is not None), recordings)
             for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
         ]
+
+    def calmed(self, slot: Slot) -> Run | None:
+        """Return a run whose runtime has no threads at work beside the program's, None where it never has; raise WorkloadError."""
+        target = self.targets[slot.phase, slot.side]
+        if not target.calm:
+            return None
+        quiet = replace(target, variables={**target.variables, **target.calm})
+        [(run, _)] = replace(self, targets={(slot.phase, slot.side): quiet}).collect([slot], lambda _: None)
+        return run
 
     def count_places(self, slot: Slot) -> PlacesOfRun:
         """Return how often each place ran in a run of a target with `places`; raise WorkloadError, RecordingError or StoreError."""

@@ -11,7 +11,8 @@ from perfdiff.config import PLACE, WorkloadConfig
 from perfdiff.records.schema import Point, Workload
 
 # What many programs read through their libraries: threads, memory, what is loaded, language and time zone.
-_READ = frozenset(("GLIBC_TUNABLES", "LANG", "LANGUAGE", "TZ"))
+_JVMS = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_READ = frozenset(("GLIBC_TUNABLES", "LANG", "LANGUAGE", "TZ", *_JVMS))
 _READ_PREFIXES = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "MALLOC_", "TCMALLOC_", "MIMALLOC_", "LD_", "LC_")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 

@@ -143,6 +143,7 @@ class Workshop:
             tree=built.tree,
             variables=self.packs.variables(built, self.environment),
             draws=self.packs.draws(self.environment),
+            calm=self.packs.calm(built, self.environment),
         )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:

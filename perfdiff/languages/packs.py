@@ -95,6 +95,10 @@ class Packs:
             found |= pack.variables(built, {**environment, **found})
         return found
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables with which threads of a runtime's own work while the program waits for them."""
+        return {name: value for pack in self._all for name, value in pack.calm(built, environment).items()}
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Iterable[Probe], folder: Path) -> dict[str, str]:
         """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
         known = list(probes)

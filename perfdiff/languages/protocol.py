@@ -334,6 +334,10 @@ class Language(Protocol):
         """Return the variables that workloads of a build run with, besides their `environment`."""
         ...
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the variables with which threads of a runtime's own work while the program waits for them; none where it has no such."""
+        ...
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
         ...

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
@@ -20,10 +21,11 @@ MOST_ROWS = 10_000
 
 
 def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed: int) -> Iterator[Annotation]:
-    """Yield the annotation of each of the metrics that the calls have.
+    """Yield the annotation of each of the metrics that the calls have; where they warm up, both phases may have a scope.
 
     No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
     """
+    table = with_phase(table)
     for metric in metrics or telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
             annotation = fit(table, metric, seed=seed, function=function)

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, Standing, check
+from perfdiff.analysis.compare.phases import FEATURE, with_phase
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -102,7 +103,16 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
         for place, table in enumerate(tables):
             for same in metrics.values():
                 if len(same) == len(those):
-                    yield same[place], some(table) if table is not None and len(table) else "none of its single calls was kept"
+                    yield (
+                        same[place],
+                        _calls(table, same[place]) if table is not None and len(table) else "none of its single calls was kept",
+                    )
+
+
+def _calls(table: SampleTable, annotation: Annotation) -> SampleTable:
+    """Return calls to hold against an annotation, with their phase where it tells of phases."""
+    found = some(table)
+    return with_phase(found, always=True) if FEATURE in annotation.features else found
 
 
 def some(table: SampleTable) -> SampleTable:

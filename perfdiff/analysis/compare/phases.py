@@ -43,10 +43,12 @@ def phased(base: SampleTable, head: SampleTable) -> Phased:
     return Phased(_with_phase(base, longest.calls), _with_phase(head, longest.calls), found)
 
 
-def with_phase(table: SampleTable) -> SampleTable:
-    """Return one side's table with the feature that tells the phase, where its calls warm up."""
+def with_phase(table: SampleTable, *, always: bool = False) -> SampleTable:
+    """Return one side's table with the feature that tells the phase, where its calls warm up; `always`: else all of them are steady."""
     found = warm_up(table, METRIC) if METRIC in table.metrics else None
-    return table if found is None else _with_phase(table, found.calls)
+    if found is None:
+        return _with_phase(table, 0) if always else table
+    return _with_phase(table, found.calls)
 
 
 def _has_both(table: SampleTable, calls: int) -> bool:

@@ -66,6 +66,10 @@ class C:
         """Return nothing: a program runs in the environment of its user."""
         return {}
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return nothing: no thread runs that the program did not start."""
+        return {}
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Return nothing: all probes are in the sources."""
         return {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.languages.java import features, naming, normal, types
 from perfdiff.languages.java.classes import NATIVE, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
-from perfdiff.languages.java.joining import Joined
+from perfdiff.languages.java.joining import Joined, captured
 from perfdiff.languages.java.syntax import MemberText, Role, Stretch, stretches
 from perfdiff.languages.protocol import FunctionDefinition
 
@@ -22,7 +21,6 @@ _PREFIX = "java:"
 # A method's bytecode may take 65,535 bytes; probes read thirty inputs at most, each in a few dozen bytes, and wrap every way out.
 _MOST_BYTES = 60_000
 _LAMBDA = "lambda$"
-_NAME = re.compile(r"(?<![\w$.])[^\W\d][\w$]*(?!\s*\()\b")  # neither a method nor something's field
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +157,9 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
     for index, name in enumerate(written[: len(given) - before], start=before):
         names[index] = name
     if member.role is Role.LAMBDA and not all(names[:before]):
-        names[:before] = _captured(joined, member, before) or names[:before]
+        named = captured(joined.source, member)
+        names[:before] = named if len(named) == before else names[:before]
     return tuple("" if "$" in name else name for name in names)
-
-
-def _captured(joined: Joined, member: MemberText, count: int) -> list[str]:
-    """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over. [] in doubt."""
-    members, own = joined.source.told.members, {name for name, _ in member.parameters} | {*member.variables}
-    around, known = member.within, set[str]()
-    while around >= 0:
-        known |= {*members[around].variables, *(name for name, _ in members[around].parameters)}
-        around = members[around].within
-    words = _NAME.findall(joined.source.text(member.body, member.end))
-    found = list(dict.fromkeys(word for word in words if word in known - own))
-    return found if len(found) == count else []
 
 
 def _signature(member: MemberText) -> str:

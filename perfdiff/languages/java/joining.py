@@ -14,6 +14,7 @@ from perfdiff.languages.java.sources import SourceFile
 from perfdiff.languages.java.syntax import MemberText, Role, TypeText
 
 _NUMBER = re.compile(r"\$(\d+)")
+_NAME = re.compile(r"(?<![\w$.])[^\W\d][\w$]*\b(?!\s*\()")  # neither a method nor something's field
 _CONSTRUCTORS = (Role.CONSTRUCTOR, Role.COMPACT)
 
 
@@ -237,10 +238,30 @@ def _around(joined: Joined, method: Method) -> list[int]:
 
 
 def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | None:
+    """Return the lambda that a body was compiled from: of those on its lines one that names as many variables around it as it takes."""
     members = joined.source.told.members
     taken = set(joined.lambdas.values())
-    free = [index for index in likely if index not in taken and len(members[index].parameters) <= _count(body)]
     lines = body.code.lines if body.code is not None else ()
+    free = [index for index in likely if index not in taken and len(members[index].parameters) <= _count(body)]
     there = [index for index in free if all(members[index].first_line <= line <= members[index].last_line for line in lines)]
-    # A reference to a method is a lambda only where it cannot be linked directly.
-    return next((index for role in (Role.LAMBDA, Role.REFERENCE) for index in there if members[index].role is role), None)
+
+    def rank(index: int) -> tuple[bool, bool, int]:
+        one = members[index]
+        if one.role is Role.LAMBDA:
+            return False, len(captured(joined.source, one)) != _count(body) - len(one.parameters), index
+        # A reference to a method is a lambda only where it cannot be linked directly.
+        text = joined.source.text(one.start, one.end)
+        return True, not (text.startswith("super") or "[]" in text), index
+
+    return min(there, key=rank, default=None)
+
+
+def captured(source: SourceFile, member: MemberText) -> tuple[str, ...]:
+    """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over."""
+    members, own = source.told.members, {name for name, _ in member.parameters} | {*member.variables}
+    around, known = member.within, set[str]()
+    while around >= 0:
+        known |= {*members[around].variables, *(name for name, _ in members[around].parameters)}
+        around = members[around].within
+    words = _NAME.findall(source.text(member.body, member.end)) if known - own else []
+    return tuple(dict.fromkeys(word for word in words if word in known - own))

@@ -16,6 +16,9 @@ from perfdiff.languages.java.jvms import OPTIONS
 _PROCESSORS = "-XX:ActiveProcessorCount="
 
 
+_CALM = "-Xbatch -XX:ParallelGCThreads=1"
+
+
 def fixed(home: Path, environment: Mapping[str, str]) -> str:
     """Return the options that the JVMs of the JDK in a folder get beside the user's own; nothing where those say it."""
     if _PROCESSORS in environment.get(OPTIONS, ""):
@@ -27,3 +30,8 @@ def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variable of JVMs' options: ours, then the user's, which prevail; those of a command line prevail over both."""
     found = " ".join(filter(None, [fixed(home, environment), environment.get(OPTIONS, "")]))
     return {OPTIONS: found} if found else {}
+
+
+def calm(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the same of JVMs in which methods wait for the compiler, and one thread collects: what is parallel then is the program."""
+    return {OPTIONS: f"{_CALM} {variables(home, environment).get(OPTIONS, '')}".rstrip()}

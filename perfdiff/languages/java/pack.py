@@ -75,6 +75,10 @@ class Java:
         home = homes.read(built.beside).home
         return {**homes.variables(home, environment), **options.variables(home, environment)}
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what makes methods wait for the compiler, and has one thread collect."""
+        return options.calm(homes.read(built.beside).home, environment)
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""
         if not probes:

@@ -82,6 +82,10 @@ class Python:
         """Return what makes the environment of a build the active one."""
         return environments.variables(environments.read(built.beside).layout, environment)
 
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return nothing: no thread runs that the program did not start."""
+        return {}
+
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""
         if not probes:

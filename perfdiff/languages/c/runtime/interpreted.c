@@ -5,9 +5,12 @@
 
 static uint64_t paused_since; /* one pause at a time */
 
-static uint64_t cost(const struct pd_thread *thread, double ns)
+/* The ticks of a ns since the process began, as one that reads the recording will find. */
+static double ticks_a_ns(const struct pd_header *header)
 {
-	return ns > 0 ? pd_presence_ticks(thread, (uint64_t)(ns * (1 << PD_TIME_FRACTION))) : 0;
+	const struct pd_instant *now = &header->latest[header->newest];
+
+	return now->ns > header->started.ns ? (double)(now->ticks - header->started.ticks) / (double)(now->ns - header->started.ns) : 0;
 }
 
 /*
@@ -16,16 +19,18 @@ static uint64_t cost(const struct pd_thread *thread, double ns)
  */
 PD_API void pd_costs_add(double counted, double timed, double inside, double passed)
 {
-	const struct pd_thread *thread = pd_self.thread;
+	double unit;
 
-	if (!thread || !pd_process.header)
+	if (!pd_process.header)
 		return;
-	pd_process.costs[PD_COST_COUNTED] += cost(thread, counted);
-	pd_process.costs[PD_COST_TIMED] += cost(thread, timed);
-	pd_process.costs[PD_COST_TIMED_INNER] += cost(thread, inside);
-	pd_process.costs[PD_COST_SAMPLED] += cost(thread, timed);
-	pd_process.costs[PD_COST_SAMPLED_INNER] += cost(thread, inside);
-	pd_process.pass_cost += cost(thread, passed);
+	pd_clock_refresh();
+	unit = ticks_a_ns(pd_process.header) * (1 << PD_TIME_FRACTION);
+	pd_process.costs[PD_COST_COUNTED] += (uint64_t)(counted * unit);
+	pd_process.costs[PD_COST_TIMED] += (uint64_t)(timed * unit);
+	pd_process.costs[PD_COST_TIMED_INNER] += (uint64_t)(inside * unit);
+	pd_process.costs[PD_COST_SAMPLED] += (uint64_t)(timed * unit);
+	pd_process.costs[PD_COST_SAMPLED_INNER] += (uint64_t)(inside * unit);
+	pd_process.pass_cost += (uint64_t)(passed * unit);
 	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
 }
 

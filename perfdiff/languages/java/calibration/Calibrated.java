@@ -1,6 +1,6 @@
 /** What calls of a method cost its caller: many batches of them, compiled after the first ones. */
 public final class Calibrated {
-    private static final int BATCHES = 4000;
+    private static final int BATCHES = 2000;
     private static final int CALLS = 2000; // some 50 µs: a batch that lasts no longer is seldom interrupted
 
     private static long sum;
