@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from perfdiff import units
 from perfdiff.config import CacheSize, Config, JavaConfig, PythonConfig, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
@@ -87,10 +88,8 @@ def _missing(asked: Asked) -> Iterator[str]:
         yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
     inputs = sorted({name for workload in asked.config.workloads for name in workload.inputs})
     if inputs:
-        rest = f" and {len(inputs) - _NAMED} more" if len(inputs) > _NAMED else ""
-        yield _comment(
-            f"Input files are those of the checkout, whatever its commit; they must lie there: {', '.join(inputs[:_NAMED])}{rest}"
-        )
+        listed = units.listed(inputs, _NAMED)
+        yield _comment(f"Input files are those of the checkout, whatever its commit; they must lie there: {listed}")
     for text in asked.missing:
         yield _comment(f"Not attached: {text}")
 

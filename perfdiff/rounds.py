@@ -75,7 +75,8 @@ class Rounds:
         self._grow(spread, next_look(0), math.inf)
         started, limit_s = time.monotonic(), self.budget_s
         while turns.open:
-            point, begun = turns.next, time.monotonic()
+            begun = time.monotonic()
+            point = turns.next if begun - started <= limit_s else turns.next_short_of(FEWEST_PAIRS)
             look, pair = next_look(turns.pairs[point.id]), schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)
             self.runs += [run for run, _ in self._duets.collect(pair, self.runs, self.bench.progress.advance)]
             turns.took(point, time.monotonic() - begun)

@@ -1,8 +1,9 @@
-"""Quantities as people write them: `80 µs`, `1.2 MB`, `×5.7`."""
+"""Quantities as people write them: `80 µs`, `1.2 MB`, `×5.7`, `one, two and 3 more`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 _TIME_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 # From here on a reader counts digits.
@@ -67,3 +68,9 @@ def quantity(value: float, unit: str) -> str:
             return times(value)
         case _:
             return count(value)
+
+
+def listed(texts: Sequence[str], most: int, joint: str = ",") -> str:
+    """Return the first `most` of some texts, behind each but the last the `joint`, and how many more there are."""
+    shown, rest = f"{joint} ".join(texts[:most]), len(texts) - most
+    return f"{shown}{'' if joint == ',' else joint} and {rest:,} more" if rest > 0 else shown

@@ -30,7 +30,7 @@ class Box:
     def __init__(self):
         self.name, self.items = "box", [1, 2, 3]
 def called(n, values, box):
-    return n
+    return n if n else 0
 def other():
     pass
 def batches(call):
@@ -52,12 +52,14 @@ print(result)
 """
 BARE, UNPROBED, PROFILED = "without probes", "not probed, beside a probed one", "cProfile"
 FEATURES = ("number n", "length values", "length box.items")
+CONDITION = "true 7 16 7 17"  # what `called` asks for
 KINDS = {
     "off, by the plan": Entry(Mode.OFF),
     "count": Entry(Mode.COUNT),
     "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
     "time": Entry(Mode.TIME),
     "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
+    "the same + an outcome of a condition (from 3.12 on)": Entry(Mode.SAMPLE, reservoir=1000, features=3, branches=1),
     "time + 3 features, all calls": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
 }
 
@@ -96,8 +98,10 @@ def run(python: Path, module: Path, folder: Path, name: str) -> float:
     if name not in (BARE, PROFILED):
         probe, features = ("8 other", ()) if name == UNPROBED else ("6 called", FEATURES)
         lines = ("perfdiff python 1", "file __main__ main.py", f"place {folder / 'main.py'}", f"probe 1 {probe}")
-        (folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *(f"read {each}" for each in features))))
-        plan.write(folder / "plan", {1: KINDS.get(name, Entry(Mode.COUNT))})
+        entry = KINDS.get(name, Entry(Mode.COUNT))
+        read = (*(f"read {each}" for each in features), *([f"branch {CONDITION}"] if entry.branches else ()))
+        (folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *read)))
+        plan.write(folder / "plan", {1: entry})
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), **start.environment(folder / "sheet", module)}
     arguments = [python, folder / "main.py", *(["profile"] if name == PROFILED else [])]
     ended = subprocess.run(arguments, env=os.environ | steering, capture_output=True, check=True)

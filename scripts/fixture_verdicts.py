@@ -38,11 +38,18 @@ def growth(case: Case, findings: Findings) -> dict[str, str]:
 
 
 def is_right(case: Case, findings: Findings) -> bool:
-    """Return whether verdict, guilty function and growth are what they should be."""
+    """Return whether verdict, guilty function, growth and cause are what they should be."""
     expected, told = case.expected, growth(case, findings)
     is_found = "guilty" not in expected or rank(case, findings) == "1"
     is_growing = all(told.get(side) == known for side, known in expected.get("class", {}).items())
-    return findings.verdict == expected["verdict"] and is_found and is_growing
+    return findings.verdict == expected["verdict"] and is_found and is_growing and tells_cause(case, findings)
+
+
+def tells_cause(case: Case, findings: Findings) -> bool:
+    """Return whether the guilty function has the cause that is expected of it, if any is."""
+    causes = [cause for each in findings.functions if _name(each) in guilty(case) for cause in each.causes]
+    wanted, says = case.expected.get("cause"), case.expected.get("says", "")
+    return wanted is None or any(cause.name == wanted and says in cause.says for cause in causes)
 
 
 def _name(found: FunctionFinding) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-import tarfile
 from pathlib import Path
 
+import source_releases
 from perfdiff.config import BuildConfig, WorkloadConfig
 from programs import git
 
@@ -42,12 +40,9 @@ def repository(folder: Path) -> Path:
     for side, version in RELEASES.items():
         for part in ("third_party", "generated"):
             shutil.rmtree(checkout / part, ignore_errors=True)
-        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder)]
-        subprocess.run([*pip, f"cmarkgfm=={version}"], check=True)
-        with tarfile.open(folder / f"cmarkgfm-{version}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
+        tree = source_releases.unpacked("cmarkgfm", version, folder / side)
         for part in ("third_party", "generated"):
-            shutil.copytree(folder / f"cmarkgfm-{version}" / part, checkout / part)
+            shutil.copytree(tree / part, checkout / part)
         (checkout / "Makefile").write_text(MAKEFILE)
         git(checkout, "add", "-A")
         git(checkout, "commit", "-q", "-m", version)

@@ -121,7 +121,10 @@ class Program:
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
         entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
-        plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
+        plan.write(
+            out / "plan",
+            {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes},
+        )
         files = {probe.definition.file for probe in self.probes}
         sheet.write(out / "sheet", self.probes, places or {file: [self.tree / file] for file in files})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-import tarfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import source_releases
 from programs import FIXTURES, empty, git
 
 RELEASES = FIXTURES / "releases"
@@ -51,7 +49,7 @@ def repository(pair: Pair, folder: Path) -> Path:
     git(checkout, "init", "-q")
     for side, version in (("base", pair.base), ("head", pair.head)):
         empty(checkout)
-        _unpack(_downloaded(pair.package, version, folder / side), checkout)
+        shutil.copytree(source_releases.unpacked(pair.package, version, folder / side), checkout, dirs_exist_ok=True)
         git(checkout, "add", "-A", "-f")
         git(checkout, "commit", "-q", "-m", f"{pair.package} {version}")
         git(checkout, "tag", side)
@@ -59,20 +57,3 @@ def repository(pair: Pair, folder: Path) -> Path:
         copy = shutil.copytree if (pair.folder / name).is_dir() else shutil.copyfile
         copy(pair.folder / name, checkout / name)
     return checkout
-
-
-def _downloaded(package: str, version: str, folder: Path) -> Path:
-    """Return the source release of a package, which pip asks what it requires: its back end is installed for that."""
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package, "-d", str(folder)]
-    subprocess.run([*pip, f"{package}=={version}"], check=True)
-    (archive,) = folder.glob("*.tar.gz")
-    return archive
-
-
-def _unpack(archive: Path, tree: Path) -> None:
-    """Lay the files of a source release into `tree`, without the folder of its name and version around them."""
-    room = archive.parent / "unpacked"
-    with tarfile.open(archive) as packed:
-        packed.extractall(room, filter="data")
-    (around,) = room.iterdir()
-    shutil.copytree(around, tree, dirs_exist_ok=True)

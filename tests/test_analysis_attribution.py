@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from perfdiff.analysis.telling.diagnosis import times
 from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.schema import Change, FunctionInfo, Origin
+from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
 from perfdiff.report.wording import classes
 
 CONFIG = CompareConfig()
@@ -307,6 +308,34 @@ def test_added_function_that_costs_more_than_it_replaces_is_first_then_its_calle
         Made("helper", same(lambda x: 260 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
     )
     assert ranks(found) == ["helper", "outer"]
+
+
+def only_in_head(caller: str) -> Callable[[Side, float], dict[str, float]]:
+    return lambda side, n: {} if side == BASE else {caller: 1}
+
+
+@pytest.mark.parametrize(("caller", "first"), [(Change.AFFECTED, "sanitize"), (Change.CHANGED, "names")])
+def test_a_caller_whose_own_text_is_the_same_calls_for_nothing_that_was_added(caller: Change, first: str) -> None:
+    """The method of a new base class stands between a method of a class and what is dear, as in zipp 3.19.1."""
+    culprits = ("class Directories",) if caller is Change.AFFECTED else ()
+    found = findings(
+        Made("names", lambda side, x: (20 if side == BASE else 60) * x["n"], caller, once, culprits=culprits),
+        Made("names_of_base", same(lambda x: 30 * x["n"]), Change.ADDED, only_in_head("names")),
+        Made("sanitize", same(lambda x: 500 * x["n"]), Change.ADDED, only_in_head("names_of_base")),
+    )
+    assert ranks(found)[0] == first
+    assert {"names", "sanitize"} <= set(ranks(found))
+    share = named(found, "sanitize").share
+    assert share == pytest.approx(500 / 570 if caller is Change.AFFECTED else 250 / 570, rel=0.1)
+
+
+def test_of_several_callers_those_with_another_text_share_what_an_added_function_costs() -> None:
+    found = findings(
+        Made("names", same(lambda x: 20 * x["n"]), Change.AFFECTED, once, culprits=("class Directories",)),
+        Made("listed", same(lambda x: 20 * x["n"]), Change.CHANGED, once),
+        Made("sanitize", same(lambda x: 500 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"names": 1, "listed": 1}),
+    )
+    assert set(ranks(found)) == {"listed", "sanitize"}
 
 
 def test_a_caller_and_what_it_newly_calls_stand_together_before_what_costs_less_than_both() -> None:

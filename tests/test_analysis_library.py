@@ -16,7 +16,7 @@ from perfdiff.analysis.counts.suspects import suspects_by_counts
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
-from perfdiff.analysis.telling.outside import entering, left
+from perfdiff.analysis.telling.outside import entering, left, prolonged, slower
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
@@ -28,17 +28,25 @@ NAMES = ("strlen", "write")
 Calls = Callable[[str, Side, int], float]  # of a function, on a side, in a round: in one run
 
 
-def calling(calls: Calls, *, rounds: int = 2) -> tuple[Experiment, World]:
-    """Return a program whose changed function `scan` makes calls outside, at equal times and counts of its own."""
+def calling(calls: Calls, *, rounds: int = 2, spans: Calls | None = None) -> tuple[Experiment, World]:
+    """Return a program whose changed function `scan` makes calls outside, at equal times and counts of its own.
+
+    `spans` says what one of them takes, where half of them were timed.
+    """
     scan = Made("scan", same(20.0), Change.CHANGED, lambda side, n: {"visit": CALLS})
     visit = Made("visit", same(2e7), calls=lambda side, n: {"": 1})
     world = World((visit, scan), runs=6, noise=Noise(run=0.005, function=0.005), plain=lambda side: 2e7)
     made = counted(world, lambda name, side, n, rng: dict.fromkeys(("blocks", "loads", "stores"), 1e6), rounds=rounds)
     function = next(info.id for info in made.functions if info.name == "scan")
     runs = [run for run in made.runs if run.phase is Phase.COUNTED]
-    rows = [(run.id, function, at, calls(name, run.side, run.block)) for run in runs for at, name in enumerate(NAMES)]
-    run, caller, callee, count = np.array(rows).T
-    library = LibraryCalls(run.astype(np.int64), caller.astype(np.int64), callee.astype(np.int64), count, NAMES)
+    rows = [
+        (run.id, function, at, calls(name, run.side, run.block), spans(name, run.side, run.block) if spans else 0.0)
+        for run in runs
+        for at, name in enumerate(NAMES)
+    ]
+    run, caller, callee, count, span = np.array(rows).T
+    timed = np.where(span > 0, count / 2, 0.0)
+    library = LibraryCalls(run.astype(np.int64), caller.astype(np.int64), callee.astype(np.int64), count, NAMES, timed, span * timed)
     return replace(made, library=library), world
 
 
@@ -103,6 +111,46 @@ def test_a_cause_names_the_function_its_counts_and_the_kernel() -> None:
         ("calls of write a run", CALLS, 4096 * CALLS),
     ]
     assert f"`write` is called 4,096,000 times in one run of {label}, 1000 times before" in entering(departed)
+
+
+def test_a_cause_says_what_each_of_the_calls_takes() -> None:
+    spans = {"strlen": 3100.0, "write": 90.0}
+    experiment, _ = calling(more_strlen, spans=lambda name, side, block: spans[name] * (1.2 if block else 1.0))
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    strlen, write = departures(experiment, CompareConfig())[info.id]
+    assert left(info, (strlen,), "it ").says.startswith(
+        f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, 3.1 µs each"
+    )
+    assert (write.base_ns, write.head_ns) == (None, None), "most of so short a call is what tells of it"
+    assert strlen.dearest_ns.tolist() == pytest.approx((strlen.extra * 3100.0 / 0.8).tolist())
+    assert not strlen.takes_longer
+
+
+def test_calls_that_take_all_of_their_callers_time_are_told_so() -> None:
+    experiment, _ = calling(more_strlen, spans=lambda name, side, block: 3100.0)
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    strlen = departures(experiment, CompareConfig())[info.id][0]
+    says = left(info, (strlen,), "it ", own_ns=300 * 3000.0).says
+    assert says.startswith(f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, nearly all of its time (in one run")
+
+
+def test_calls_that_are_as_many_and_take_longer_are_a_cause_of_their_own() -> None:
+    experiment, _ = calling(
+        lambda name, side, block: CALLS, spans=lambda name, side, block: 31e3 if side is HEAD and name == "strlen" else 3e3
+    )
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    found = departures(experiment, CompareConfig())[info.id]
+    (longer,) = slower(found)
+    assert longer.longer_ns.tolist() == pytest.approx([CALLS * 28e3] * len(experiment.points))
+    cause = prolonged(info, (longer,), "it ")
+    assert cause.name == "library-time"
+    assert cause.says.startswith(f"it calls `strlen`, which takes 31 µs a call at {longer.point.label}, 3 µs before")
+    assert [(each.base, each.head) for each in cause.evidence] == [(3e3, 31e3)]
+
+
+def test_calls_that_other_work_stretched_in_some_runs_take_no_longer() -> None:
+    stretched = calling(lambda name, side, block: CALLS, spans=lambda name, side, block: 30e3 if side is HEAD and block else 3e3)[0]
+    assert not any(each.takes_longer for (found) in departures(stretched, CompareConfig()).values() for each in found)
 
 
 def test_calls_outside_are_kept_and_read_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_what_more_work_asks_for_is_no_cause_of_its_own() -> None:
 
 def test_fewer_objects_are_no_cause() -> None:
     assert not told(count("lines", 8, 8), count("objects", 12, 1))
+
+
+def test_the_time_of_collections_is_told_with_them_and_bounds_what_they_explain() -> None:
+    found = told(count("lines", 8, 8), replace(count("collections", 1, 4), took_ns=(3e4, 1.2e6)))
+    assert found == {
+        "garbage-collection": (
+            pytest.approx(1.17e7),
+            "it sets off 4 collections of garbage a call at read n=4, 1 before, in 1.2 ms, 30 µs before (read.py, line 2)",
+        )
+    }
 
 
 def test_collections_are_told_beside_what_is_allocated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -218,3 +219,38 @@ def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:
     assert costs == calibrating.measure(program.jdk, library, runtimes.KEPT)
     assert 1 < costs.inside_ns < costs.timed_ns < 500
     assert 1 < costs.passed_ns < costs.counted_ns < 500
+
+
+COMPILED = """
+class Main {
+    static long sum;
+    static int fall(int n) { if (n == 7) throw new RuntimeException(); return n; }
+    synchronized int locked(int n) {
+        if (n % 3 == 0) { sum++; return n; }
+        try { return fall(n); } catch (RuntimeException e) { return 0; } finally { sum += 2; }
+    }
+    static synchronized int looped(int n) {
+        for (int i = 0; i < 3; i++) try { if (n == i) return fall(i); } catch (RuntimeException e) { return 5; }
+        return n;
+    }
+    int inner(int n) { synchronized (this) { try { return fall(n); } catch (RuntimeException e) { return 1; } finally { sum += 2; } } }
+    public static void main(String[] arguments) {
+        Main main = new Main();
+        for (int i = 0; i < 50000; i++) sum += main.locked(i & 15) + looped(i & 15) + main.inner(i & 15);
+        System.out.println("sum " + sum);
+    }
+}
+"""
+
+
+def test_woven_methods_are_compiled_by_both_compilers_of_the_jvm(make: Make) -> None:
+    methods = ("fall (I)I", "locked (I)I", "looped (I)I", "inner (I)I")
+    program = make(COMPILED, {f"Main {method}": ["number arg0"] for method in methods})
+    command = [program.jdk.java, "-cp", program.tree, "Main"]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    for compiler in ("-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"):
+        lines = program.run("-Xbatch", compiler, "-XX:+PrintCompilation", "-cp", ".", "Main").output.splitlines()
+        assert [line for line in lines if line.startswith("sum ")] == plain
+        said = [line for line in lines if "Main::" in line]
+        assert not [line for line in said if "SKIPPED" in line]
+        assert all(any(f"Main::{method.split()[0]} (" in line for line in said) for method in methods)

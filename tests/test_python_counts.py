@@ -169,3 +169,76 @@ def test_collections_of_garbage_are_counted_where_they_happen(tmp_path: Path, py
     assert cyclic.tolist() == [float(outcome.output)]
     assert cyclic > 0
     assert not still.any()
+
+
+TIMED = """\
+import copy, re, sys, time
+
+def named(n):
+    for i in range(n):
+        time.sleep(0.002)
+        compiles(i)
+        copy.deepcopy(NESTED)
+        sorted(range(100), key=identity)
+        try:
+            fails()
+        except KeyError:
+            pass
+
+def compiles(i):
+    re.compile("a{%d}b[^c]" % i)
+
+def identity(value):
+    return value
+
+def fails():
+    return {}.pop("none")
+
+NESTED = [[1], {"a": [2]}]
+usual = []
+for _ in range(40):
+    begun = time.perf_counter_ns()
+    copy.deepcopy(NESTED)
+    usual.append(time.perf_counter_ns() - begun)
+named(int(sys.argv[1]))
+print(sorted(usual)[20])
+"""
+
+
+def test_calls_that_leave_the_project_are_timed_where_no_code_of_it_runs_in_them(tmp_path: Path, python: Path) -> None:
+    outcome = counted(tmp_path, python, TIMED, "40", probed={"main.py::named": []})
+    took = {name: (timed, ns / timed) for (caller, name), (timed, ns) in outcome.only.library_ns.items() if caller == 1}
+    # Calls that other processes may have interrupted, and of which that is not known, have no time.
+    assert all(20 <= took[name][0] <= 40 for name in ("time.sleep", "re.compile", "copy.deepcopy", "dict.pop")), "one that raises has ended"
+    assert took["time.sleep"][1] >= 2e6, "waiting is part of it"
+    assert took["re.compile"][1] > 10_000, "it compiled another expression each time"
+    assert 0.2 < took["copy.deepcopy"][1] / float(outcome.output) < 5
+    assert "sorted" not in took, "in its calls the project's own function runs"
+
+
+COLLECTING = """\
+import gc, time
+
+def collects(n):
+    for _ in range(n):
+        gc.collect()
+
+def still(n):
+    return [[i] for i in range(n)]
+
+gc.disable()
+kept = [[i] for i in range(200_000)]
+begun = time.perf_counter_ns()
+collects(3)
+print(time.perf_counter_ns() - begun)
+still(1000)
+"""
+
+
+def test_collections_of_garbage_are_timed_and_what_they_ask_for_is_left_out(tmp_path: Path, python: Path) -> None:
+    outcome = counted(tmp_path, python, COLLECTING, probed={"main.py::collects": [], "main.py::still": []})
+    counters = {number: outcome.only.samples[number].counters for number in (1, 2)}
+    assert counters[1]["collections"].tolist() == [3.0]
+    assert 0.5 < counters[1]["collecting_ns"][0] / float(outcome.output) <= 1
+    assert counters[2]["collecting_ns"].tolist() == [0.0]
+    assert counters[1]["objects"][0] < 20

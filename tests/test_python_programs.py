@@ -22,10 +22,10 @@ from test_programs import judge, longer, named, summary
 pytestmark = pytest.mark.integration
 BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
 # Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
-COUNTED = frozenset({"dict-view", "regex-in-loop", "same-dead-code", "slots"})
+COUNTED = frozenset({"deepcopy", "dict-view", "regex-in-loop", "same-dead-code", "slots"})
 CASES = cases(PYTHON)
-# Growth, and a package of somebody else's. All programs are compared by `scripts/bench python`.
-HERE = frozenset({"list-membership", "dependency-upgraded"})
+# Growth, a cause by counts, and a package of somebody else's. All programs are compared by `scripts/bench python`.
+HERE = frozenset({"deepcopy", "list-membership", "dependency-upgraded"})
 
 
 @pytest.fixture(scope="module")

@@ -164,3 +164,19 @@ def test_what_only_the_c_library_does_more_of_is_not_seen(name: str, tmp_path: P
     """A limit that the documentation tells: lines of the project are counted, and nothing else."""
     found = counted(Case(PROGRAMS / name, {}), tmp_path / "program", cache, "base", "head", sizes=SIZES[:3])
     assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(("asked", "name"), [((), "sorted_set::contains"), (("--instances",), "sorted_set<int>::contains")])
+def test_trends_of_instances_are_held_against_instances(asked: tuple[str, ...], name: str, tmp_path: Path, cache: Path) -> None:
+    """Saved trends remember how a template was counted: else none of their places would be found again."""
+    folder = repository(Case(PROGRAMS / "header-template", {}), tmp_path / "program")
+    code, document = told(folder, cache, "head", *asked)
+    assert (code, document["instances"]) == (0, bool(asked))
+    assert {place["function"] for each in document["clusters"] for place in each["places"]} >= {"main", name}
+    saved, output = str(folder.parent / f"{folder.name}.json"), tmp_path / "check.json"
+    with pytest.raises(SystemExit) as end:
+        cli.main(["check", saved, "head", "-q", "--repo", str(folder), "--cache", str(cache), "-o", str(output)])
+    checked = json.loads(output.read_text())
+    assert (end.value.code, checked["verdict"]) == (0, "holds")
+    first = checked["assertions"][0]
+    assert (first["place"]["function"], first["found"]) == (name, first["places"])

@@ -28,6 +28,18 @@ def test_each_open_point_gets_the_same_time() -> None:
     assert turns.fewest == turns.pairs[LONG.id]
 
 
+def test_once_time_is_over_only_points_that_still_need_pairs_have_turns() -> None:
+    turns = Turns((SHORT, LONG))
+    run(turns, 0.3)
+    had = turns.pairs[SHORT.id]
+    assert turns.pairs[LONG.id] < 5 <= had
+    while turns.fewest < 5:
+        point = turns.next_short_of(5)
+        turns.took(point, SECONDS[point.id])
+    assert (turns.pairs[SHORT.id], turns.pairs[LONG.id]) == (had, 5)
+    assert turns.next_short_of(5) is turns.next
+
+
 def test_closed_points_leave_their_time_to_the_others() -> None:
     turns = Turns((SHORT, LONG))
     turns.close(SHORT)

@@ -136,7 +136,7 @@ class CountFinding:
     `point` is where base and head differ most, clear differences first; `base` and `head` are medians over runs there, `ratio` head over
     base (half a count added to each run's sum where a run has none). `exact`: all runs of a side counted the same. `grew` and `shrank`
     say that the difference is beyond doubt. `extra` is what head counts more in one run at `point`, `rate` how many times as many counts
-    an access to memory head has there, NaN where base has none.
+    an access to memory head has there, NaN where base has none. `took_ns` is what they take a call in base and head, where that is timed.
     """
 
     counter: str
@@ -149,6 +149,7 @@ class CountFinding:
     shrank: bool
     extra: float
     rate: float
+    took_ns: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class Layouts:
             f"{path.relative_to(self.built.tree)} was not seen to be linked" for path in self._strangers if path not in self._refused
         ]
         if reasons:
-            shown = "; ".join(reasons[:_SHOWN]) + (f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else "")
+            shown = units.listed(reasons, _SHOWN, ";")
             notes.append(Note("layout-kept", f"some programs of the build lie in memory as they do in its first layout: {shown}"))
         return tuple(notes)
 

@@ -104,8 +104,7 @@ def _missing(uncommitted: Changes) -> Iterator[str]:
         yield f"uncommitted changes on {uncommitted.commit}, whose patch has {units.size(len(uncommitted.patch))}"
     for says, files in (("files that are no text", uncommitted.binary), ("files that git ignores", uncommitted.ignored)):
         if files:
-            rest = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-            yield f"{says}: {', '.join(files[:_NAMED])}{rest}"
+            yield f"{says}: {units.listed(files, _NAMED)}"
 
 
 def _privacy(outcome: Outcome, asked: Request) -> Privacy:

@@ -23,7 +23,7 @@ def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...
     if not changed or not changed.keys().isdisjoint(ran):
         return ()
     names = [pair.shown.name for pair in changed.values()]
-    shown = _listed([f"`{name}`" for name in names])
+    shown = units.listed([f"`{name}`" for name in names], _SHOWN)
     return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
 
 
@@ -32,7 +32,7 @@ def texts_not_read(subjects: Subjects, choices: Sequence[Choice]) -> tuple[Note,
     names = subjects.unread(choices)
     if not names:
         return ()
-    shown = _listed([f"`{name}`" for name in names])
+    shown = units.listed([f"`{name}`" for name in names], _SHOWN)
     text = (
         f"texts and files of {shown} are not read, as that would take more than {100 * READING_SHARE:.0f} % of a run; "
         "their sizes explain no cost"
@@ -60,7 +60,12 @@ def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, 
     ]
     if not differing:
         return ()
-    return (Note("outputs-differ", f"base and head print different output for {_listed(differing)}; make sure that they do the same work"),)
+    return (
+        Note(
+            "outputs-differ",
+            f"base and head print different output for {units.listed(differing, _SHOWN)}; make sure that they do the same work",
+        ),
+    )
 
 
 def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
@@ -94,7 +99,7 @@ def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple
     if not runs:
         return ()
     cut_short = {run.point for run in runs}
-    where = _listed([point.label for point in points if point.id in cut_short])
+    where = units.listed([point.label for point in points if point.id in cut_short], _SHOWN)
     text = f"in {len(runs)} runs ({where}) a process was killed or could not write on, so that its last calls are missing from the figures"
     return (Note("recording-incomplete", text),)
 
@@ -104,11 +109,7 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
     return tuple(
         Note(
             "workload-writes-tree",
-            f"workload {name} writes into its tree ({_listed(paths)}): what it changes there is undone before each run",
+            f"workload {name} writes into its tree ({units.listed(paths, _SHOWN)}): what it changes there is undone before each run",
         )
         for name, paths in sorted(written.items())
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Fold, Selection, Survey
@@ -93,8 +94,7 @@ def _hosts(subjects: Subjects, fold: Fold) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    quoted = [f"`{name}`" for name in names]
-    return ", ".join(quoted[:_SHOWN]) + (f" and {len(quoted) - _SHOWN} more" if len(quoted) > _SHOWN else "")
+    return units.listed([f"`{name}`" for name in names], _SHOWN)
 
 
 def with_folded(counted: Assembly, folds: Iterable[Fold]) -> Totals:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.build.builder import Built
 from perfdiff.collect import runfeatures
 from perfdiff.collect.collector import Collector
@@ -80,9 +81,8 @@ def _uncounted(built: Built) -> tuple[Note, ...]:
     """Return which files have no counters."""
     if not built.uncounted:
         return ()
-    named = "; ".join(f"{each.file}: {each.reason}" for each in built.uncounted[:_MOST_NAMED])
-    more = f", and {len(built.uncounted) - _MOST_NAMED} more" if len(built.uncounted) > _MOST_NAMED else ""
-    return (Note("places-uncounted", f"the lines of these files are not counted: {named}{more}"),)
+    named = units.listed([f"{each.file}: {each.reason}" for each in built.uncounted], _MOST_NAMED, ";")
+    return (Note("places-uncounted", f"the lines of these files are not counted: {named}"),)
 
 
 def _lost(points: Sequence[Point]) -> tuple[Note, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from perfdiff import units
 from perfdiff.collect.collector import Target
 from perfdiff.collect.executor import Command, Executor, Purpose
 from perfdiff.collect.upkeep import Chores, Upkeep
@@ -207,4 +208,4 @@ def _nothing(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> str:
 
 
 def _told(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return units.listed(names, _SHOWN)

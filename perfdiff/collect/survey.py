@@ -19,7 +19,6 @@ from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
 
-BRANCH_NS = 1.0  # one outcome of one condition
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
 WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
@@ -186,7 +185,8 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
     legible = _legible(survey, rates.items(), budget.samples)
-    watched = _watched(survey, list(rates), conditions, budget.overhead * BRANCH_SHARE)
+    branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
+    watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
         Choice(
             id=function,
@@ -305,20 +305,22 @@ def _callees(edges: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
     return found
 
 
-def _watched(survey: Survey, functions: Sequence[int], conditions: Conditions, budget: float) -> dict[tuple[Side, int], tuple[int, ...]]:
-    """Return the conditions to watch per side and function, as long as their cost fits the budget.
+def _watched(
+    survey: Survey, branch_ns: Mapping[int, float], conditions: Conditions, budget: float
+) -> dict[tuple[Side, int], tuple[int, ...]]:
+    """Return the conditions to watch per side and function, as long as their cost fits the budget: `branch_ns` an outcome, by function.
 
     A condition that both sides have is watched on both or on none: what watching does to the compiler's code must not differ. First come
     those met nearest to once a call, which tell its modes apart; never met, a condition tells nothing.
     """
     offers: list[tuple[float, int, list[tuple[Side, int]], float]] = []
-    for function in functions:
+    for function in branch_ns:
         for places in _paired(function, conditions):
             met = {(side, place): _met(survey, side, function, place) for side, place in places}
             if not any(met.values()):
                 continue
             distance = min(abs(float(np.log(often))) for often in met.values() if often)
-            cost = max(often * _calls_share(survey, side, function) * BRANCH_NS for (side, _), often in met.items())
+            cost = max(often * _calls_share(survey, side, function) * branch_ns[function] for (side, _), often in met.items())
             offers.append((distance, function, places, cost))
     spent = 0.0
     watched: dict[tuple[Side, int], list[int]] = {}

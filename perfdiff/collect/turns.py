@@ -34,6 +34,10 @@ class Turns:
         """Return the open point that had least time; the first one of those that had equally much."""
         return min(self.open, key=lambda point: self._spent_s[point.id])
 
+    def next_short_of(self, pairs: int) -> Point:
+        """Return the open point that had least time of those with fewer `pairs`, or of all: where time is over, the others need none."""
+        return min(self.open, key=lambda point: (self.pairs[point.id] >= pairs, self._spent_s[point.id]))
+
     @property
     def fewest(self) -> int:
         """Return how many pairs every open point had at least."""

@@ -61,12 +61,16 @@ class FeaturePlan:
 
 @dataclass(frozen=True, slots=True)
 class BranchPlan:
-    """A condition that can be wrapped: byte offsets of the condition's text in its file."""
+    """A condition whose outcomes can be counted: byte offsets of its text in its file, by which packs that rewrite sources wrap it.
+
+    `expression` is in the terms of the pack that planned it, where it finds conditions otherwise.
+    """
 
     start: int
     end: int
     line: int
     text: str
+    expression: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +278,15 @@ class Workplace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbeCosts:
-    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look."""
+    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look.
+
+    `branch_ns` is what one outcome of a watched condition adds.
+    """
 
     timed_ns: float
     counted_ns: float
     passed_ns: float
+    branch_ns: float = 1.0
 
 
 class Language(Protocol):

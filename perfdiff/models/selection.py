@@ -150,15 +150,11 @@ class Contest:
         return self._setting.bic(self._misfits(columns), np.array(lengths))
 
     def falls_below_zero(self, place: int, margin: float) -> bool:
-        """Return whether a cost that grows by one term alone would be negative at 0, and not by chance: its intercept earns its place.
-
-        The term is 0 at 0, and no value of it is negative.
-        """
-        if self.basis.columns[:, place].min() < 0:
-            return False
+        """Return whether a cost that grows by the term at a place alone `is_below_zero` at 0."""
         inner, target = self._gram[np.ix_([0, place], [0, place])], self._gram[[0, place], -1]
         with_intercept, without = self.bic([[0, place], [place]])
-        return bool(np.linalg.solve(inner, target)[0] < 0 and without > with_intercept + margin)
+        least = float(self.basis.columns[:, place].min())
+        return is_below_zero(float(np.linalg.solve(inner, target)[0]), least, without - with_intercept, margin)
 
     def screen(self, chosen: Sequence[int]) -> list[str]:
         """Return the features, best first, by what one term of theirs would explain beside the chosen terms."""
@@ -257,6 +253,15 @@ def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: 
         if scores[best] - scores[place] > margin or (is_alone and _is_bent_short(contest, name, (best, place), margin)):
             best = place
     return best
+
+
+def is_below_zero(intercept: float, least: float, gained: float, margin: float) -> bool:
+    """Return whether a cost that grows by one term alone would be negative at 0, and not by chance: then the term stands for a bend.
+
+    The term is 0 at 0, and its `least` value is not negative; the intercept earns its place, as it has `gained` more than a margin of
+    information beside a cost through 0.
+    """
+    return intercept < 0 <= least and gained > margin
 
 
 def _is_bent_short(contest: Contest, name: str, places: tuple[int, int], margin: float) -> bool:

@@ -23,6 +23,7 @@ from perfdiff.records.recording_file import (
     LIBRARY,
     SAMPLE_WORDS,
     TIME_UNITS,
+    TIMED,
     Contents,
     CounterFlag,
     DamageError,
@@ -148,7 +149,8 @@ class Recording:
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
     `threads` is the number of threads that called anything. `library` holds the calls of a counted process that left the project's code, by
-    the probe that was open (0: none) and the symbol called; `unseen` are symbols some of whose calls were not counted.
+    the probe that was open (0: none) and the symbol called, and `library_ns` of some of these how many were timed, and their time in all;
+    `unseen` are symbols some of whose calls were not counted.
     """
 
     pid: int
@@ -166,6 +168,7 @@ class Recording:
     lines: tuple[HotLine, ...] = ()
     threads: int = 1
     library: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    library_ns: Mapping[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     unseen: frozenset[str] = frozenset()
 
 
@@ -199,6 +202,7 @@ def read(path: Path) -> Recording:
         lines=lines,
         threads=len({thread for _, thread in contents.totals}),
         library=_library(contents),
+        library_ns=_library_ns(header, contents),
         unseen=frozenset(name for name, unseen in contents.functions.values() if unseen),
     )
 
@@ -282,6 +286,18 @@ def _library(contents: Contents) -> dict[tuple[int, str], float]:
             key = caller, contents.functions[callee - LIBRARY][0]
             calls[key] = calls.get(key, 0.0) + made
     return calls
+
+
+def _library_ns(header: Header, contents: Contents) -> dict[tuple[int, str], tuple[float, float]]:
+    """Sum those of the calls that leave the project's code that were timed, and their times, over threads."""
+    unit = header.ns_per_tick / TIME_UNITS
+    sums: dict[tuple[int, str], tuple[float, float]] = {}
+    for _, edges in contents.timed:
+        for caller, callee, made, wall in edges[["caller", "callee", "calls", "wall"]].tolist():
+            key = caller, contents.functions[callee - LIBRARY - TIMED][0]
+            calls, ns = sums.get(key, (0.0, 0.0))
+            sums[key] = calls + made, ns + max(wall, 0) * unit
+    return sums
 
 
 def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:

@@ -19,6 +19,7 @@ LENGTHS = 32  # classes of calls by length
 SAMPLE_WORDS = 9  # of a record, ahead of its counters, mask and cells
 TIME_UNITS = 256.0  # to a tick
 LIBRARY = 2**31  # the callee of an edge that leaves the project's code, less the number of a function's name
+TIMED = 2**30  # added to it: of those of these calls that were timed
 EDGE = np.dtype([("caller", "<u4"), ("callee", "<u4"), ("calls", "<u8"), ("wall", "<i8")])
 
 _MAGIC = b"PDREC1\0\0"
@@ -101,6 +102,7 @@ class Contents:
         default_factory=dict
     )  # by probe: thread, cells a record, records
     library: list[tuple[int, npt.NDArray[np.void]]] = field(default_factory=list)  # where they lie, and edges to functions of libraries
+    timed: list[tuple[int, npt.NDArray[np.void]]] = field(default_factory=list)  # the same of those of their calls that were timed
     functions: dict[int, tuple[str, bool]] = field(default_factory=dict)  # these by number: name, and whether some calls are not seen
     types: dict[int, str] = field(default_factory=dict)
     lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
@@ -142,9 +144,10 @@ def decode(data: bytes) -> tuple[Header, Contents]:
     contents = Contents()
     for block in _blocks(data, header):
         _collect(data, block, header, contents)
-    for offset, edges in contents.library:
-        if not set((edges["callee"] - LIBRARY).tolist()) <= set(contents.functions):
-            raise DamageError(offset, "an edge to a function without a name")
+    for kind, found in ((LIBRARY, contents.library), (LIBRARY + TIMED, contents.timed)):
+        for offset, edges in found:
+            if not set((edges["callee"] - kind).tolist()) <= set(contents.functions):
+                raise DamageError(offset, "an edge to a function without a name")
     return header, contents
 
 
@@ -237,9 +240,10 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
             contents.totals[probe, block.thread] = totals
         case _Kind.EDGES:
             edges = _edges_block(data, block, header)
-            leaves = edges["callee"] >= LIBRARY
+            leaves, timed = edges["callee"] >= LIBRARY, edges["callee"] >= LIBRARY + TIMED
             contents.edges.append(edges[~leaves])
-            contents.library.append((block.start, edges[leaves]))
+            contents.library.append((block.start, edges[leaves & ~timed]))
+            contents.timed.append((block.start, edges[timed]))
         case _Kind.SAMPLES:
             _collect_samples(data, block, header, contents)
         case _Kind.TYPE:

@@ -91,6 +91,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
+        Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
         Metric("loads", "count", False, "loads, without probed callees'"),
         Metric("stores", "count", False, "stores, without probed callees'"),
@@ -112,6 +113,7 @@ COUNTED = (
     "objects",
     "object_bytes",
     "collections",
+    "collecting_ns",
     "blocks",
     "loads",
     "stores",
@@ -363,7 +365,8 @@ class Edges:
 class LibraryCalls:
     """Calls of counted runs that leave the project's code, m rows: by which probed function, to which of `names`, how many.
 
-    Names are as programmers write them. Those of which some calls could not be seen, on either side, are left out.
+    Names are as programmers write them. Those of which some calls could not be seen, on either side, are left out. `timed` of the calls
+    took `wall_ns` in all: 0 where the runs that count tell of no time.
     """
 
     run: Ints
@@ -371,6 +374,8 @@ class LibraryCalls:
     callee: Ints
     calls: Floats
     names: tuple[str, ...]
+    timed: Floats
+    wall_ns: Floats
 
 
 @dataclass(frozen=True, slots=True)

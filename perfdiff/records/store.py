@@ -37,7 +37,8 @@ _COUNTED, _LIBRARY = "counts.parquet", "library.parquet"
 _LINES, _HEADS = "lines", "lines/heads.parquet"
 _BULK = ("totals", "edges", "counts", "library")  # of an experiment
 _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
-_LIBRARY_CALLS = ("run", "function", "callee", "calls")
+_LIBRARY_CALLS = ("run", "function", "callee", "calls", "timed", "wall_ns")
+_LATER = ("timed", "wall_ns")  # of these: columns that older tables lack
 _PER_ROW = ("run", "point", "thread", "call", "weight")
 
 
@@ -131,7 +132,10 @@ def _library(folder: Path) -> LibraryCalls:
     """Return calls into libraries, whose names stand beside the table as the features of samples do."""
     table = tables.read_table(folder, _LIBRARY)
     names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(tables.HEADER, b"[]")))
-    return LibraryCalls(**{name: table.column(name).to_numpy() for name in _LIBRARY_CALLS}, names=names)
+    nothing = np.zeros(len(table))
+    absent = set(_LATER) - set(table.column_names)
+    columns: dict[str, Any] = {name: nothing if name in absent else table.column(name).to_numpy() for name in _LIBRARY_CALLS}
+    return LibraryCalls(**columns, names=names)
 
 
 def verify(folder: Path) -> None:

@@ -21,8 +21,8 @@ from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
-# The note that belongs beside the answer: what runs take longer is not what the answer tells of.
-_BESIDE = ("slower-beside", "workload-grown")  # notes that stand right behind the answer
+# Notes that stand right behind the answer, which does not tell of what they say: runs take longer for another reason, too.
+_BESIDE = ("slower-beside", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -119,12 +119,11 @@ def _others(verdict: Verdict, findings: list[FunctionFinding]) -> Iterator[Fact]
 
 def _named(findings: list[FunctionFinding]) -> str:
     names = []
-    for finding in findings[:_NAMED]:
+    for finding in findings:
         metric = wording.leading(finding)
         figure = f" ({units.ratio(metric.ratio.value)})" if metric and metric.ratio else ""
         names.append(f"{finding.info.name}{figure}")
-    rest = f" and {len(findings) - _NAMED} more" if len(findings) > _NAMED else ""
-    return f"{', '.join(names)}{rest}"
+    return units.listed(names, _NAMED)
 
 
 def _overview(findings: Findings) -> Table:
@@ -262,8 +261,7 @@ def _skipped(findings: Findings) -> Table | None:
 def _files(found: list[str]) -> str:
     """Name the files that functions are of, those with the most functions first."""
     names = [name for name, _ in Counter(found).most_common()]
-    rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{rest}"
+    return units.listed(names, _NAMED)
 
 
 def _notes(findings: Findings) -> Items | None:

@@ -97,8 +97,7 @@ def change(info: FunctionInfo) -> str:
     reasons = [reason for reason in info.reasons if reason != info.change.value]
     if not reasons:
         return info.change.value
-    rest = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
-    return f"{info.change.value}: {'; '.join(reasons[:_REASONS])}{rest}"
+    return f"{info.change.value}: {units.listed(reasons, _REASONS, ';')}"
 
 
 def _verdict(finding: FunctionFinding) -> Iterator[Fact]:

@@ -34,8 +34,7 @@ def answer(found: Profiles) -> str:
     if len(clean.revisions) > 1:
         grown = [_says(each) for each in clean.growths if each.grew]
         first, last = _ends(clean)
-        rest = f"; and {len(grown) - _NAMED} more" if len(grown) > _NAMED else ""
-        return f"grew from {first} to {last}: {'; '.join(grown[:_NAMED])}{rest}" if grown else _nothing_grew(clean)
+        return f"grew from {first} to {last}: {units.listed(grown, _NAMED, ';')}" if grown else _nothing_grew(clean)
     profile = clean.profiles[0]
     if profile is None or not profile.lines:
         return "no function ran"

@@ -153,7 +153,9 @@ def _by_structure_or_calls(web: Web, function: int) -> list[Link]:
 def introducers(web: Web, function: int) -> set[int]:
     """Return the changed functions behind an added one's calls: its callers; of callers that are added themselves, theirs, if any changed.
 
-    What was added in many parts costs little in each: it is the change that calls for all of them that adds it up.
+    What was added in many parts costs little in each: it is the change that calls for all of them that adds it up. A caller whose own text
+    is the same calls for nothing: what it depends on, such as the bases of its class, leads its call elsewhere. Where all callers are such,
+    the added function has nobody behind it.
     """
     found: set[int] = set()
     seen, frontier = {0, function}, {function}
@@ -162,7 +164,9 @@ def introducers(web: Web, function: int) -> set[int]:
         seen |= above
         frontier = {each for each in above if web.functions[each].change is Change.ADDED}
         found |= {each for each in above - frontier if web.suspect(each)}
-    return found or {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
+    if found:
+        return {each for each in found if web.functions[each].change is not Change.AFFECTED}
+    return {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
 
 
 def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[Link]:

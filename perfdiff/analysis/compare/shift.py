@@ -19,7 +19,7 @@ from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
-from perfdiff.models.selection import MARGIN
+from perfdiff.models.selection import MARGIN, is_below_zero
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
 TWICE = 2.0
@@ -193,12 +193,12 @@ def _information(annotation: Annotation, table: SampleTable) -> float:
 
 
 def _falls_below_zero(annotation: Annotation, table: SampleTable) -> bool:
-    """Return whether a cost of one growing term would be negative at 0, and not by chance: through 0 the term alone is far less likely."""
+    """Return whether a cost of one growing term `is_below_zero` at 0, which a cost at all inputs cannot be."""
     if len(annotation.scopes) != 1 or len(annotation.scopes[0].terms) != 2:
         return False
     (scope,) = annotation.scopes
     intercept, growing = sorted(scope.terms, key=lambda term: len(term.factors))
-    if intercept.factors or intercept.coefficient >= 0 or growing.coefficient <= 0:
+    if intercept.factors or growing.coefficient <= 0:
         return False
     unit = replace(annotation, scopes=(replace(scope, terms=(replace(growing, coefficient=1.0),)),))
     cost, grows = table.metrics[annotation.metric], unit.predict(columns_of(table))
@@ -207,7 +207,8 @@ def _falls_below_zero(annotation: Annotation, table: SampleTable) -> bool:
         return False
     alone = replace(growing, coefficient=float(np.exp(median(np.log(cost[usable] / grows[usable])))))
     through_zero = replace(annotation, scopes=(replace(scope, terms=(alone,)),))
-    return _information(through_zero, table) - _information(annotation, table) > MARGIN
+    gained = _information(through_zero, table) - _information(annotation, table)
+    return is_below_zero(intercept.coefficient, float(grows[usable].min()), gained, MARGIN)
 
 
 def _main_feature(head: Annotation, base: Annotation) -> str | None:

@@ -1,4 +1,4 @@
-"""What functions call outside of the project's code, and how much more often than before: libraries, and through them the kernel."""
+"""What functions call outside of the project's code, how much more often than before and how long it takes: libraries, and the kernel."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from perfdiff.records.schema import Experiment, Floats, Ints, LibraryCalls, Poin
 # Where threads meet, counts differ from run to run: six runs a side of which each of head's is above all of base's come so by chance once
 # in 924 (all ways to choose six of twelve).
 RANKED_RUNS = 6
+# Telling of an event that a call begins or ends takes 50 to 100 ns (CPython 3.10 to 3.13), which is in its time: shorter calls have none.
+_LEAST_TIMED_NS = 500.0
+_LEAST_COUNTED = 0.8  # of what a call takes without counting it takes with it, at the least (docs/howto/python.md)
+# Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call takes longer where all runs of head
+# say so by this factor.
+_SLOWER = 1.5
 
 # Functions of the C library that are one system call each time. Those of which some calls stay in user mode are left out: stdio's buffers,
 # locks, the clocks of the vDSO.
@@ -48,7 +54,9 @@ class Departure:
     `base` and `head` are its calls per call of the caller, `base_run` and `head_run` those in one run, all at the `point` where
     head makes most more at equal calls, or else in all. `extra` (points,) are the calls that head certainly makes more in one run of each
     point of the counted ledger, at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side
-    counted the same.
+    counted the same. `base_ns` and `head_ns` are what one call takes at that point, None where that was not timed, or is too
+    short, `spans_ns` (points,) the same of head at each point, 0 where it is None; `longer_ns` (points,) is what head's calls take more in
+    one run of each point because each of them takes longer.
     """
 
     name: str
@@ -59,6 +67,15 @@ class Departure:
     head_run: float
     extra: Floats
     repeats: bool
+    spans_ns: Floats
+    longer_ns: Floats
+    base_ns: float | None = None
+    head_ns: float | None = None
+
+    @property
+    def takes_longer(self) -> bool:
+        """Return whether each of its calls takes longer."""
+        return bool(self.longer_ns.any())
 
     @property
     def grew(self) -> bool:
@@ -78,7 +95,7 @@ class Departure:
     @property
     def dearest_ns(self) -> Floats:
         """Return the most that the extra calls may explain at each point, (points,)."""
-        return self.extra * DEAREST_NS[self._kind]
+        return self.extra * np.maximum(DEAREST_NS[self._kind], self.spans_ns / _LEAST_COUNTED)
 
     @property
     def _kind(self) -> str:
@@ -89,13 +106,20 @@ class Departure:
 class _Side:
     """One side's runs of a point: calls of each pair of caller and callee per call of the caller, `rates` (p, r), and medians (p,).
 
-    `rate` is that of these, `sums` of the pair's calls in a run, `made` of the caller's.
+    `rate` is that of these, `sums` of the pair's calls in a run, `made` of the caller's. `spans` (p, r) is what one call takes in ns,
+    NaN where none was timed.
     """
 
     rates: Floats
     rate: Floats
     sums: Floats
     made: Floats
+    spans: Floats
+
+    def span(self, pair: int) -> float | None:
+        """Return what one call of a pair takes in the run that other work disturbed least; None where that is not known."""
+        timed = self.spans[pair][~np.isnan(self.spans[pair])]
+        return float(timed.min()) if len(timed) and timed.min() >= _LEAST_TIMED_NS else None
 
 
 def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple[Departure, ...]]:
@@ -110,15 +134,19 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
     known = np.isin(calls.function, counted.ids)
     pairs, index = np.unique(np.column_stack([calls.function, calls.callee])[known], axis=0, return_inverse=True)
     columns = np.array([counted.place[function] for function in pairs[:, 0].tolist()], np.int64)
-    chosen = LibraryCalls(calls.run[known], calls.function[known], index.ravel(), calls.calls[known], calls.names)
+    rows = {name: getattr(calls, name)[known] for name in ("run", "function", "calls", "timed", "wall_ns")}
+    chosen = LibraryCalls(callee=index.ravel(), names=calls.names, **rows)
     books = [counted.pair(point) for point in counted.points]
     sides = [(_side(base, chosen, columns), _side(head, chosen, columns)) for base, head in books]
     found: dict[int, list[Departure]] = {}
     grown = np.array([_grew(base, head, config) for base, head in sides])  # (points, p)
     extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
+    longer = np.array([_longer(base, head) for base, head in sides])
     for at in range(len(pairs)):
         gained = np.where(grown[:, at], extra[:, at], 0.0)
-        place = int(np.argmax(gained if gained.any() else [head.sums[at] - base.sums[at] for base, head in sides]))
+        spans = np.array([head.span(at) or 0.0 for _, head in sides])
+        most = longer[:, at] if longer[:, at].any() else np.array([head.sums[at] - base.sums[at] for base, head in sides])
+        place = int(np.argmax(gained * np.maximum(spans, 1.0) if gained.any() else most))
         base, head = sides[place]
         found.setdefault(int(pairs[at, 0]), []).append(
             Departure(
@@ -130,6 +158,10 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 head_run=float(head.sums[at]),
                 extra=gained,
                 repeats=all(not np.ptp(side.rates[at]) for both in sides for side in both),
+                spans_ns=spans,
+                longer_ns=longer[:, at],
+                base_ns=base.span(at),
+                head_ns=head.span(at),
             )
         )
     return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in found.items()}
@@ -147,13 +179,24 @@ def _callers(experiment: Experiment) -> Ledger | None:
 def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
     """Return one side's calls; `calls.callee` numbers the pairs of caller and callee, `columns` (p,) are the callers' in the book."""
     place = {run.id: at for at, run in enumerate(book.runs)}
-    sums = np.zeros((len(columns), len(place)))
+    sums, timed, spent = (np.zeros((len(columns), len(place))) for _ in range(3))
     rows = np.flatnonzero(np.isin(calls.run, list(place)))
     at = np.array([place[run] for run in calls.run[rows].tolist()], np.int64)
-    np.add.at(sums, (calls.callee[rows], at), calls.calls[rows])
+    for total, values in ((sums, calls.calls), (timed, calls.timed), (spent, calls.wall_ns)):
+        np.add.at(total, (calls.callee[rows], at), values[rows])
     made = book.calls[:, columns].T
     rates = np.divide(sums, made, out=np.zeros_like(sums), where=made > 0)
-    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(made, axis=1))
+    spans = np.divide(spent, timed, out=np.full_like(spent, np.nan), where=timed > 0)
+    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(made, axis=1), spans)
+
+
+def _longer(base: _Side, head: _Side) -> Floats:
+    """Return of each pair (p,) what head's calls take more in a run because each takes longer, 0 where they do not clearly."""
+    before, after = (np.where(np.isnan(side.spans), bound, side.spans) for side, bound in ((base, np.inf), (head, -np.inf)))
+    clear = after.min(axis=1) > _SLOWER * np.maximum(before.max(axis=1), _LEAST_TIMED_NS)
+    more = np.where(clear, after.min(axis=1) - before.min(axis=1), 0.0)
+    longer: Floats = more * head.sums
+    return longer
 
 
 def _grew(base: _Side, head: _Side, config: CompareConfig) -> Floats:

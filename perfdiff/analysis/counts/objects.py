@@ -20,10 +20,23 @@ def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     if found:
         first = max(found, key=_dearest_ns)
         yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{lines}", tuple(map(_evidence, found)))
-    if COLLECTIONS in place.counts and _grew_beyond_work(place.counts, COLLECTIONS):
-        often = place.counts[COLLECTIONS]
-        says = f"{who}sets off {compared(often, 'collections of garbage a call')}{lines}"
-        yield _dearest_ns(often), Cause("garbage-collection", says, (_evidence(often),))
+    yield from _collected(place, who, lines)
+
+
+def _collected(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+    found = place.counts.get(COLLECTIONS)
+    if found is None:
+        return
+    base_ns, head_ns = found.took_ns or (0.0, 0.0)
+    most_ns = (head_ns - base_ns) * found.extra / (found.head - found.base) if head_ns > base_ns and found.extra else _dearest_ns(found)
+    spent = Evidence("time of collections, ns a call", base_ns, head_ns)
+    evidence = (_evidence(found), spent) if head_ns else (_evidence(found),)
+    if _grew_beyond_work(place.counts, COLLECTIONS):
+        took = f", in {units.duration(head_ns)}, {units.duration(base_ns)} before" if head_ns else ""
+        yield (
+            most_ns,
+            Cause("garbage-collection", f"{who}sets off {compared(found, 'collections of garbage a call')}{took}{lines}", evidence),
+        )
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:

@@ -23,6 +23,9 @@ from perfdiff.records.schema import Floats, Point, Side, metric_of
 ACCESSES = ("loads", "stores")
 
 
+_TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that count take, too
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show.
@@ -147,7 +150,18 @@ def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig)
         shrank=direction < 0,
         extra=seen.extra,
         rate=_rate(seen, ledger),
+        took_ns=_took_ns(seen, ledger),
     )
+
+
+def _took_ns(seen: _Seen, ledger: Ledger) -> tuple[float, float] | None:
+    """Return what the counts of a call take on both sides, None where the runs that count do not tell."""
+    name, column = _TIME_OF.get(seen.counter, ""), ledger.place[seen.function]
+    books = ledger.pair(seen.point.id)
+    if not all(name in book.other for book in books):
+        return None
+    base, head = (float(np.min(book.other[name][:, column] / book.calls[:, column])) for book in books)
+    return base, head
 
 
 def _rate(seen: _Seen, ledger: Ledger) -> float:

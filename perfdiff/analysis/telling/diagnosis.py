@@ -36,7 +36,7 @@ from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import because, cited_lines, depends
-from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, often
+from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, often, prolonged, slower
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -53,7 +53,7 @@ _GREW = {
     "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
-_OUTSIDE = frozenset(("system-calls", "library-calls"))
+_OUTSIDE = frozenset(("system-calls", "library-calls", "library-time"))
 _BESIDE = _OUTSIDE | {"more-allocation", "garbage-collection"}  # told although the class of the cost changed
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
 # Classes by growth; the other two say how calls differ, not how they grow.
@@ -272,6 +272,9 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
     if divisions is not None and divisions.grew:
         yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], "it ", lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
+    if longer := slower(departures):
+        more_ns = sum(float(each.longer_ns.sum()) for each in longer)
+        yield Explanation(min(ns, more_ns), prolonged(patient.info, longer, "it "))
     if patient.places:
         yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], "it ", lines))
     if works_more(counts):
@@ -292,7 +295,15 @@ def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFind
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
-        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), left(patient.info, departures, "it "))
+        cause = left(patient.info, departures, "it ", _own_ns(patient, departures[0]))
+        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), cause)
+
+
+def _own_ns(patient: Patient, departure: Departure) -> float:
+    """Return what a call of head takes itself in timed runs of the point that a departure is told at, ∞ where none was timed."""
+    if departure.point.id not in patient.ledger.points:
+        return math.inf
+    return per_call_at(departure.point.id, patient.info.id, "self_ns", patient.ledger)[1] or math.inf
 
 
 def _work(patient: Patient) -> str:
@@ -302,7 +313,7 @@ def _work(patient: Patient) -> str:
     own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
     outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
-        return f": it {often(outside)}"
+        return f": it {often(outside, _own_ns(patient, outside[0]))}"
     return f": {worked(found)}" if found is not None and own_ns else ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.python.branches import plan_branches
 from perfdiff.languages.python.facts import MODULE, FunctionFacts, Imported, References
 from perfdiff.languages.python.features import Inputs, plan_features
 from perfdiff.languages.python.meaning import fingerprint
@@ -155,7 +156,7 @@ class Functions:
             reads=frozenset(),
             writes=frozenset(),
             features=plan_features(inputs, self._depth),
-            branches=(),
+            branches=plan_branches(node, positions),
             obstacle=None,
             linkage=(f"{first_line} {code_name}",),
             language="python",

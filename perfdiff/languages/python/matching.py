@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from perfdiff import units
 from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
@@ -96,8 +97,7 @@ def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Ren
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(f'`{name}`' for name in names[:_MOST_NAMED])}{more}"
+    return units.listed([f"`{name}`" for name in names], _MOST_NAMED)
 
 
 def _is_rename(old: str, new: str, renames: Renames) -> bool:

@@ -25,7 +25,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
 _EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
-_FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0)
+_FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch_ns=80.0)
 
 
 class Python:
@@ -123,5 +123,5 @@ class Python:
 
 
 def _digest(built: PlainBuild, probes: Sequence[Probe]) -> str:
-    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features)) for probe in probes)]
+    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features, probe.branches)) for probe in probes)]
     return hashlib.blake2b("\n".join(rows).encode(errors="surrogateescape"), digest_size=8).hexdigest()

@@ -5,6 +5,7 @@ file <module> <name>                     a file of the tree: as it is imported, 
 place <path>                             an absolute path that it may be imported from; one line each
 probe <number> <first line> <code name>  a function of this file
 read <how> <path>                        its features, in the order of their cells
+branch <what> <place>                    its conditions: do they ask for `true`, `none` or `some`; first line and column, last ones
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def _lines(file: str, probes: Iterable[Probe], places: Sequence[str]) -> Iterato
     for probe in probes:
         yield f"probe {probe.id} {probe.definition.linkage[0]}"
         yield from (f"read {probe.definition.features[index].expression}" for index in probe.features)
+        yield from (f"branch {probe.definition.branches[index].expression}" for index in probe.branches)
 
 
 def module_name(file: str, place: Path) -> str:

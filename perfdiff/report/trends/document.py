@@ -23,8 +23,8 @@ def blocks(found: TrendFindings) -> tuple[Block, ...]:
     parts: list[Block] = []
     if found.differences:
         parts.append(differences(found.differences))
-    if found.moves:
-        parts.append(Items(MOVED, tuple(wording.moved(found))))
+    if (items := moved(found)) is not None:
+        parts.append(items)
     costly = [cluster for cluster in trends.clusters if cluster.is_costly]
     if costly:
         of = f" of {names.revision(found.experiment.revisions[side])}" if found.differences or side is Side.HEAD else ""
@@ -33,6 +33,11 @@ def blocks(found: TrendFindings) -> tuple[Block, ...]:
     if found.experiment.notes:
         parts.append(Items("Notes", tuple(f"{note.text} ({note.slug})" for note in found.experiment.notes)))
     return tuple(parts)
+
+
+def moved(found: TrendFindings) -> Items | None:
+    """Return which lines changed their cluster, None where none did."""
+    return Items(MOVED, tuple(wording.moved(found))) if found.moves else None
 
 
 def title(found: TrendFindings) -> str:

@@ -98,7 +98,7 @@ def page(found: TrendFindings, search: Sequence[Block] = ()) -> str:
             differences=replace(document.differences(shown.differences), title="") if shown.differences else None,
             differing=list(_differing(shown)),
             more_differences=max(0, len(shown.differences) - MOST_DIFFERENCES),
-            moved=Items(document.MOVED, tuple(wording.moved(shown))) if shown.moves else None,
+            moved=document.moved(shown),
             of=names.revision(revisions[side]),
             rows=list(_rows(shown)),
             sections=list(_sections(shown)),

@@ -63,14 +63,15 @@ static void publish(void)
 	}
 }
 
-PD_API void pd_outside_calls(uint32_t number, uint64_t calls)
+/* The edge from the innermost open call; NULL where there is none. */
+static struct pd_edge *edge_of(uint32_t number, uint32_t kind)
 {
 	struct pd_thread *thread = pd_self.thread;
-	uint32_t callee = PD_LIBRARY | number;
+	uint32_t callee = kind | number;
 	struct pd_edge *edge;
 
 	if (number == PD_UNNAMED || !thread || !pd_is_recorded_process())
-		return;
+		return NULL;
 	edge = pd_edge_known(thread, thread->top->local->probe, callee);
 	if (pd_unlikely(!edge)) {
 		struct pd_slow slow;
@@ -80,10 +81,33 @@ PD_API void pd_outside_calls(uint32_t number, uint64_t calls)
 		pd_slow_end(&slow);
 		edge = pd_edge_find(thread, thread->top->local->probe, callee);
 	}
-	edge->calls += calls;
+	return edge;
+}
+
+PD_API void pd_outside_calls(uint32_t number, uint64_t calls)
+{
+	struct pd_edge *edge = edge_of(number, PD_LIBRARY);
+
+	if (edge)
+		edge->calls += calls;
 }
 
 PD_API void pd_outside_call(uint32_t number)
 {
 	pd_outside_calls(number, 1);
+}
+
+PD_API uint64_t pd_outside_clock(void)
+{
+	return pd_ticks();
+}
+
+PD_API void pd_outside_took(uint32_t number, uint64_t ticks)
+{
+	struct pd_edge *edge = edge_of(number, PD_LIBRARY | PD_TIMED);
+
+	if (!edge)
+		return;
+	edge->calls++;
+	edge->wall += (int64_t)(ticks << PD_TIME_FRACTION);
 }

@@ -648,6 +648,20 @@ PD_API void pd_leave_keyed(unsigned probe, const void *key)
 	leave(thread, entry, now);
 }
 
+PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
+{
+	struct pd_entry *entry = pd_self.thread ? pd_self.thread->top : NULL;
+	uint32_t cell;
+
+	if (!entry || entry->frame != key || !entry->cells)
+		return;
+	cell = entry->local->features + 2 * branch;
+	if (pd_unlikely(cell + 1 >= entry->local->cells))
+		return;
+	entry->cells[cell]++;
+	entry->cells[cell + 1] += outcome != 0;
+}
+
 /* Says that a keyed call goes on: those inside it have ended, also where they could not tell. */
 PD_API void pd_resume_keyed(unsigned probe, const void *key)
 {

@@ -122,6 +122,7 @@ struct pd_edges {
 
 #define PD_BLOCK_FUNCTION 7u
 #define PD_LIBRARY (UINT32_C(1) << 31) /* edges lead to `PD_LIBRARY | number` */
+#define PD_TIMED (UINT32_C(1) << 30)   /* beside it: an edge of those of its calls that were timed, with their time */
 
 /* Names a function outside of the project. */
 struct pd_function_block {

@@ -292,6 +292,8 @@ void pd_counters_read(struct pd_thread *thread, uint64_t *values);
 #define PD_UNNAMED UINT32_MAX
 PD_API uint32_t pd_outside_name(const char *name); /* its number, PD_UNNAMED where there is no room */
 PD_API void pd_outside_call(uint32_t number);      /* one call from the innermost open one */
+PD_API uint64_t pd_outside_clock(void); /* in ticks */
+PD_API void pd_outside_took(uint32_t number, uint64_t ticks); /* how long one of these took */
 PD_API void pd_outside_calls(uint32_t number, uint64_t calls); /* several */
 
 /* calibration.c */

@@ -1,9 +1,10 @@
 /*
  * Memory that calls ask the interpreter for, in all of its domains (`PyMem_SetAllocator`): how often, and how many bytes. What is served from
  * lists of free objects asks for nothing, and modules that call malloc themselves, as numpy does for the data of arrays, are not seen. What
- * counting itself asks for is left out.
+ * counting itself asks for is left out, and so is what is asked for during a collection of garbage.
  */
 #include "allocations.h"
+#include "garbage.h"
 
 #define RECENT 2u /* an event of ours is told with two new numbers at most */
 
@@ -20,7 +21,7 @@ static PyMemAllocatorEx next[PYMEM_DOMAIN_OBJ + 1];
 
 static inline void *counted(void *memory, size_t size)
 {
-	if (memory && !inside) {
+	if (memory && !inside && !pd_garbage_collects()) {
 		pd_allocations.count++;
 		pd_allocations.bytes += size;
 		newest = (newest + 1) % RECENT;

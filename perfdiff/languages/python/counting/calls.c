@@ -1,14 +1,16 @@
 /*
  * Calls from the project's code of what is not the project's, by name: built-in functions and methods, types of the interpreter, functions
- * of the standard library and of packages. Calls that C code makes are its own.
+ * of the standard library and of packages; and how long they take. Calls that C code makes are its own.
  */
 #include <string.h>
 
 #include "../../c/runtime/runtime.h"
 #include "../lines/lines.h"
 #include "allocations.h"
+#include "spans.h"
 
 #define MOST_NAME 256
+#define MAKES (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
 
 /* What a callable stands for, kept for as long as the process lives, and its number. */
 struct known {
@@ -85,50 +87,53 @@ static const char *owner_of_method(const PyMethodDef *method, PyTypeObject *type
 	return type->tp_name;
 }
 
-static void count_built_in(PyCFunctionObject *function)
+/* Counts a call of something; returns its number, PD_UNNAMED where it has none. */
+static uint32_t count(const struct known *known)
+{
+	if (!known)
+		return PD_UNNAMED;
+	pd_outside_call(known->number);
+	return known->number;
+}
+
+static uint32_t count_built_in(PyCFunctionObject *function)
 {
 	struct known *known = find(function->m_ml);
 	PyObject *self = function->m_self;
 
-	if (!known)
-		return;
-	if (!known->key) {
+	if (known && !known->key) {
 		const char *owner = text(function->m_module);
 
 		if (self && !PyModule_Check(self))
 			owner = owner_of_method(function->m_ml, PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self));
 		keep(known, function->m_ml, owner, function->m_ml->ml_name);
 	}
-	pd_outside_call(known->number);
+	return count(known);
 }
 
-static void count_method(PyMethodDescrObject *method)
+static uint32_t count_method(PyMethodDescrObject *method)
 {
 	struct known *known = find(method->d_method);
 
 	if (known && !known->key)
 		keep(known, method->d_method, PyDescr_TYPE(method)->tp_name, method->d_method->ml_name);
-	if (known)
-		pd_outside_call(known->number);
+	return count(known);
 }
 
-static void count_type(PyTypeObject *type)
+static uint32_t count_type(PyTypeObject *type)
 {
 	struct known *known = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? NULL : find(type);
 
 	if (known && !known->key)
 		keep(known, type, "builtins", type->tp_name);
-	if (known)
-		pd_outside_call(known->number);
+	return count(known);
 }
 
-static void count_code(PyCodeObject *code, PyObject *globals)
+static uint32_t count_code(PyCodeObject *code, PyObject *globals)
 {
 	struct known *known = pd_codes_is_foreign(pd_codes_find(code)) ? find(code) : NULL;
 
-	if (!known)
-		return;
-	if (!known->key) {
+	if (known && !known->key) {
 #if PY_VERSION_HEX >= 0x030b0000
 		PyObject *name = code->co_qualname;
 #else
@@ -137,29 +142,53 @@ static void count_code(PyCodeObject *code, PyObject *globals)
 
 		keep(known, code, text(PyDict_GetItemString(globals, "__name__")), text(name));
 		Py_INCREF(code); /* its address stands for it */
+#if PY_VERSION_HEX >= 0x030c0000
+		if (!(code->co_flags & MAKES))
+			pd_events_follow(code);
+#endif
 	}
-	pd_outside_call(known->number);
+	return count(known);
 }
 
-void pd_calls_count_code(PyCodeObject *code, PyObject *globals)
+/* A call of what makes a generator or coroutine has done nothing yet: it has no time. */
+static uint32_t to_be_timed(const PyCodeObject *code, uint32_t number)
 {
+	return code->co_flags & MAKES ? PD_UNNAMED : number;
+}
+
+void pd_calls_begin_code(PyCodeObject *code, PyObject *globals, const void *caller)
+{
+	uint32_t number;
+
 	pd_allocations_pause(true);
-	count_code(code, globals);
+	number = to_be_timed(code, count_code(code, globals));
 	pd_allocations_pause(false);
+	if (number != PD_UNNAMED)
+		pd_span_begin(number, code, caller);
 }
 
-void pd_calls_count(PyObject *callable)
+void pd_calls_begin(PyObject *called, const void *caller)
 {
+	PyObject *callable = PyMethod_Check(called) ? PyMethod_GET_FUNCTION(called) : called;
+	uint32_t number = PD_UNNAMED;
+
+	if (PyFunction_Check(callable)) {
+		pd_calls_begin_code((PyCodeObject *)PyFunction_GET_CODE(callable), PyFunction_GET_GLOBALS(callable), caller);
+		return;
+	}
 	pd_allocations_pause(true);
-	if (PyMethod_Check(callable))
-		callable = PyMethod_GET_FUNCTION(callable);
 	if (PyCFunction_Check(callable))
-		count_built_in((PyCFunctionObject *)callable);
+		number = count_built_in((PyCFunctionObject *)callable);
 	else if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
-		count_method((PyMethodDescrObject *)callable);
-	else if (PyFunction_Check(callable))
-		count_code((PyCodeObject *)PyFunction_GET_CODE(callable), PyFunction_GET_GLOBALS(callable));
+		number = count_method((PyMethodDescrObject *)callable);
 	else if (PyType_Check(callable))
-		count_type((PyTypeObject *)callable);
+		number = count_type((PyTypeObject *)callable);
 	pd_allocations_pause(false);
+	if (number != PD_UNNAMED)
+		pd_span_begin(number, called, NULL);
+}
+
+void pd_calls_end(const void *callee, const void *caller)
+{
+	pd_span_end(callee, caller);
 }

@@ -1,17 +1,16 @@
 /*
- * What calls do, counted without a clock: lines that they begin, memory that they ask for, collections of garbage that this sets off; their
- * probed callees' left out. As the runtime's only source of counters it stands where the software PMU stands in counted C programs.
+ * What calls do, counted: lines that they begin, memory that they ask for, collections of garbage that this sets off, and the time of these;
+ * their probed callees' left out. As the runtime's only source of counters it stands where the software PMU stands in counted C programs.
  */
 #define PY_SSIZE_T_CLEAN
-#define Py_BUILD_CORE_MODULE 1
 #include <Python.h>
-#include <internal/pycore_interp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../c/runtime/runtime.h"
 #include "../lines/lines.h"
 #include "allocations.h"
+#include "garbage.h"
 
 void pd_note(const char *word, const char *text); /* ../runtime/notes.c */
 bool pd_evaluator_stands(void); /* ../runtime/evaluator.c */
@@ -20,31 +19,19 @@ bool pd_counting_stands(void);
 
 __thread uint64_t pd_lines_begun;
 
-enum { LINES, ALLOCATIONS, BYTES, COLLECTIONS, COUNTERS };
-
-static PyInterpreterState *interpreter;
+enum { LINES, ALLOCATIONS, BYTES, COLLECTIONS, COLLECTING, COUNTERS };
 
 static uint32_t source_open(struct pd_counter *counters, uint32_t room)
 {
-	static const char *const names[COUNTERS] = {"lines", "objects", "object_bytes", "collections"};
+	static const char *const names[COUNTERS] = {"lines", "objects", "object_bytes", "collections", "collecting_ns"};
 
 	if (room < COUNTERS || !getenv("PERFDIFF_LINES"))
 		return 0;
 	for (int i = 0; i < COUNTERS; i++) {
 		strcpy(counters[i].name, names[i]);
-		counters[i].flags = PD_COUNTER_EXACT;
+		counters[i].flags = i == COLLECTING ? 0 : PD_COUNTER_EXACT;
 	}
 	return COUNTERS;
-}
-
-/* Collections of the process: those that other threads set off meanwhile are among them. */
-static uint64_t collections(void)
-{
-	uint64_t sum = 0;
-
-	for (int generation = 0; interpreter && generation < NUM_GENERATIONS; generation++)
-		sum += (uint64_t)interpreter->gc.generation_stats[generation].collections;
-	return sum;
 }
 
 static void source_read(struct pd_thread *thread __attribute__((unused)), uint64_t *values)
@@ -52,7 +39,8 @@ static void source_read(struct pd_thread *thread __attribute__((unused)), uint64
 	values[LINES] = pd_lines_begun;
 	values[ALLOCATIONS] = pd_allocations.count;
 	values[BYTES] = pd_allocations.bytes;
-	values[COLLECTIONS] = collections();
+	values[COLLECTIONS] = pd_garbage_collections();
+	values[COLLECTING] = pd_garbage_ns();
 }
 
 PD_API const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read};
@@ -74,9 +62,8 @@ bool pd_counting_begin(void)
 
 	if (!sheet)
 		return true;
-	interpreter = PyInterpreterState_Get();
 	pd_allocations_begin();
-	return !pd_lines_sheet_read(sheet, &places) && !pd_codes_begin() && !pd_events_begin();
+	return pd_garbage_begin() && !pd_lines_sheet_read(sheet, &places) && !pd_codes_begin() && !pd_events_begin();
 }
 
 /* Whether the evaluator of frames that is in front is one of ours. */

@@ -23,9 +23,19 @@ extern struct pd_lines pd_foreign;
 /* Lines that the thread has begun: probes read it at a call's start and end. */
 extern __thread uint64_t pd_lines_begun;
 
-/* Count a call from the project's code: of what it names, or of code that is not the project's, with its globals. */
-void pd_calls_count(PyObject *callable);
-void pd_calls_count_code(PyCodeObject *code, PyObject *globals);
+/* Count a call from the frame `caller` of the project's code: of what it names, or of code that is not the project's, with its globals. */
+void pd_calls_begin(PyObject *callable, const void *caller);
+void pd_calls_begin_code(PyCodeObject *code, PyObject *globals, const void *caller);
+
+/* Such a call has ended: of a callable that is no Python function, without its caller, or of a code object. */
+void pd_calls_end(const void *callee, const void *caller);
+
+/* The frame that runs, and the one that is behind it, from 3.12 on. */
+const void *pd_frame_running(void);
+const void *pd_frame_behind(void);
+
+/* Have the end of a code object's calls told, from 3.12 on. */
+void pd_events_follow(PyCodeObject *code);
 #else
 /* How often each place ran in this process so far: in the process's file, so that its end cannot lose them. NULL where there is none. */
 extern uint64_t *pd_counts;

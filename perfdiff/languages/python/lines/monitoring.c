@@ -5,6 +5,8 @@
 #include "lines.h"
 
 #ifdef PD_PER_CALL
+#include <string.h>
+
 #include "../counting/allocations.h"
 #endif
 
@@ -18,6 +20,9 @@ static PyObject *disable;
 static PyObject *set_local_events;
 static PyObject *tool_number;
 static PyObject *local_events;
+#ifdef PD_PER_CALL
+static PyObject *followed_events; /* of what is not the project's */
+#endif
 
 /* Leaves out the numbers that an event was told with, those after the code. */
 static inline void leave_out(PyObject *const *arguments, Py_ssize_t numbers)
@@ -85,13 +90,43 @@ static PyObject *calls(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 	(void)self;
 	leave_out(arguments, count > 2 ? 1 : 0);
 	if (count > 2)
-		pd_calls_count(arguments[2]);
+		pd_calls_begin(arguments[2], pd_frame_running());
 	Py_RETURN_NONE;
+}
+
+static PyObject *call_ends(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	(void)self;
+	if (count > 2)
+		pd_calls_end(arguments[2], NULL);
+	leave_out(arguments, count > 2 ? 1 : 0);
+	Py_RETURN_NONE;
+}
+
+/* Code returns that is not the project's, to whoever has called it. */
+static PyObject *code_returns(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	(void)self;
+	if (count > 2)
+		pd_calls_end(arguments[0], pd_frame_behind());
+	leave_out(arguments, count > 2 ? 1 : 0);
+	Py_RETURN_NONE;
+}
+
+void pd_events_follow(PyCodeObject *code)
+{
+	PyObject *done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, code, followed_events, NULL);
+
+	if (!done)
+		PyErr_Clear(); /* its calls are counted, without a time */
+	Py_XDECREF(done);
 }
 
 #endif
 
-/* By the names of their events: the last one is looked for in all codes, the others in those of the sheet's files. */
+#define FOLLOWED "PY_RETURN"
+
+/* By the names of their events: the last one is looked for in all codes, FOLLOWED in those that are followed, the others in the sheet's files. */
 static struct {
 	const char *event;
 	PyMethodDef callback;
@@ -100,6 +135,9 @@ static struct {
 	{"JUMP", {"jumps", (PyCFunction)(void (*)(void))jumps, METH_FASTCALL, NULL}},
 #ifdef PD_PER_CALL
 	{"CALL", {"calls", (PyCFunction)(void (*)(void))calls, METH_FASTCALL, NULL}},
+	{"C_RETURN", {"call_returns", (PyCFunction)(void (*)(void))call_ends, METH_FASTCALL, NULL}},
+	{"C_RAISE", {"call_raises", (PyCFunction)(void (*)(void))call_ends, METH_FASTCALL, NULL}},
+	{FOLLOWED, {"code_returns", (PyCFunction)(void (*)(void))code_returns, METH_FASTCALL, NULL}},
 #endif
 	{"PY_START", {"code_starts", (PyCFunction)(void (*)(void))code_starts, METH_FASTCALL, NULL}},
 };
@@ -150,6 +188,12 @@ static int begin(PyObject *monitoring, PyObject *names)
 		bit = register_callback(monitoring, names, events[i].event, &events[i].callback);
 		if (bit < 0)
 			return -1;
+#ifdef PD_PER_CALL
+		if (!strcmp(events[i].event, FOLLOWED)) {
+			followed_events = PyLong_FromLong(bit);
+			bit = 0;
+		}
+#endif
 	}
 	disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	set_local_events = PyObject_GetAttrString(monitoring, "set_local_events");

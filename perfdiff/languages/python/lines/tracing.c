@@ -46,7 +46,7 @@ static int event(PyObject *unused, PyFrameObject *frame, int what, PyObject *arg
 #ifdef PD_PER_CALL
 	pd_allocations_forget(frame, PD_COLLECTED_HEAD); /* from 3.11 on, calls that are not traced have no object of theirs */
 #endif
-	if (what != PyTrace_LINE && what != PyTrace_C_CALL)
+	if (what != PyTrace_LINE && what != PyTrace_C_CALL && what != PyTrace_C_RETURN && what != PyTrace_C_EXCEPTION)
 		return 0;
 	kept = pd_codes_find(CODE_OF_FRAME(frame));
 	if (pd_codes_is_foreign(kept))
@@ -54,21 +54,25 @@ static int event(PyObject *unused, PyFrameObject *frame, int what, PyObject *arg
 	if (what == PyTrace_LINE)
 		pd_lines_count(kept->lines, PyFrame_GetLineNumber(frame));
 #ifdef PD_PER_CALL
+	else if (what == PyTrace_C_CALL)
+		pd_calls_begin(argument, NULL);
 	else
-		pd_calls_count(argument);
+		pd_calls_end(argument, NULL);
 #endif
 	return 0;
 }
 
 #ifdef PD_PER_CALL
 
-/* Tells of a frame of other code that one of ours has called. */
-static void count_frame(const PyThreadState *thread, const frame_t *frame)
+/* Tells of a frame of other code that one of ours has called; returns the caller, NULL where it is none of ours. */
+static const frame_t *count_frame(const PyThreadState *thread, const frame_t *frame)
 {
 	const frame_t *caller = CALLER(thread);
 
-	if (caller && !IS_RESUMED(frame) && !pd_codes_is_foreign(pd_codes_find(caller->f_code)))
-		pd_calls_count_code(frame->f_code, frame->f_globals);
+	if (!caller || IS_RESUMED(frame) || pd_codes_is_foreign(pd_codes_find(caller->f_code)))
+		return NULL;
+	pd_calls_begin_code(frame->f_code, frame->f_globals, caller);
+	return caller;
 }
 
 #endif
@@ -136,6 +140,10 @@ static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
 	bool counted = !pd_codes_is_foreign(pd_codes_find(frame->f_code));
 	bool before = thread->cframe->use_tracing;
 	PyObject *result;
+#ifdef PD_PER_CALL
+	PyCodeObject *code = frame->f_code; /* the frame is gone, once it has ended */
+	const frame_t *caller = NULL;
+#endif
 
 	if (counted && !thread->c_tracefunc)
 		thread->c_tracefunc = event; /* as PyEval_SetTrace, but for the program's audit hooks */
@@ -143,12 +151,16 @@ static PyObject *evaluate(PyThreadState *thread, frame_t *frame, int throwing)
 	if (counted && !thread->c_profilefunc)
 		thread->c_profilefunc = event; /* which is told of C functions */
 	if (!counted && !throwing)
-		count_frame(thread, frame);
+		caller = count_frame(thread, frame);
 #endif
 	if (counted && thread->c_tracefunc != event)
 		pd_counts_flag(PD_DISTURBED);
 	set_tracing(thread, counted);
 	result = is_deep() ? evaluate_deep(thread, frame, throwing) : next(thread, frame, throwing);
+#ifdef PD_PER_CALL
+	if (caller)
+		pd_calls_end(code, caller);
+#endif
 	set_tracing(thread, before);
 	return result;
 }

@@ -24,6 +24,17 @@ typedef PyFrameObject pd_python_frame;
 #define PD_FUNCTION(frame) ((frame)->f_func)
 #endif
 
+#if PY_VERSION_HEX >= 0x030c0000
+static inline pd_python_frame *frame_current(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return PyThreadState_GetUnchecked()->current_frame;
+#else
+	return _PyThreadState_UncheckedGet()->cframe->current_frame;
+#endif
+}
+#endif
+
 /* plans.c */
 extern Py_ssize_t pd_extra_index; /* of the slot that code objects have for us */
 

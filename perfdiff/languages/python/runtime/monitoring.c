@@ -7,24 +7,17 @@
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-enum event { EVENT_START, EVENT_RESUME, EVENT_RETURN, EVENT_YIELD, EVENT_UNWIND, EVENT_THROW, EVENTS };
+enum event { EVENT_START, EVENT_RESUME, EVENT_RETURN, EVENT_YIELD, EVENT_UNWIND, EVENT_THROW, EVENT_BRANCH, EVENTS };
 
-static const char *const names[EVENTS] = {"PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "PY_THROW"};
+static const char *const names[EVENTS] = {"PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "PY_THROW", "BRANCH"};
+/* A conditional jump that does not jump goes on behind itself, from 3.13 on behind its cache; none jumps to there. */
+#define NEXT (PY_VERSION_HEX >= 0x030d0000 ? 4 : 2)
 /* Tools of these numbers have no name in the documentation of sys.monitoring. */
 static const int numbers[] = {4, 3};
 
-static PyObject *disable, *set_local_events, *tool_number, *local_events;
+static PyObject *disable, *set_local_events, *tool_number, *local_events, *branch_events;
 static int tool = -1;
 static long global_events;
-
-static inline pd_python_frame *frame_current(void)
-{
-#if PY_VERSION_HEX >= 0x030d0000
-	return PyThreadState_GetUnchecked()->current_frame;
-#else
-	return _PyThreadState_UncheckedGet()->cframe->current_frame;
-#endif
-}
 
 /* An execution of probed code begins, or goes on. One that an exception is thrown into reads no features, as with the evaluator. */
 static void call_begin(struct pd_plan *plan, pd_python_frame *frame, bool reads)
@@ -58,7 +51,7 @@ static PyObject *code_starts(PyObject *self, PyObject *const *arguments, Py_ssiz
 	if (pd_unlikely(!plan->is_watched)) {
 		if (pd_allocations_pause)
 			pd_allocations_pause(true);
-		done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, arguments[0], local_events, NULL);
+		done = PyObject_CallFunctionObjArgs(set_local_events, tool_number, arguments[0], plan->outcomes ? branch_events : local_events, NULL);
 		if (pd_allocations_pause)
 			pd_allocations_pause(false);
 		if (!done)
@@ -106,6 +99,22 @@ static PyObject *code_is_left(PyObject *self, PyObject *const *arguments, Py_ssi
 	Py_RETURN_NONE;
 }
 
+/* A jump that decides no condition of ours is not told of again. */
+static PyObject *code_branches(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	const struct pd_plan *plan = count == 3 ? pd_plan_known((PyCodeObject *)arguments[0]) : NULL;
+	Py_ssize_t from = plan && plan->outcomes ? PyLong_AsSsize_t(arguments[1]) : -1;
+	unsigned outcome = from >= 0 && from / 2 < plan->units ? plan->outcomes[from / 2] : 0;
+	bool jumps;
+
+	(void)self;
+	if (!outcome)
+		return Py_NewRef(disable);
+	jumps = PyLong_AsSsize_t(arguments[2]) > from + NEXT;
+	pd_branch_keyed(frame_current(), outcome / 2 - 1, jumps == (outcome & 1));
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef callbacks[EVENTS] = {
 	[EVENT_START] = {"code_starts", (PyCFunction)(void (*)(void))code_starts, METH_FASTCALL, NULL},
 	[EVENT_RESUME] = {"code_resumes", (PyCFunction)(void (*)(void))code_resumes, METH_FASTCALL, NULL},
@@ -113,6 +122,7 @@ static PyMethodDef callbacks[EVENTS] = {
 	[EVENT_YIELD] = {"code_yields", (PyCFunction)(void (*)(void))code_is_left, METH_FASTCALL, NULL},
 	[EVENT_UNWIND] = {"code_unwinds", (PyCFunction)(void (*)(void))code_is_left, METH_FASTCALL, NULL},
 	[EVENT_THROW] = {"code_is_thrown_into", (PyCFunction)(void (*)(void))code_is_thrown_into, METH_FASTCALL, NULL},
+	[EVENT_BRANCH] = {"code_branches", (PyCFunction)(void (*)(void))code_branches, METH_FASTCALL, NULL},
 };
 
 /* Takes the first of our numbers that no other tool has; -1 where all are taken. */
@@ -155,7 +165,8 @@ static bool begin(PyObject *monitoring, PyObject *events)
 	set_local_events = PyObject_GetAttrString(monitoring, "set_local_events");
 	tool_number = PyLong_FromLong(tool);
 	local_events = PyLong_FromLong(bits[EVENT_RESUME] | bits[EVENT_RETURN] | bits[EVENT_YIELD]);
-	if (!disable || !set_local_events || !tool_number || !local_events)
+	branch_events = PyLong_FromLong(bits[EVENT_RESUME] | bits[EVENT_RETURN] | bits[EVENT_YIELD] | bits[EVENT_BRANCH]);
+	if (!disable || !set_local_events || !tool_number || !local_events || !branch_events)
 		return false;
 	global_events = bits[EVENT_START] | bits[EVENT_UNWIND] | bits[EVENT_THROW];
 	done = PyObject_CallMethod(monitoring, "set_events", "il", tool, global_events);

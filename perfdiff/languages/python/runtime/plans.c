@@ -1,7 +1,14 @@
 /* What the executions of a code object do: found at the first one, and kept in its extra slot. */
+#include <stdio.h>
 #include <string.h>
 
 #include "frames.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+#include <opcode.h>
+
+#define CONDITIONS 256 /* of a function, at most: the survey looks at all of them */
+#endif
 
 Py_ssize_t pd_extra_index = -1;
 
@@ -9,8 +16,10 @@ static struct pd_plan no_plan; /* of code without a probe */
 
 static void plan_free(void *plan)
 {
-	if (plan != &no_plan)
+	if (plan && plan != &no_plan) {
+		PyMem_RawFree(((struct pd_plan *)plan)->outcomes);
 		PyMem_RawFree(plan);
+	}
 }
 
 #if PY_VERSION_HEX >= 0x030b0000
@@ -116,6 +125,70 @@ static bool reader_make(PyCodeObject *code, const char *line, struct pd_reader *
 	return true;
 }
 
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* A condition's line of the sheet. */
+struct condition {
+	char asks; /* the first letter of "true", "none" or "some" */
+	int place[4];
+};
+
+/* Returns how many conditions the lines tell of, at most `room`. */
+static unsigned conditions_read(const char *line, struct condition *conditions, unsigned room)
+{
+	unsigned count = 0;
+
+	for (; count < room && !strncmp(line, "branch ", 7); line = pd_line_next(line), count++) {
+		int *place = conditions[count].place;
+
+		conditions[count].asks = line[7];
+		if (sscanf(line + 7, "%*s %d %d %d %d", &place[0], &place[1], &place[2], &place[3]) != 4)
+			place[0] = -1;
+	}
+	return count;
+}
+
+/* What a conditional jump tells of a condition at its place; 0 where it decides none. */
+static uint16_t outcome_of(int opcode, const int place[4], const struct condition *conditions, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (memcmp(conditions[i].place, place, sizeof(conditions[i].place)))
+			continue;
+		if (opcode == POP_JUMP_IF_TRUE || opcode == POP_JUMP_IF_FALSE)
+			return pd_outcome(i, opcode == POP_JUMP_IF_TRUE);
+		return pd_outcome(i, (opcode == POP_JUMP_IF_NONE) == (conditions[i].asks == 'n'));
+	}
+	return 0;
+}
+
+/* Finds the jumps that decide conditions, by the places in the text that the compiler gives them; NULL where there are none. */
+static uint16_t *outcomes_find(PyCodeObject *code, const char *line, Py_ssize_t *units)
+{
+	struct condition conditions[CONDITIONS];
+	unsigned count = conditions_read(line, conditions, CONDITIONS);
+	PyObject *text = count ? PyCode_GetCode(code) : NULL; /* as it was before any event was set */
+	uint16_t *outcomes;
+
+	if (!text) {
+		PyErr_Clear();
+		return NULL;
+	}
+	*units = PyBytes_GET_SIZE(text) / 2;
+	outcomes = PyMem_RawCalloc((size_t)*units + 1, sizeof(*outcomes));
+	for (Py_ssize_t i = 0; outcomes && i < *units; i++) {
+		int opcode = (unsigned char)PyBytes_AS_STRING(text)[2 * i], place[4];
+
+		if (opcode != POP_JUMP_IF_TRUE && opcode != POP_JUMP_IF_FALSE && opcode != POP_JUMP_IF_NONE && opcode != POP_JUMP_IF_NOT_NONE)
+			continue;
+		if (PyCode_Addr2Location(code, (int)(2 * i), &place[0], &place[1], &place[2], &place[3]))
+			outcomes[i] = outcome_of(opcode, place, conditions, count);
+	}
+	Py_DECREF(text);
+	return outcomes;
+}
+
+#endif
+
 static struct pd_plan *plan_make(PyCodeObject *code, const struct pd_probe_text *probe)
 {
 	const char *line = probe->readers;
@@ -136,6 +209,9 @@ static struct pd_plan *plan_make(PyCodeObject *code, const struct pd_probe_text 
 			PyErr_Clear();
 			plan->readers[i].origin = PD_NOWHERE;
 		}
+#if PY_VERSION_HEX >= 0x030c0000
+	plan->outcomes = outcomes_find(code, line, &plan->units);
+#endif
 	return plan;
 }
 

@@ -20,6 +20,8 @@
 
 #include <perfdiff_probe.h>
 
+#include "pause.h"
+
 #if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030e0000 || defined(Py_GIL_DISABLED)
 #error "CPython 3.10 to 3.13 with its lock are supported"
 #endif
@@ -51,8 +53,13 @@ struct pd_plan {
 	bool generates; /* a generator or coroutine: its creation is no call */
 	bool is_watched; /* its events are set */
 	unsigned count;
+	Py_ssize_t units;
+	uint16_t *outcomes; /* for each unit of the code, what pd_outcome makes; NULL: no condition is watched */
 	struct pd_reader readers[];
 };
+
+/* Of a conditional jump: which condition it decides, and whether it jumps where that holds; 0 of all other instructions. */
+#define pd_outcome(branch, jumps_where_true) ((uint16_t)(2 * ((branch) + 1) + (jumps_where_true)))
 
 /* A probe's lines of the sheet. */
 struct pd_probe_text {
@@ -113,10 +120,6 @@ PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 /* ../counting/counting.c: of the module that counts what calls do, behind the evaluator that makes them */
 bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
 bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
-
-/* ../counting/allocations.c: leave out what this thread asks for; or an object that was just made to tell us of an event */
-void pd_allocations_pause(bool pauses) __attribute__((weak, visibility("hidden")));
-void pd_allocations_forget(const void *object, size_t head) __attribute__((weak, visibility("hidden")));
 
 /* notes.c */
 void pd_note(const char *word, const char *text);

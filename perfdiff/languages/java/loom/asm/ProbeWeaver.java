@@ -269,10 +269,13 @@ final class ProbeWeaver {
                     mayFail |= opcode > Opcodes.ALOAD;
                 }
             }
-            own.stream().map(block -> block.handler).distinct().forEach(this::resume);
+            own.stream().filter(block -> block.type != null).map(block -> block.handler).distinct().forEach(this::resume);
         }
 
-        /** Where something was caught, all that was called is over, even if it could not tell: what a parent's constructor throws has no handler. */
+        /**
+         * Where something was caught, all that was called is over, even if it could not tell: what a parent's constructor throws has no handler.
+         * Not where all is caught: such a handler stands for itself as well, HotSpot's first compiler takes no call there, and it throws on.
+         */
         private void resume(LabelNode caught) {
             AbstractInsnNode place = caught;
             while (place.getNext() != null && place.getNext().getOpcode() < 0) {

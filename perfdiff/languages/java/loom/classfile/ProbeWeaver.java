@@ -236,8 +236,8 @@ final class ProbeWeaver {
             begin();
             Map<Label, StackMapFrameInfo> own = ownFrames();
             Set<Label> caught = elements.stream()
-                    .filter(element -> element instanceof ExceptionCatch)
-                    .map(element -> ((ExceptionCatch) element).handler())
+                    .filter(element -> element instanceof ExceptionCatch block && block.catchType().isPresent())
+                    .map(element -> ((ExceptionCatch) element).handler()) // one for all is no place for a call, see asm/ProbeWeaver.java
                     .collect(Collectors.toCollection(HashSet::new));
             stretch = begin;
             isInside = parentCall == null;

@@ -1,0 +1,21 @@
+"""Quantities and lists as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfdiff import units
+
+
+@pytest.mark.parametrize(
+    ("texts", "joint", "said"),
+    [
+        ([], ",", ""),
+        (["a"], ",", "a"),
+        (["a", "b"], ",", "a, b"),
+        (["a", "b", "c"], ",", "a, b and 1 more"),
+        (["a; x", "b", *("c" * 1500)], ";", "a; x; b; and 1,500 more"),
+    ],
+)
+def test_a_long_list_is_its_beginning_and_how_many_more_there_are(texts: list[str], joint: str, said: str) -> None:
+    assert units.listed(texts, 2, joint) == said
