@@ -32,7 +32,7 @@ class Java:
 
     name = "java"
     counts = True
-    slowdown = 4.0  # 1 to 3 times for four of six programs, 8 to 11 for two whose runs are calls of some ns (docs/figures.md)
+    slowdown = 4.0  # 1.1 to 2.6 times for four of six programs, 5.5 and 6.8 for two that are calls of some ns (docs/figures.md)
     draws: tuple[str, ...] = ()
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
