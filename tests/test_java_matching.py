@@ -210,6 +210,11 @@ CASES: Mapping[str, tuple[str, str, Mapping[str, tuple[Change, Reasons]]]] = {
         REFERENCE % "two",
         {"A.f()": (Change.CHANGED, ("body changed",))},
     ),
+    "a renamed method whose parameters and locals have other names, too": (
+        "class A { int put(int a) { int sum = 1; for (int i = 2; i < a; i++) { sum += i * 7; } return sum; } }",
+        "class A { int add(int many) { int all = 1; for (int one = 2; one < many; one++) { all += one * 7; } return all; } }",
+        {"A.add(int)": (Change.RENAMED, ("renamed from {p}.A.put(int)",))},
+    ),
     "a renamed method": (
         f"class A {{ int put(int a) {{ {BODY} }} int g() {{ return put(1); }} }}",
         f"class A {{ int add(int a) {{ {BODY} }} int g() {{ return add(1); }} }}",

@@ -46,6 +46,7 @@ class _Pairing:
         self._by(lambda one: (one.name, one.file))
         self._by(lambda one: (one.name, one.signature))
         self._by(lambda one: one.name)
+        self._by(lambda one: one.tokens if one.tokens and self._is_large(one) else one.key)
         self._by(lambda one: (one.file, self._anonymous_text(one)))
         self._by(lambda one: self._anonymous_text(one) if self._is_large(one) else one.key)
         self._by_similarity()
