@@ -370,6 +370,33 @@ def test_time_without_a_cpu_is_taken_off_and_time_asleep_is_not(build: Build) ->
     assert g["wall_ns"] >= 50e6
 
 
+def test_time_without_a_cpu_before_and_after_a_call_is_not_taken_off_it(build: Build) -> None:
+    calls, call_ns = 4000, 300_000
+    source = (
+        BUSY
+        + f"""
+    #include <sched.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(void) {{PD_1 busy({call_ns}); }}
+    int main(void) {{
+        cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        pid_t rival = fork();
+        if (rival == 0) for (;;) {{ busy(40000); usleep(30); }}
+        for (int i = 0; i < {calls}; i++) f();
+        kill(rival, SIGKILL);
+        waitpid(rival, NULL, 0);
+        return 0;
+    }}
+    """
+    )
+    [record] = build("#define _GNU_SOURCE\n" + source, probe(1)).run({1: sample(reservoir=calls)})
+    wall_ns = record.samples[1].wall_ns
+    assert (wall_ns[np.isfinite(wall_ns)] < 0.9 * call_ns).sum() <= calls / 1000
+
+
 def test_threads_are_summed_and_ended_ones_make_room(build: Build) -> None:
     source = """
     #include <pthread.h>

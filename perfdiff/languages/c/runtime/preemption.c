@@ -10,6 +10,12 @@
 #include "runtime.h"
 
 #define NOTICED_NS 20000u /* shorter absences are within what reading the clocks one after the other may show */
+#define MOST_LOOKS 4
+
+static inline uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static uint64_t times_blocked(void)
 {
@@ -18,11 +24,19 @@ static uint64_t times_blocked(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? UINT64_MAX : (uint64_t)usage.ru_nvcsw;
 }
 
+/*
+ * Reads the clocks at one moment. Who is preempted between them, most likely as the system returns from telling CPU time, would seem to be so
+ * during what comes next: then it looks again.
+ */
 static void look(struct pd_presence *presence)
 {
-	presence->ns = pd_clock_ns(CLOCK_MONOTONIC);
-	presence->cpu_ns = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	presence->ticks = pd_ticks();
+	for (int looks = 0; looks < MOST_LOOKS; looks++) {
+		presence->ns = pd_clock_ns(CLOCK_MONOTONIC);
+		presence->cpu_ns = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		presence->ticks = pd_ticks();
+		if (pd_clock_ns(CLOCK_MONOTONIC) - presence->ns < NOTICED_NS)
+			return;
+	}
 }
 
 void pd_presence_begin(struct pd_thread *thread)
@@ -67,19 +81,22 @@ __attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread)
 }
 
 /*
- * After a long call: what was lost since the last look is put down to it. If that is more than the call itself, some of it was lost
- * before, in code that is not looked at; how long the call took then cannot be told, and it counts as not timed. Returns the ticks
- * this took.
+ * After a long call: what was lost since the last look is put down to it, but for what may have been lost before it started, or since it
+ * ended. If that is more than the call itself, some of it was lost earlier, in code that is not looked at; how long the call took then cannot
+ * be told, and it counts as not timed. Returns the ticks this took, without those that are lost.
  */
 __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry)
 {
-	uint64_t began = pd_ticks();
+	uint64_t seen = thread->presence.ticks, began = pd_ticks(), lost, before, after;
 	int error = errno;
-	uint64_t lost = absence(&thread->presence);
 
+	lost = absence(&thread->presence);
+	after = least(thread->presence.ticks - began, lost);
+	before = least(entry->start > seen ? entry->start - seen : 0, lost - after);
 	thread->preempted += lost << PD_TIME_FRACTION;
-	if (lost > began - entry->start)
+	entry->preempted += (before + after) << PD_TIME_FRACTION;
+	if (lost - before - after > began - entry->start)
 		entry->weight = entry->share = 0;
 	errno = error;
-	return pd_ticks() - began;
+	return pd_ticks() - began - after;
 }
