@@ -15,6 +15,7 @@ from perfdiff.collect import complaints, workloads
 from perfdiff.config import JavaConfig
 from perfdiff.configuration import Overrides, javaproject, shellwords
 from perfdiff.errors import BuildError
+from perfdiff.languages.dependencies import changes as dependency_changes
 from perfdiff.languages.java import dependencies, homes, jvms, options
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
@@ -172,7 +173,7 @@ def test_libraries_are_named_with_the_versions_that_build_files_ask_for(tmp_path
 
 
 def test_changes_of_libraries_are_told_in_words() -> None:
-    changes = dependencies.changes({"g:a": "1", "g:b": "1", "g:c": "1"}, {"g:a": "2", "g:b": "1", "g:d": "3"})
+    changes = dependency_changes({"g:a": "1", "g:b": "1", "g:c": "1"}, {"g:a": "2", "g:b": "1", "g:d": "3"})
     assert [change.says for change in changes] == [
         "now uses g:a 2, was 1",
         "does without g:c, was 1",

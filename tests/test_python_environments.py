@@ -241,7 +241,7 @@ def test_versions_that_differ_between_revisions_are_told(ground: Ground) -> None
     assert [change.says for change in changes] == [
         "now uses dep 2.0, was 1.0",
         "does without lost, was 1",
-        "now uses other 1, which was not installed before",
+        "now uses other 1, which it did not before",
     ]
     assert environments.dependency_changes(base.beside, base.beside) == ()
 

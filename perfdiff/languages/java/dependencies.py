@@ -6,7 +6,6 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,30 +21,6 @@ _VARIABLE = re.compile(r"\$\{?(\w+)}?")
 _LOCKED = re.compile(r"^([\w.-]+):([\w.-]+):([^=\s]+)=", re.MULTILINE)
 _JAR = re.compile(r"(.+?)-(\d[\w.+-]*)\.jar")
 _CATALOGUE = "libs.versions.toml"
-
-
-@dataclass(frozen=True, slots=True)
-class DependencyChange:
-    """A library that is another one in head; None where a side has none of it."""
-
-    name: str
-    base: str | None
-    head: str | None
-
-    @property
-    def says(self) -> str:
-        """Return the change in words."""
-        if self.base is None:
-            return f"now uses {self.name} {self.head}, which it did not before"
-        if self.head is None:
-            return f"does without {self.name}, was {self.base}"
-        return f"now uses {self.name} {self.head}, was {self.base}"
-
-
-def changes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[DependencyChange, ...]:
-    """Return how the versions of libraries differ, by name."""
-    names = sorted(base.keys() | head.keys())
-    return tuple(DependencyChange(name, base.get(name), head.get(name)) for name in names if base.get(name) != head.get(name))
 
 
 def versions(tree: Path) -> dict[str, str]:

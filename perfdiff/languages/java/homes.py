@@ -10,8 +10,8 @@ from pathlib import Path
 
 from perfdiff.config import JavaConfig
 from perfdiff.errors import StoreError, store_errors
+from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.java import dependencies, jdks
-from perfdiff.languages.java.dependencies import DependencyChange
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
@@ -81,7 +81,7 @@ def read(beside: Path) -> Kept:
 
 def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
     """Return how the libraries differ that two builds use, whose folders these are; raise StoreError."""
-    return dependencies.changes(read(base).versions, read(head).versions)
+    return changes(read(base).versions, read(head).versions)
 
 
 def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Installed distributions, read from the folders they lie in: their versions, what they require, and how two revisions differ in them."""
+"""Installed distributions, read from the folders they lie in: their versions, and what they require."""
 
 from __future__ import annotations
 
@@ -6,36 +6,11 @@ import importlib.metadata
 import json
 import urllib.parse
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from perfdiff.languages.python.pyproject import normal
-
-
-@dataclass(frozen=True, slots=True)
-class DependencyChange:
-    """A distribution that is another one in head; None where a side has none of it."""
-
-    name: str
-    base: str | None
-    head: str | None
-
-    @property
-    def says(self) -> str:
-        """Return the change in words."""
-        if self.base is None:
-            return f"now uses {self.name} {self.head}, which was not installed before"
-        if self.head is None:
-            return f"does without {self.name}, was {self.base}"
-        return f"now uses {self.name} {self.head}, was {self.base}"
-
-
-def changes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[DependencyChange, ...]:
-    """Return how the versions of installed distributions differ, by name."""
-    names = sorted(base.keys() | head.keys())
-    return tuple(DependencyChange(name, base.get(name), head.get(name)) for name in names if base.get(name) != head.get(name))
 
 
 def versions(folders: Iterable[Path], tree: Path, place: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError, StoreError, store_errors
+from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.protocol import Prepared
 from perfdiff.languages.python import (
     backends,
@@ -25,7 +26,6 @@ from perfdiff.languages.python import (
 )
 from perfdiff.languages.python.backends import Backend
 from perfdiff.languages.python.bytecode import Uncompiled
-from perfdiff.languages.python.distributions import DependencyChange
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
@@ -174,7 +174,7 @@ def read(beside: Path) -> Environment:
 
 def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
     """Return how the packages differ that two builds run with, whose folders these are; raise StoreError."""
-    return distributions.changes(read(base).versions, read(head).versions)
+    return changes(read(base).versions, read(head).versions)
 
 
 def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
