@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 BUDGET_S = 12.0  # for whole runs, each of which starts a JVM
 CASES = cases(JAVA)
 # Growth, from a jar that ant makes; and code that differs in its text alone. All programs are compared by `scripts/bench java`.
-HERE = frozenset({"array-list-remove-first", "same-reformatted"})
+HERE = frozenset({"linked-list-get", "same-reformatted"})
 
 
 @pytest.fixture(scope="module")
