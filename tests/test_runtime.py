@@ -394,7 +394,7 @@ def test_time_without_a_cpu_before_and_after_a_call_is_not_taken_off_it(build: B
     )
     [record] = build("#define _GNU_SOURCE\n" + source, probe(1)).run({1: sample(reservoir=calls)})
     wall_ns = record.samples[1].wall_ns
-    assert (wall_ns[np.isfinite(wall_ns)] < 0.9 * call_ns).sum() <= calls / 1000
+    assert (wall_ns[np.isfinite(wall_ns)] < 0.7 * call_ns).sum() <= calls / 1000
 
 
 def test_threads_are_summed_and_ended_ones_make_room(build: Build) -> None:

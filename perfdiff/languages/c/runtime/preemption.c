@@ -92,7 +92,7 @@ __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thr
 
 	lost = absence(&thread->presence);
 	after = least(thread->presence.ticks - began, lost);
-	before = least(entry->start > seen ? entry->start - seen : 0, lost - after);
+	before = seen >= entry->entered && entry->start > seen ? least(entry->start - seen, lost - after) : 0; /* if it looked as it began */
 	thread->preempted += lost << PD_TIME_FRACTION;
 	entry->preempted += (before + after) << PD_TIME_FRACTION;
 	if (lost - before - after > began - entry->start)
