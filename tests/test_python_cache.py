@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.languages.python import module_cache
 from perfdiff.languages.python.index import index
 from perfdiff.languages.python.matching import match
-from perfdiff.languages.python.sameness import SourceComparison, same_code
+from perfdiff.languages.python.sameness import same_code
 from python_sources import write
 
 FILES = {
@@ -87,7 +88,7 @@ class _Build:
     commands: tuple[CompileCommand, ...] = ()
 
 
-def compared(tmp_path: Path, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes]) -> SourceComparison:
+def compared(tmp_path: Path, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes]) -> MeaningComparison:
     trees = (write(tmp_path / "base", base), write(tmp_path / "head", head))
     pairs = match(*(index(tree, depth=2) for tree in trees))
     return same_code(_Build(trees[0]), _Build(trees[1]), pairs)

@@ -103,14 +103,13 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
         for place, table in enumerate(tables):
             for same in metrics.values():
                 if len(same) == len(those):
-                    yield (
-                        same[place],
-                        _calls(table, same[place]) if table is not None and len(table) else "none of its single calls was kept",
-                    )
+                    yield same[place], _calls(table, same[place])
 
 
-def _calls(table: SampleTable, annotation: Annotation) -> SampleTable:
-    """Return calls to hold against an annotation, with their phase where it tells of phases."""
+def _calls(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
+    """Return calls to hold against an annotation, with their phase where it tells of phases, or the reason why there are none."""
+    if table is None or not len(table):
+        return "none of its single calls was kept"
     found = some(table)
     return with_phase(found, always=True) if FEATURE in annotation.features else found
 

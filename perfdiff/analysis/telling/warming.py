@@ -16,11 +16,10 @@ def warming_note(cases: Sequence[Case]) -> Iterator[Note]:
     warming = sorted((case for case in cases if case.study.warm_up), key=lambda case: -_cost_ns(case))
     if not warming:
         return
-    named = [f"`{case.info.name}` ({_says(case)})" for case in warming[:MOST_NAMED]]
-    more = f" and {len(warming) - MOST_NAMED} more" if len(warming) > MOST_NAMED else ""
+    named = [f"`{case.info.name}` ({_says(case)})" for case in warming]
     text = (
         "first calls of a run cost more than later ones with the same inputs, as where code is compiled while it runs or caches fill;"
-        f" they are compared apart: {', '.join(named)}{more}"
+        f" they are compared apart: {units.listed(named, MOST_NAMED)}"
     )
     yield Note("warm-up", text)
 

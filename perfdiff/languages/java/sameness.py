@@ -7,12 +7,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from filecmp import cmp
 from pathlib import Path
 
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS, Wanted
 from perfdiff.languages.java.sources import SourceFile, SourceReader
+from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
 
 # Read by people, by version control and by editors.
@@ -34,23 +34,7 @@ _COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
 _BROKEN = (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
 
-@dataclass(frozen=True, slots=True)
-class ClassComparison:
-    """What the Java code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation."""
-
-    identical: bool
-    other_files: tuple[str, ...]
-
-    def is_same(self, pair: Counterpart) -> bool:
-        """Return whether a method does the same on both sides, and all that it depends on is the same."""
-        return not pair.change.is_suspect
-
-    def is_unlike(self, pair: Counterpart) -> bool:
-        """Return whether a method does not do the same on both sides."""
-        return pair.change.is_suspect
-
-
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], cache: Path | None) -> ClassComparison:
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], cache: Path | None) -> MeaningComparison:
     """Compare the trees of two plain builds whose methods are `pairs`; `cache` is the folder that keeps what files told."""
     sides = [_Side(build, SourceReader(cache).read(build.tree)) for build in (base, head)]
     compiled = bool(base.commands or head.commands)
@@ -64,7 +48,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
             differing += _differing_entries(name, present)
         elif not all(side.is_indexed(name) for side, _ in present):
             differing.append(name)
-    return ClassComparison(not any(pair.change.is_suspect for pair in pairs), tuple(differing))
+    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(differing))
 
 
 class _Side:

@@ -6,10 +6,10 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from filecmp import cmp
 from pathlib import Path
 
+from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
 from perfdiff.languages.python.sources import is_foreign
 
@@ -23,26 +23,10 @@ _UNREAD_FOLDERS = frozenset((".git", ".github", ".circleci", "doc", "docs"))
 _COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceComparison:
-    """What the Python code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation."""
-
-    identical: bool
-    other_files: tuple[str, ...]
-
-    def is_same(self, pair: Counterpart) -> bool:
-        """Return whether a function does the same on both sides, and all that it depends on is the same."""
-        return not pair.change.is_suspect
-
-    def is_unlike(self, pair: Counterpart) -> bool:
-        """Return whether a function does not do the same on both sides: interpreters run what the sources say."""
-        return pair.change.is_suspect
-
-
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> SourceComparison:
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MeaningComparison:
     """Compare the trees of two plain builds whose functions are `pairs`."""
     suspects = any(pair.change.is_suspect for pair in pairs)
-    return SourceComparison(not suspects, tuple(_differing(base, head)))
+    return MeaningComparison(not suspects, tuple(_differing(base, head)))
 
 
 def _differing(base: PlainBuild, head: PlainBuild) -> Iterator[str]:
