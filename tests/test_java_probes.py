@@ -218,7 +218,8 @@ def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:
     costs = calibrating.measure(program.jdk, library, runtimes.KEPT)
     assert costs == calibrating.measure(program.jdk, library, runtimes.KEPT)
     assert 1 < costs.inside_ns < costs.timed_ns < 500
-    assert 1 < costs.passed_ns < costs.counted_ns < 500
+    assert 1 < costs.passed_ns < 500  # as much as a counted one, or a little less: within what measuring them is sure of
+    assert 1 < costs.counted_ns < 500
 
 
 COMPILED = """
