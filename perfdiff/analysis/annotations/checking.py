@@ -10,10 +10,10 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, Standing, check
-from perfdiff.analysis.compare.phases import FEATURE, with_phase
+from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals, metric_of
 
@@ -111,7 +111,7 @@ def _calls(table: SampleTable | None, annotation: Annotation) -> SampleTable | s
     if table is None or not len(table):
         return "none of its single calls was kept"
     found = some(table)
-    return with_phase(found, always=True) if FEATURE in annotation.features else found
+    return with_phase(found, always=True) if PHASE in annotation.features else found
 
 
 def some(table: SampleTable) -> SampleTable:
