@@ -176,7 +176,7 @@ class Annotation:
     """A fitted annotation. `ranges` are the features' measured ranges; `twins` lists, per feature, the others it cannot be told from.
 
     `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value. `levels`
-    is None where nothing is known of single runs.
+    is None where nothing is known of single runs. `by_counts` is the growth of counts where it is told instead of the cost's own.
     """
 
     function: str
@@ -192,6 +192,7 @@ class Annotation:
     origins: Mapping[str, str] = field(default_factory=dict)
     typical: Mapping[str, float] = field(default_factory=dict)
     levels: Levels | None = None
+    by_counts: CostClass | None = None
 
     @property
     def growth(self) -> CostClass:
@@ -199,6 +200,8 @@ class Annotation:
 
         Such modes are several speeds of the same growth, as on a machine with other work, or of the same constant.
         """
+        if self.by_counts is not None:
+            return self.by_counts
         steady = self.steady
         alike = {(scope.cost_class, frozenset(name for term in scope.terms for name, _ in term.factors)) for scope in steady}
         bounded = any(each.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in steady for each in scope.conditions)

@@ -109,25 +109,9 @@ METRICS: Mapping[str, Metric] = {
 
 # What counted runs alone count: the software PMU, interpreters and virtual machines.
 COUNTED = (
-    "lines",
-    "bytecode_blocks",
-    "objects",
-    "object_bytes",
-    "heap_bytes",
-    "collections",
-    "collecting_ns",
-    "blocks",
-    "loads",
-    "stores",
-    "atomics",
-    "divisions",
-    "l1d_misses",
-    "l2_misses",
-    "llc_misses",
-    "hitm",
-    "hitm_false",
-    "remote_dram",
-)
+    "lines", "bytecode_blocks", "objects", "object_bytes", "heap_bytes", "collections", "collecting_ns", "blocks", "loads", "stores",
+    "atomics", "divisions", "l1d_misses", "l2_misses", "llc_misses", "hitm", "hitm_false", "remote_dram",
+)  # fmt: skip
 
 
 def metric_of(name: str) -> Metric:
