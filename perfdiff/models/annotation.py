@@ -15,7 +15,7 @@ from perfdiff.records.schema import Floats
 Factors = tuple[tuple[str, str], ...]
 
 PHASE = "phase of the run"  # the feature that tells calls while a function warms up from later ones
-STEADY = "steady"  # its label for those
+STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those
 
 
 class CostClass(StrEnum):

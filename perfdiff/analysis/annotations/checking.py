@@ -103,10 +103,10 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
         for place, table in enumerate(tables):
             for same in metrics.values():
                 if len(same) == len(those):
-                    yield same[place], _calls(table, same[place])
+                    yield same[place], calls_against(table, same[place])
 
 
-def _calls(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
+def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
     """Return calls to hold against an annotation, with their phase where it tells of phases, or the reason why there are none."""
     if table is None or not len(table):
         return "none of its single calls was kept"
