@@ -44,6 +44,7 @@ class Purpose(StrEnum):
     SETUP = "setup"
     PREPARE = "prepare"
     LISTING = "listing"
+    SERVICE = "service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def _running(command: Command) -> Iterator[_Running]:
         )
     digest, tail = hashlib.blake2b(digest_size=16), bytearray()
     numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
-    with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
+    with processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
         started = time.perf_counter_ns()
         readers = [
             _reader(process.stdout, [digest.update, *(each.read for each in numbers[:1])]),
@@ -217,7 +218,8 @@ def tree_removed(command: Command) -> WorkloadError:
     )
 
 
-def _text(command: Command) -> str:
+def shell_text(command: Command) -> str:
+    """Return what the shell is given to run a command."""
     text = _in_the_shells_place(command)
     return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
 
@@ -340,6 +342,10 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
             "it needs",
             slug="no-benchmarks",
             detail=tail,
+        )
+    if command.purpose is Purpose.SERVICE:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), but must exit 0; {by_hand}", slug="service-setup-failed", detail=tail
         )
     if command.purpose is not Purpose.RUN:
         raise WorkloadError(
