@@ -38,12 +38,14 @@ _NOT_READY = 500  # statuses from here on say so
 class Situation:
     """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
 
+    `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
     `patience` multiplies the times that services may take: counted ones are slow.
     """
 
     command: Command
     chore: Command
     values: Mapping[str, float | str]
+    client: Mapping[str, str] | None = None
     names: tuple[str, ...] | None = None
     patience: float = 1.0
 
@@ -105,6 +107,7 @@ class Served:
 
     command: Command
     services: Sequence[_Service] = ()
+    is_judged: bool = True
 
     def execute(self, executor: Executor) -> Execution:
         """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
@@ -115,9 +118,11 @@ class Served:
             if not service.is_alive:
                 raise _died(service, self.command.where)
         families = {process for service in judged for process in service.family}
-        spent_ns = sum(map(processes.cpu_ns, families)) - sum(before.values())
+        spent_ns = max(0.0, sum(map(processes.cpu_ns, families)) - sum(before.values()))
         peak_bytes = max(map(processes.peak_rss_bytes, families), default=0.0)
-        return replace(found, cpu_ns=found.cpu_ns + max(0.0, spent_ns), max_rss_bytes=max(found.max_rss_bytes, peak_bytes))
+        if self.is_judged:
+            spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
+        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes)
 
 
 @dataclass(slots=True)
@@ -155,7 +160,8 @@ class Services:
                         executor.execute(_chore(up, config.setup, "setup", situation))
                     if config.teardown:
                         stack.push(_at_end(executor, _chore(up, config.teardown, "teardown", situation)))
-                yield Served(_with_places(situation.command, situation.command.text, up, {}), tuple(up))
+                command = situation.command if situation.client is None else replace(situation.command, environment=situation.client)
+                yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
                 if dead is None or error.slug == "service-died":

@@ -12,6 +12,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.requests import RequestTimes
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -107,25 +109,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 # What counted runs alone count: the software PMU, interpreters and virtual machines.
-COUNTED = (
-    "lines",
-    "bytecode_blocks",
-    "objects",
-    "object_bytes",
-    "collections",
-    "collecting_ns",
-    "blocks",
-    "loads",
-    "stores",
-    "atomics",
-    "divisions",
-    "l1d_misses",
-    "l2_misses",
-    "llc_misses",
-    "hitm",
-    "hitm_false",
-    "remote_dram",
-)
+COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
 
 
 def metric_of(name: str) -> Metric:
@@ -232,12 +216,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a workload's parameters, ready to run."""
+    """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use."""
 
     id: int
     workload: str
     parameters: Mapping[str, float | str]
     command: str
+    outside: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -269,6 +254,7 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    requests: tuple[RequestTimes, ...] = ()
 
     @property
     def took_ns(self) -> float:
