@@ -90,7 +90,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         raise ConfigError(_no_workload(source), slug="config-no-workload")
     commands = [
         *(workload.command for workload in workloads if not workload.requests),
-        *(service.command for service in offered if not service.outside),
+        *(service.command.removeprefix("exec ") for service in offered if not service.outside),
     ]
     sign = pythonproject.recognise(place, commands)
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
