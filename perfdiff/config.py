@@ -52,6 +52,24 @@ class JavaConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """How far away a service is made, by a proxy before it: what its users find, not what it finds itself.
+
+    Its answers come late by `delay_s`, drawn evenly from within `jitter_s` around it. A connection carries `bytes_per_s` each way, 0 for as
+    many as it can. Of the connections a share of `refused` is reset at once, of the answers a share of `failing` is lost with their
+    connection, and each connection is reset after `reset_after` bytes of answers, where that is above 0.
+    """
+
+    service: str
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    bytes_per_s: float = 0.0
+    refused: float = 0.0
+    failing: float = 0.0
+    reset_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
 
@@ -173,6 +191,7 @@ class Config:
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
+    links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None

@@ -246,13 +246,30 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchanges:
+    """What passed between a run and a service, at the proxy between them.
+
+    An exchange is a turn: bytes of the program's, or its connecting where the service speaks first, and the service's answer; `waited_ns`
+    lasted these turns. `failures` are connections that the proxy reset.
+    """
+
+    connections: int = 0
+    exchanges: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    waited_ns: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of one point on one side; `wall_ns` is without what its process waited for a CPU, as far as that is known.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `services`: what passed between
+    it and services, by their names, where there were proxies before them.
     """
 
     id: int
@@ -269,6 +286,7 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
 
     @property
     def took_ns(self) -> float:
