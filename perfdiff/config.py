@@ -13,11 +13,13 @@ from pathlib import Path
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACE = re.compile(rf"(?<!\$)\{{({NAME.pattern})\}}")  # of a parameter in a command; `${name}` is the shell's own
+SERVICE_PLACE = re.compile(rf"(?<!\$)\{{({NAME.pattern})\.({NAME.pattern})\}}")  # of a service's port or folder in a command
 INPUT = "input"  # the parameter that `inputs` are the values of
 FEATURES_OF_INPUTS = (INPUT, "bytes", "lines")  # names that a workload with inputs has in use: what describes an input file
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
+PORT, FOLDER, PROJECT = "port", "folder", "project"  # places of a service's own
 DRIVER = "perfdiff_benchmarks"  # the module by which Python's suites of benchmarks are listed and run
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 
@@ -67,6 +69,73 @@ class Link:
     refused: float = 0.0
     failing: float = 0.0
     reset_after: int = 0
+    delays_ms: tuple[float, ...] = ()  # that a sweep makes points of
+
+    @property
+    def parameter(self) -> str:
+        """Return the parameter of points that a sweep gives the delay by, in milliseconds."""
+        return f"{self.service}_delay_ms"
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether nothing is made worse, so that no proxy is needed."""
+        return self == Link(self.service)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """`[[service]]`: a process that runs while workloads do, such as a server or its database.
+
+    It runs in the built tree, with probes, for one run. One that is `outside` is no part of the revisions: it runs in a folder of its own,
+    without probes, serves both sides, and its costs are not judged. It is ready when all holds that it says of that.
+    """
+
+    name: str
+    command: str
+    outside: bool = False
+    keep: str | None = None  # one of `KEEPS`; None: the comparison where it is outside, else the run
+    ready: str | None = None  # `TCP`, or a URL; None: `TCP` where nothing else says when it is ready
+    ready_line: str | None = None  # a regular expression
+    ready_command: str | None = None
+    ports: tuple[str, ...] = ()  # names of those that it has beside `PORT`
+    environment: Mapping[str, str] = field(default_factory=dict)
+    install: str | None = None  # before it is started, in its folder
+    setup: str | None = None  # before each run, once it is ready
+    teardown: str | None = None  # after each run
+    stop: str = "TERM"
+    timeout_s: float = 30.0
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether it goes on from run to run."""
+        return (self.keep or KEEPS[self.outside]) == KEEPS[True]
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Return what must hold for it to be ready, of `TCP` and URLs."""
+        if self.ready is None and (self.ready_line or self.ready_command):
+            return ()
+        return (self.ready or TCP,)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the names of its places that others may use."""
+        return (PORT, *self.ports, FOLDER)
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Return the texts that starting it uses, all of which may have places."""
+        ready = (self.ready, self.ready_line, self.ready_command)
+        return tuple(text for text in (self.command, self.install, *ready, *self.environment.values()) if text)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return the texts that may have places of parameters."""
+        return (*self.starting, *(text for text in (self.setup, self.teardown) if text))
+
+
+KEEPS = ("run", "comparison")
+TCP = "tcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +170,7 @@ class WorkloadConfig:
     features: Mapping[str, str] = field(default_factory=dict)
     suite: Suite | None = None
     left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points
+    services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:
@@ -191,10 +261,17 @@ class Config:
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
+    services: tuple[ServiceConfig, ...] = ()
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return all that is run, as it is configured."""
+        of_workloads = (command for workload in self.workloads for command in workload.commands)
+        return (self.build.command, *of_workloads, *(text for service in self.services for text in service.commands))
 
     def own_files(self, project: Path) -> tuple[Path, ...]:
         """Return the files that perfdiff alone reads: the configuration and the known costs of a project, unless a command names them.
@@ -204,9 +281,8 @@ class Config:
         """
         source = Path(self.source) if self.source else None
         accepted = (source.parent if source else project) / self.compare.accepted
-        commands = [self.build.command, *(command for workload in self.workloads for command in workload.commands)]
         files = [accepted, *([source] if source and source.name != _SHARED else [])]
-        return tuple(file for file in files if not any(file.name in command for command in commands))
+        return tuple(file for file in files if not any(file.name in command for command in self.commands))
 
 
 def program(command: str) -> str:

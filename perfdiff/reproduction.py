@@ -123,6 +123,7 @@ def configuration_text(config: Config) -> str:
         "counters": config.counters,
     }
     parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
+    parts += [f"[[service]]\n{_keys('service', service)}" for service in config.services]
     parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"
 

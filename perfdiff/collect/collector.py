@@ -16,6 +16,7 @@ from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.services import Served, Services, Situation
 from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
@@ -90,6 +91,7 @@ class Collector:
     seed: int
     slow: Callable[[str], None] | None = None
     upkeep: Upkeep = field(default_factory=Upkeep)
+    services: Services = field(default_factory=Services)
     inputs: InputFiles = NO_INPUTS
     told: dict[Note, None] = field(default_factory=dict)  # of their probes, by all processes so far
     _made: int = field(default=0)
@@ -163,9 +165,10 @@ class Collector:
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
                 self._require_same_inputs(slots)
+                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, strict=True)]
                 if look is not None:
                     look()
-                made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
+                made = [each.execute(self.executor) for each in served] if cpu is None else self.executor.execute_together(commands, cpu)
                 self._require_same_inputs(slots)
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
@@ -200,23 +203,39 @@ class Collector:
         if target.places is not None:
             self._aside.mkdir(exist_ok=True)
         setup, prepare = (
-            replace(
-                command,
-                text=workloads.filled(text, self.inputs.located(slot.point)),
-                environment={
-                    **self.environment,
-                    **target.variables,
-                    **(target.places.environment(self._aside) if target.places else {}),
-                },
-                exit_codes=(0,),
-                where=f"{purpose} of {command.where}",
-                purpose=purpose,
-            )
-            if text
-            else None
+            self._chore(slot, command, text, f"{purpose} of {command.where}", purpose) if text else None
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
         return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, slot.layout, setup, prepare), self.executor)
+
+    def _chore(self, slot: Slot, command: Command, text: str, where: str, purpose: Purpose) -> Command:
+        """Return a command in the tree of a run that is not measured and has no probes."""
+        target = self.targets[slot.phase, slot.side]
+        aside = target.places.environment(self._aside) if target.places else {}
+        return replace(
+            command,
+            text=workloads.filled(text, self.inputs.located(slot.point)),
+            environment={**self.environment, **target.variables, **aside},
+            exit_codes=(0,),
+            where=where,
+            purpose=purpose,
+        )
+
+    def _served(self, slot: Slot, command: Command) -> AbstractContextManager[Served]:
+        """Return what has the services of a run up; nothing where it has none."""
+        names = self.workloads[slot.point.workload].services
+        if not self.services.configs or names == ():
+            return nullcontext(Served(command))
+        if self.targets[slot.phase, slot.side].places is not None:
+            self._aside.mkdir(exist_ok=True)
+        situation = Situation(
+            command=command,
+            chore=self._chore(slot, command, "", command.where, Purpose.SERVICE),
+            values=self.inputs.located(slot.point),
+            names=names,
+            patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
+        )
+        return self.services.around(situation, self.executor)
 
     @contextmanager
     def _watched(self, slot: Slot) -> Iterator[None]:
@@ -267,7 +286,7 @@ class Collector:
 
     def _recordings(self, folder: Path) -> list[Recording]:
         """Return what the processes of a run recorded, and keep what they told."""
-        self.told |= dict.fromkeys(remarks.read(folder))
+        self.told |= dict.fromkeys(remarks.read(folder)) | self.services.notes
         return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
 
     def _padding(self, slot: Slot, number: int) -> dict[str, str]:
@@ -293,4 +312,5 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         waited=execution.waited,
         layout=slot.layout,
         together=together,
+        services=execution.services,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from perfdiff.config import Link
 from perfdiff.errors import WorkloadError
-from perfdiff.records.schema import Exchanges
+from perfdiff.records.exchanges import Exchanges
 
 HOST = "127.0.0.1"
 _MODULE = "perfdiff.collect.proxy"

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from perfdiff.config import PLACE, WorkloadConfig
+from perfdiff.config import PLACE, ServiceConfig, WorkloadConfig
 from perfdiff.records.schema import Point, Workload
 
 # What many programs read through their libraries: threads, memory, what is loaded, language and time zone.
@@ -43,7 +43,7 @@ def filled(template: str, parameters: Mapping[str, float | str], written: Callab
     return PLACE.sub(value, template)
 
 
-def keyed(configs: Sequence[WorkloadConfig], environment: Mapping[str, str]) -> dict[str, str]:
+def keyed(configs: Sequence[WorkloadConfig | ServiceConfig], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the environment that runs depend on, besides the program: what libraries read, and what commands name."""
     named = {name for config in configs for name in _VARIABLE.findall(" ".join(config.commands))}
     return {name: value for name, value in environment.items() if name in named | _READ or name.startswith(_READ_PREFIXES)}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, JUDGES, NAME, RUNS_FOR_TIME, CacheSize
+from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+_OWN_HOSTS = ("http://127.0.0.1:", "http://localhost:")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -119,6 +121,31 @@ def _named_texts(value: object) -> dict[str, str] | None:
     return dict(value)
 
 
+def _variables(value: object) -> dict[str, str] | None:
+    """Return texts by the names of variables; an empty text is one."""
+    if not isinstance(value, dict) or not all(NAME.fullmatch(name) and isinstance(text, str) for name, text in value.items()):
+        return None
+    return dict(value)
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) and NAME.fullmatch(value) else None
+
+
+def _port_names(value: object) -> tuple[str, ...] | None:
+    names = _texts(value)
+    taken = {PORT, FOLDER, PROJECT}
+    return names if names is not None and all(NAME.fullmatch(name) for name in names) and len({*names} - taken) == len(names) else None
+
+
+def _ready(value: object) -> str | None:
+    return value if isinstance(value, str) and (value == TCP or value.startswith(_OWN_HOSTS)) else None
+
+
+def _signal(value: object) -> str | None:
+    return value if isinstance(value, str) and f"SIG{value}" in signal.Signals.__members__ else None
+
+
 def _events(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
     if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names):
@@ -207,4 +234,21 @@ WORKLOAD: Mapping[str, Setting] = {
     "warmup": WARMUP,
     "alone": _TRUTH,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
+    "services": Setting('a list of names of services, such as ["db"]', _texts),
+}
+SERVICE: Mapping[str, Setting] = {
+    "name": Setting('a word of letters, digits and "_", such as "db"', _name, text=True),
+    "command": Setting('a shell command, such as "python app.py --port {port}"', _text, text=True),
+    "outside": _TRUTH,
+    "keep": _one_of(KEEPS),
+    "ready": Setting('"tcp" or a URL, such as "http://127.0.0.1:{port}/"', _ready, text=True),
+    "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
+    "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
+    "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
+    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', _variables),
+    "install": Setting('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
+    "setup": Setting('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
+    "teardown": Setting('a shell command, such as "rm -rf uploads"', _text, text=True),
+    "stop": Setting('the name of a signal, such as "INT"', _signal, text=True),
+    "timeout_s": _SECONDS,
 }

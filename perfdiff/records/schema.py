@@ -12,6 +12,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.exchanges import Exchanges
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -107,25 +109,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 # What counted runs alone count: the software PMU, interpreters and virtual machines.
-COUNTED = (
-    "lines",
-    "bytecode_blocks",
-    "objects",
-    "object_bytes",
-    "collections",
-    "collecting_ns",
-    "blocks",
-    "loads",
-    "stores",
-    "atomics",
-    "divisions",
-    "l1d_misses",
-    "l2_misses",
-    "llc_misses",
-    "hitm",
-    "hitm_false",
-    "remote_dram",
-)
+COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
 
 
 def metric_of(name: str) -> Metric:
@@ -243,22 +227,6 @@ class Point:
     def label(self) -> str:
         """Return the point as people name it, e.g. `sort n=1000`."""
         return " ".join([self.workload, *(f"{name}={value}" for name, value in self.parameters.items())])
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanges:
-    """What passed between a run and a service, at the proxy between them.
-
-    An exchange is a turn: bytes of the program's, or its connecting where the service speaks first, and the service's answer; `waited_ns`
-    lasted these turns. `failures` are connections that the proxy reset.
-    """
-
-    connections: int = 0
-    exchanges: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
-    waited_ns: int = 0
-    failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
