@@ -42,7 +42,14 @@ class Request:
     @property
     def services(self) -> Services:
         """Return what starts the services of its workloads."""
-        return Services(self.config.services, self.inherited, self.repository, self.cache / "logs", {link.service: link for link in self.config.links}, self.config.compare.seed)
+        return Services(
+            self.config.services,
+            self.inherited,
+            self.repository,
+            self.cache / "logs",
+            links={link.service: link for link in self.config.links},
+            seed=self.config.compare.seed,
+        )
 
     @property
     def packs(self) -> Packs:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from time import perf_counter_ns
 
 import pytest
 
 from perfdiff.collect import links
 from perfdiff.collect.links import HOST, proxied
+from perfdiff.collect.proxy import Proxy, Settings
 from perfdiff.errors import WorkloadError
 
 Serve = Callable[[socket.socket], None]
@@ -80,12 +82,17 @@ def turn_ns(client: socket.socket) -> int:
 
 
 def test_answers_come_late_by_the_delay() -> None:
-    own_ns = links.own_delay_ns()
+    own = links.own_delay()
     with serving(echo) as target:
         with connected(target) as client:
             direct = median(turn_ns(client) for _ in range(50))
-        with proxied("db", target, {"delay_ns": 2 * MS, "own_ns": own_ns}) as proxy, connected(proxy.port) as client:
+        with (
+            proxied("db", target, {"delay_ns": 2 * MS, "own_ns": own.whole_ns, "hops_ns": own.hops_ns}) as proxy,
+            connected(proxy.port) as client,
+        ):
             late = sorted(turn_ns(client) - direct for _ in range(100))
+            seen = proxy.take("here")
+    assert 1.9 * MS <= seen.late_ns / seen.exchanges <= mean(late) + 0.3 * MS
     assert late[10] >= 1.9 * MS
     assert late[50] <= 3 * MS  # 0.05 ms off on a quiet machine
 
@@ -116,17 +123,15 @@ def test_pipelined_questions_are_answered_in_order_and_wait_together() -> None:
 
 
 def test_jitter_is_drawn_from_the_seed_within_its_bounds() -> None:
-    def times(seed: int) -> list[int]:
-        settings = {"delay_ns": 10 * MS, "jitter_ns": 8 * MS, "seed": seed}
-        with serving(echo) as target, proxied("db", target, settings) as proxy, connected(proxy.port) as client:
-            return [round(turn_ns(client) / MS) for _ in range(12)]
+    def delays(seed: int) -> list[int]:
+        with closing(asyncio.new_event_loop()) as loop:
+            drawing = Proxy(Settings(1, delay_ns=10 * MS, jitter_ns=8 * MS, own_ns=MS, seed=seed), loop)
+            return [drawing.delay_ns() for _ in range(1000)]
 
-    first = times(1)
-    assert min(first) >= 2
-    assert max(first) - min(first) >= 5
-    # A machine with other work adds to some of them.
-    assert sum(abs(a - b) <= 1 for a, b in zip(first, times(1), strict=True)) >= 8
-    assert sum(abs(a - b) <= 1 for a, b in zip(first, times(2), strict=True)) < 8
+    first = delays(1)
+    assert first == delays(1) != delays(2)
+    assert MS <= min(first) < 2 * MS  # 1 ms of them is the proxy's own
+    assert 16 * MS < max(first) <= 17 * MS
 
 
 def test_a_narrow_line_takes_its_time_each_way() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -87,12 +88,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def settings(link: Link, own_ns: int, seed: int) -> dict[str, Any]:
-    """Return what a proxy is told of a link, whose delays include the `own_ns` that the way through it takes."""
+def settings(link: Link, own: OwnDelay, seed: int) -> dict[str, Any]:
+    """Return what a proxy is told of a link, whose delays include what the way through it takes."""
     return {
         "delay_ns": int(link.delay_s * 1e9),
         "jitter_ns": int(link.jitter_s * 1e9),
-        "own_ns": own_ns if link.delay_s else 0,
+        "own_ns": own.whole_ns,
+        "hops_ns": own.hops_ns,
         "bytes_per_s": link.bytes_per_s,
         "refused": link.refused,
         "failing": link.failing,
@@ -101,14 +103,25 @@ def settings(link: Link, own_ns: int, seed: int) -> dict[str, Any]:
     }
 
 
-def own_delay_ns() -> int:
-    """Return how much later than asked answers come through a proxy, on this machine, now."""
+@dataclass(frozen=True, slots=True)
+class OwnDelay:
+    """How much later than asked answers come through a proxy, in all, and of that on the way to it and from it, which it does not see."""
+
+    whole_ns: int
+    hops_ns: int
+
+
+def own_delay() -> OwnDelay:
+    """Return how late answers come through a proxy by itself, on this machine, now."""
     with socket.create_server((HOST, 0)) as server:
         port = server.getsockname()[1]
-        threading.Thread(target=_echo, args=(server, 2), daemon=True).start()
+        threading.Thread(target=_echo, args=(server, 3), daemon=True).start()
         direct = _turn_ns(port)
-        with proxied("for calibration", port, {"delay_ns": _TRIED_NS}) as proxy:
-            return max(0, int(_turn_ns(proxy.port) - direct - _TRIED_NS))
+        with proxied("for calibration", port, {}) as proxy:
+            hops_ns = _turn_ns(proxy.port) - direct
+            proxy.ask({"delay_ns": _TRIED_NS})
+            late_ns = _turn_ns(proxy.port) - direct
+        return OwnDelay(max(0, int(late_ns - _TRIED_NS)), max(0, int(hops_ns)))
 
 
 def _echo(server: socket.socket, connections: int) -> None:

@@ -39,15 +39,16 @@ class Settings:
     """How far away the service at `target` is.
 
     Each answer comes late by `delay_ns`, drawn evenly from within `jitter_ns` around it by `seed`, of which the way through the proxy takes
-    `own_ns` already. A connection carries `bytes_per_s` each way, 0 for as many as it can. Of the connections a share of `refused`
-    is reset at once, of the answers a share of `failing` is lost with their connection, and each connection is reset after `reset_after`
-    bytes of answers, where that is above 0.
+    `own_ns` already, `hops_ns` of it before bytes come and after they leave. A connection carries `bytes_per_s` each way, 0 for as many as
+    it can. Of the connections a share of `refused` is reset at once, of the answers a share of `failing` is lost with their connection, and
+    each connection is reset after `reset_after` bytes of answers, where that is above 0.
     """
 
     target: int
     delay_ns: int = 0
     jitter_ns: int = 0
     own_ns: int = 0
+    hops_ns: int = 0
     bytes_per_s: float = 0.0
     refused: float = 0.0
     failing: float = 0.0
@@ -57,12 +58,16 @@ class Settings:
 
 @dataclass(slots=True)
 class Passed:
-    """What has passed: `exchanges` are turns, bytes of the program's or its connecting and an answer; `waited_ns` lasted these turns."""
+    """What has passed: `exchanges` are turns, bytes of the program's or its connecting and an answer.
+
+    `waited_ns` lasted these turns, and by `late_ns` in all their answers really came later than without a proxy.
+    """
 
     exchanges: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
     waited_ns: int = 0
+    late_ns: int = 0
 
     def add(self, other: Passed) -> None:
         """Add what has passed elsewhere."""
@@ -125,21 +130,21 @@ class Line:
         self.is_over = False
         self._proxy = proxy
         self._settle = settle
-        self._held: deque[tuple[int, bytes | None]] = deque()
+        self._held: deque[tuple[int, bytes | None, Callable[[int], None] | None]] = deque()
         self._held_bytes = 0
         self._last_ns = 0
         self._is_full = False
 
-    def send(self, data: bytes | None, due_ns: int) -> int:
-        """Send data at a time, behind all that is held; None is the end. Return when it leaves."""
+    def send(self, data: bytes | None, due_ns: int, left: Callable[[int], None] | None = None) -> int:
+        """Send data at a time, behind all that is held; None is the end. Return when it should leave; `left` is called as it does."""
         rate = self._proxy.settings.bytes_per_s
         taken_ns = int(len(data) / rate * 1e9) if data and rate > 0 else 0
         due_ns = max(due_ns, self._last_ns) + taken_ns
         self._last_ns = due_ns
         if self.to is not None and not self._held and due_ns <= monotonic_ns():
-            self._leave(data)
+            self._leave(data, left)
             return due_ns
-        self._held.append((due_ns, data))
+        self._held.append((due_ns, data, left))
         self._held_bytes += len(data or b"")
         self._proxy.alarm.at(due_ns, self.deliver)
         self.regulate()
@@ -148,9 +153,9 @@ class Line:
     def deliver(self, now_ns: int) -> None:
         """Let go what is due."""
         while self.to is not None and self._held and self._held[0][0] <= now_ns:
-            _, data = self._held.popleft()
+            _, data, left = self._held.popleft()
             self._held_bytes -= len(data or b"")
-            self._leave(data)
+            self._leave(data, left)
         self.regulate()
 
     def drop(self) -> None:
@@ -168,7 +173,7 @@ class Line:
         else:
             self.source.resume_reading()
 
-    def _leave(self, data: bytes | None) -> None:
+    def _leave(self, data: bytes | None, left: Callable[[int], None] | None) -> None:
         assert self.to is not None, "what leaves has somewhere to go"
         self.is_over = data is None
         if self.to.is_closing():
@@ -178,6 +183,8 @@ class Line:
             self._settle()
         else:
             self.to.write(data)
+            if left is not None:
+                left(monotonic_ns())
 
 
 class Connection:
@@ -237,10 +244,14 @@ class Connection:
         if settings.reset_after:
             data = data[: max(0, settings.reset_after - self.passed.bytes_down)]
         self.passed.bytes_down += len(data)
-        due_ns = self.down.send(data, now + self._delay_ns)
-        if asked_ns is not None:
-            self.passed.exchanges += 1
-            self.passed.waited_ns += max(due_ns, now) - asked_ns
+
+        def left(at_ns: int) -> None:
+            assert asked_ns is not None, "only the first bytes of an answer are waited for"
+            self.passed.waited_ns += at_ns - asked_ns
+            self.passed.late_ns += at_ns - now + settings.hops_ns
+
+        due_ns = self.down.send(data, now + self._delay_ns, left if asked_ns is not None else None)
+        self.passed.exchanges += asked_ns is not None
         if settings.reset_after and self.passed.bytes_down >= settings.reset_after:
             self.proxy.alarm.at(due_ns, lambda _: self.fail())
 

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from perfdiff import processes
 from perfdiff.collect import links
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose, shell_text
+from perfdiff.collect.links import OwnDelay
 from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
 from perfdiff.errors import StoreError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
@@ -159,7 +160,7 @@ class Services:
     _kept: dict[str, _Service] = field(default_factory=dict)
     _standing: ExitStack = field(default_factory=ExitStack)
     _started: int = 0
-    _own_delay_ns: int | None = None  # of a proxy
+    _own_delay: OwnDelay | None = None  # of a proxy
 
     def close(self) -> None:
         """End the services that are still there."""
@@ -220,9 +221,9 @@ class Services:
             link = replace(link, delay_s=float(situation.values[link.parameter]) / 1e3)
         if link.is_near:
             return service
-        if self._own_delay_ns is None:
-            self._own_delay_ns = links.own_delay_ns()
-        told = links.settings(link, self._own_delay_ns, self.seed + self._started)
+        if self._own_delay is None:
+            self._own_delay = links.own_delay()
+        told = links.settings(link, self._own_delay, self.seed + self._started)
         self._started += 1
         return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), told)))
 

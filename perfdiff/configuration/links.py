@@ -136,6 +136,6 @@ def _with_delays(workload: WorkloadConfig, asked: Sequence[Link]) -> WorkloadCon
     taken = next(iter(extra.keys() & workload.values.keys()), None)
     if taken:
         raise ConfigError(
-            f"workload '{workload.name}' has a parameter '{taken}', by which a sweep gives its delays: name yours otherwise", slug="bad-link"
+            f"workload '{workload.name}' has a parameter '{taken}', by which a sweep gives its delays: rename it", slug="bad-link"
         )
     return replace(workload, parameters={**workload.parameters, **extra})

@@ -26,8 +26,8 @@ from perfdiff.config import (
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import asv, buildsystem, inputs, javaproject, links, pythonproject, services, settings, suites, tomlfile
-from perfdiff.configuration.links import Worse
+from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, services, settings, suites, tomlfile
+from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -54,7 +54,7 @@ class Overrides:
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None
-    worse: Worse = Worse()  # how services are made worse to reach
+    worse: Worse = field(default_factory=Worse)  # how services are made worse to reach
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -83,9 +83,9 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if source and (offered or any(workload.services for workload in workloads)):
         services.require_places(offered, workloads, lambda kind, number: source.place((kind, number)))
         workloads = services.served(workloads, offered)
-    far = links.links(overrides.worse)
-    links.require_services(far, offered)
-    workloads = links.swept(workloads, far)
+    far = links(overrides.worse)
+    require_services(far, offered)
+    workloads = swept(workloads, far)
     if measuring:
         if any(workload.suite and workload.suite.kind == suites.ASV for workload in workloads):
             suite = asv.find(place)

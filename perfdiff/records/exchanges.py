@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Exchanges:
     """Sums over the connections of a run.
 
-    An exchange is a turn: bytes of the program's, or its connecting where the service speaks first, and the service's answer; `waited_ns`
-    lasted these turns. `failures` are connections that the proxy reset.
+    An exchange is a turn: bytes of the program's, or its connecting where the service speaks first, and the service's answer. These turns
+    lasted `waited_ns`, and their answers came by `late_ns` later, in all, than they would have without a proxy. `failures` are connections
+    that the proxy reset.
     """
 
     connections: int = 0
@@ -18,4 +19,5 @@ class Exchanges:
     bytes_up: int = 0
     bytes_down: int = 0
     waited_ns: int = 0
+    late_ns: int = 0
     failures: int = 0
