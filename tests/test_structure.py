@@ -73,6 +73,7 @@ STANDS_ALONE = {
     "build/compiling.py",
     "build/wrapper.py",
     "collect/papi.py",
+    "collect/proxy.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
     "languages/python/benchmarks/functions.py",
