@@ -348,7 +348,7 @@ class Bench:
     @property
     def points(self) -> tuple[Point, ...]:
         """Return all workload points."""
-        return workloads.points(self.request.config.workloads)
+        return workloads.points(self.request.config.workloads, self.request.config.services)
 
     @property
     def reservoir(self) -> int:

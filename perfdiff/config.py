@@ -134,6 +134,41 @@ class ServiceConfig:
         return (*self.starting, *(text for text in (self.setup, self.teardown) if text))
 
 
+@dataclass(frozen=True, slots=True)
+class RequestConfig:
+    """`[[request]]` of a file of requests: a kind of request, of which each has its own values in the places of its texts.
+
+    `content` is its body as read from a file, a character a byte.
+    """
+
+    name: str
+    path: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    body_bytes: str | None = None  # a number, or a range as `100..10000`
+    content: str | None = None
+    draw: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)  # a lone `1..1000` is a range
+    weight: float = 1.0
+    first: int = 0  # so many are made before the mix
+    after: str | None = None  # a kind: the second is never before the other's second
+    expect: tuple[int, ...] = ()  # statuses that are no failure; (): those from 200 to 399
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMix:
+    """A file of requests that the load sends to a server at `url`, `count` of them in each run beside the first ones."""
+
+    file: str
+    url: str
+    requests: tuple[RequestConfig, ...]
+    count: str = "100"
+    seed: int = 1
+    concurrency: int | None = None  # under way at the same time; None: one, or as many as it takes where there is a rate
+    rate: float | None = None  # requests a second, whether or not those before are answered
+    timeout_s: float = 30.0
+
+
 KEEPS = ("run", "comparison")
 TCP = "tcp"
 
@@ -171,6 +206,7 @@ class WorkloadConfig:
     suite: Suite | None = None
     left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points
     services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
+    requests: RequestMix | None = None  # which the load sends, in place of a command of the project's
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:
@@ -179,8 +215,8 @@ class WorkloadConfig:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return all commands that the workload runs."""
-        return tuple(text for text in (self.command, self.setup, self.prepare) if text)
+        """Return all commands of the project's that the workload runs."""
+        return tuple(text for text in ("" if self.requests else self.command, self.setup, self.prepare) if text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
@@ -85,7 +86,8 @@ def analyse(
     findings = _findings(experiment, functions, found.evidence, config)
     beside = slower_beside(findings.verdict, functions)
     volume = volume_note(attribution, found.own, ledger.ids, config)
-    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
+    waiting = waiting_notes(experiment, found.runs.ends, config)
+    notes = (*beside, *waiting, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -93,6 +95,7 @@ def analyse(
         notes=(*experiment.notes, *notes),
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
+        requests=request_findings(experiment, config),
     )
 
 

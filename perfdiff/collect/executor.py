@@ -25,6 +25,7 @@ from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.requests import RequestTimes
 
 _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
 _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
@@ -94,6 +95,7 @@ class Execution:
     waited: float | None = None
     printed: Mapping[str, float] = field(default_factory=dict)
     services: Mapping[str, Exchanges] = field(default_factory=dict)
+    requests: tuple[RequestTimes, ...] = ()
 
 
 class Executor(Protocol):

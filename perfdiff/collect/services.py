@@ -41,12 +41,14 @@ _NOT_READY = 500  # statuses from here on say so
 class Situation:
     """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
 
+    `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
     `patience` multiplies the times that services may take: counted ones are slow.
     """
 
     command: Command
     chore: Command
     values: Mapping[str, float | str]
+    client: Mapping[str, str] | None = None
     names: tuple[str, ...] | None = None
     patience: float = 1.0
 
@@ -114,12 +116,13 @@ class Served:
 
     command: Command
     services: Sequence[_Service] = ()
+    is_judged: bool = True
 
     def execute(self, executor: Executor) -> Execution:
         """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
         judged = [service for service in self.services if not service.config.outside]
         before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
-        exchanges = self._exchanges()  # what services said to each other before is not the run's
+        self._exchanges()  # what services said to each other before is not the run's
         try:
             found = executor.execute(self.command)
         except WorkloadError:
@@ -130,16 +133,15 @@ class Served:
             if not service.is_alive:
                 raise _died(service, self.command.where)
         families = {process for service in judged for process in service.family}
-        spent_ns = sum(map(processes.cpu_ns, families)) - sum(before.values())
+        spent_ns = max(0.0, sum(map(processes.cpu_ns, families)) - sum(before.values()))
         peak_bytes = max(map(processes.peak_rss_bytes, families), default=0.0)
-        return replace(
-            found, cpu_ns=found.cpu_ns + max(0.0, spent_ns), max_rss_bytes=max(found.max_rss_bytes, peak_bytes), services=exchanges
-        )
+        if self.is_judged:
+            spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
+        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
 
     def _exchanges(self) -> dict[str, Exchanges]:
         """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
-        where = self.command.where
-        return {service.config.name: service.proxy.take(where) for service in self.services if service.proxy}
+        return {service.config.name: service.proxy.take(self.command.where) for service in self.services if service.proxy}
 
 
 @dataclass(slots=True)
@@ -181,7 +183,8 @@ class Services:
                     if config.teardown:
                         stack.push(_at_end(executor, _chore(up, config.teardown, "teardown", situation)))
                     up[-1] = self._far(up[-1], situation, stack)
-                yield Served(_with_places(situation.command, situation.command.text, up, {}), tuple(up))
+                command = situation.command if situation.client is None else replace(situation.command, environment=situation.client)
+                yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
                 if dead is None or error.slug == "service-died":

@@ -22,15 +22,16 @@ def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
     return tuple(Workload(config.name, config.command, tuple(config.values)) for config in configs)
 
 
-def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
+def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] = ()) -> tuple[Point, ...]:
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
     found: list[Point] = []
     for config in configs:
+        outside = tuple(each.name for each in services if each.outside and (config.services is None or each.name in config.services))
         for values in itertools.product(*config.values.values()):
             if values in config.left_out:
                 continue
             parameters = dict(zip(config.values, values, strict=True))
-            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters)))
+            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters), outside))
     return tuple(found)
 
 

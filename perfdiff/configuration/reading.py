@@ -26,7 +26,7 @@ from perfdiff.config import (
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, services, settings, suites, tomlfile
+from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, requests, services, settings, suites, tomlfile
 from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
@@ -80,7 +80,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     place = project(directory, overrides.file)
     offered = tuple(_services(source)) if source else ()
     workloads, suite = _workloads(source, overrides, environment, place, offered), None
-    if source and (offered or any(workload.services for workload in workloads)):
+    if source and (offered or any(workload.services or workload.requests for workload in workloads)):
         services.require_places(offered, workloads, lambda kind, number: source.place((kind, number)))
         workloads = services.served(workloads, offered)
     far = links(overrides.worse)
@@ -93,7 +93,10 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         workloads = tuple(suites.with_command(_with_inputs(workload, source, overrides, place), suite, place) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    commands = [*(workload.command for workload in workloads), *(service.command for service in offered if not service.outside)]
+    commands = [
+        *(workload.command for workload in workloads if not workload.requests),
+        *(service.command for service in offered if not service.outside),
+    ]
     sign = pythonproject.recognise(place, commands)
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
     is_python = is_python or any(workload.suite for workload in workloads)
@@ -315,6 +318,8 @@ def _configured(source: TomlFile, offered: Sequence[ServiceConfig]) -> Iterator[
     for index, table in enumerate(_tables(source, "workload")):
         keys: Keys = ("workload", index)
         values = suites.taken(checked_table(source, table, settings.WORKLOAD, keys), source.place(keys))
+        if isinstance(values.get("requests"), str):
+            values |= _requests(source, values, keys)
         for key in ("name", "command"):
             if key not in values and "suite" not in values:
                 raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")
@@ -328,6 +333,20 @@ def _configured(source: TomlFile, offered: Sequence[ServiceConfig]) -> Iterator[
         _check_patterns(workload, source, keys)
         _check_places(workload, source.place((*keys, "command")), "list its values in 'parameters'", offered)
         yield workload
+
+
+def _requests(source: TomlFile, values: Mapping[str, Any], keys: Keys) -> dict[str, Any]:
+    """Return the requests of a workload, and the command by which reports name it; raise ConfigError where they cannot be followed."""
+    if "command" in values or "suite" in values:
+        raise ConfigError(f"{source.place(keys)}: this [[workload]] has both 'requests' and a command; give one", slug="config-workload")
+    name = values["requests"]
+    found = tomlfile.read(source.path.parent / name)
+    check_keys(found, found.table, (*settings.REQUESTS, "request"), ())
+    own = {key: value for key, value in found.table.items() if key != "request"}
+    kinds = [checked_table(found, table, settings.REQUEST, ("request", number)) for number, table in enumerate(_tables(found, "request"))]
+    mix = requests.mix_of(found, checked_table(found, own, settings.REQUESTS, ()), kinds, name)
+    requests.require_places(mix, values.get("parameters", {}), found, values.get("name", ""))
+    return {"requests": mix, "command": f"python -m perfdiff.load {name} {mix.url}"}
 
 
 def _check_names(workload: WorkloadConfig, source: TomlFile, keys: Keys) -> None:
@@ -370,9 +389,9 @@ def _with_inputs(workload: WorkloadConfig, source: TomlFile | None, overrides: O
 
 
 def _check_places(workload: WorkloadConfig, place: str, remedy: str, offered: Sequence[ServiceConfig]) -> None:
-    commands, parameters = workload.commands, workload.values
+    command, commands, parameters = workload.command, workload.commands, workload.values
     places = {name: command for command in commands for name in PLACE.findall(command)}
-    for text in services.texts(workload, offered):
+    for text in (*services.texts(workload, offered), *(requests.texts(workload.requests) if workload.requests else ())):
         places |= {name: text for name in PLACE.findall(text) if name in parameters}
     for name in sorted(places.keys() - set(parameters)):
         files = ", or its files in 'inputs'" if name == INPUT else ""
@@ -382,7 +401,7 @@ def _check_places(workload: WorkloadConfig, place: str, remedy: str, offered: Se
         )
     for name in sorted(set(parameters) - places.keys()) if workload.suite is None else ():
         raise ConfigError(
-            f"{place}: parameter '{name}' has no place in '{commands[0]}'; write {{{name}}} where its value goes{nearest(name, places)}",
+            f"{place}: parameter '{name}' has no place in '{command}'; write {{{name}}} where its value goes{nearest(name, places)}",
             slug="config-parameter",
         )
 

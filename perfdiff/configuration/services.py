@@ -43,7 +43,7 @@ def require_places(services: Sequence[ServiceConfig], workloads: Sequence[Worklo
         _require_order(service, services[: number + 1], known, place)
     for number, workload in enumerate(workloads):
         place = where("workload", number)
-        _require_known(workload.commands, known, place)
+        _require_known(_texts(workload), known, place)
         _require_named(workload, known, place)
 
 
@@ -90,7 +90,7 @@ def _require_named(workload: WorkloadConfig, known: Mapping[str, ServiceConfig],
     for name in workload.services:
         if name not in known:
             raise ConfigError(f"{where}: no service is named '{name}'; there are {_listed(known) or 'none'}", slug="config-service")
-    commands = (*workload.commands, *(text for name in workload.services for text in known[name].commands))
+    commands = (*_texts(workload), *(text for name in workload.services for text in known[name].commands))
     for other in _named(commands):
         if other in known and other not in workload.services:
             raise ConfigError(f"{where}: service '{other}' is used, but not named in its 'services'; add it there", slug="config-service")
@@ -111,6 +111,10 @@ def texts(workload: WorkloadConfig, services: Sequence[ServiceConfig]) -> tuple[
     """Return the texts of the services of a workload in which its parameters may have places."""
     own = [service for service in services if workload.services is None or service.name in workload.services]
     return tuple(text for service in own for text in service.commands)
+
+
+def _texts(workload: WorkloadConfig) -> tuple[str, ...]:
+    return (*workload.commands, *((workload.requests.url,) if workload.requests else ()))
 
 
 def _require_known(commands: Iterable[str], known: Mapping[str, ServiceConfig], where: str) -> None:

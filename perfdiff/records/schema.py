@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.requests import RequestTimes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -216,12 +217,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a workload's parameters, ready to run."""
+    """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use."""
 
     id: int
     workload: str
     parameters: Mapping[str, float | str]
     command: str
+    outside: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -255,6 +257,7 @@ class Run:
     layout: int = 0
     together: bool = False
     services: Mapping[str, Exchanges] = field(default_factory=dict)
+    requests: tuple[RequestTimes, ...] = ()
 
     @property
     def took_ns(self) -> float:
