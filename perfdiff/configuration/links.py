@@ -23,7 +23,7 @@ _LIST = re.compile(rf"({_NUMBER}(?:,{_NUMBER})+)({'|'.join(_SECONDS)})")
 # Where a range stands for delays, those of the HotCloud paper, 0, 1, 2, 5 and 10 ms, in proportion.
 _STEPS = (0.0, 0.1, 0.2, 0.5, 1.0)
 _LONGEST_S = 60.0
-_PLACES = 9  # decimals of milliseconds that are kept: the arithmetic's own are not what was asked for
+_PLACES = 9  # decimals that are kept: those of the arithmetic are not what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,17 @@ def _failures(text: str) -> dict[str, float] | None:
 def _swept(text: str) -> dict[str, tuple[float, ...]] | None:
     if match := _RANGE.fullmatch(text):
         low, high = (1e3 * _seconds(match[place], match[3]) for place in (1, 2))
-        delays = [low + step * (high - low) for step in _STEPS]
+        delays = [low + step * (high - low) for step in _STEPS] if low <= high else []
     elif match := _LIST.fullmatch(text):
         delays = [1e3 * _seconds(number, match[2]) for number in match[1].split(",")]
     else:
         return None
     chosen = sorted({round(delay, _PLACES) for delay in delays})
-    return {"delays_ms": tuple(chosen)} if len(chosen) > 1 and chosen[-1] <= 1e3 * _LONGEST_S and delays[0] <= delays[-1] else None
+    return {"delays_ms": tuple(chosen)} if len(chosen) > 1 and chosen[-1] <= 1e3 * _LONGEST_S else None
 
 
 def _seconds(number: str, unit: str) -> float:
-    return float(number) * _SECONDS[unit]
+    return round(float(number) * _SECONDS[unit], _PLACES)
 
 
 def require_services(asked: Sequence[Link], services: Sequence[ServiceConfig]) -> None:
