@@ -74,6 +74,7 @@ STANDS_ALONE = {
     "build/compiling.py",
     "build/wrapper.py",
     "collect/papi.py",
+    "collect/proxy.py",
     "load/__main__.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",

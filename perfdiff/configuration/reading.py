@@ -27,6 +27,7 @@ from perfdiff.config import (
     program,
 )
 from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, requests, services, settings, suites, tomlfile
+from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -53,6 +54,7 @@ class Overrides:
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None
+    worse: Worse = field(default_factory=Worse)  # how services are made worse to reach
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -81,6 +83,9 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if source and (offered or any(workload.services or workload.requests for workload in workloads)):
         services.require_places(offered, workloads, lambda kind, number: source.place((kind, number)))
         workloads = services.served(workloads, offered)
+    far = links(overrides.worse)
+    require_services(far, offered)
+    workloads = swept(workloads, far)
     if measuring:
         if any(workload.suite and workload.suite.kind == suites.ASV for workload in workloads):
             suite = asv.find(place)
@@ -112,6 +117,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         python=PythonConfig(**values["python"]) if is_python else None,
         java=JavaConfig(**values["java"]) if is_java else None,
         services=offered,
+        links=tuple(replace(link, delays_ms=()) for link in far),
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
         suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )

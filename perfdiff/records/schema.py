@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
 Floats = npt.NDArray[np.float64]
@@ -237,7 +238,8 @@ class Run:
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `services`: what passed between
+    it and services, by their names, where there were proxies before them.
     """
 
     id: int
@@ -254,6 +256,7 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
 
     @property
