@@ -29,6 +29,7 @@ from perfdiff.analysis.compare.study import (
 )
 from perfdiff.analysis.compare.trend import RUN, over_runs
 from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.growth import with_counted_growth
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
@@ -81,6 +82,7 @@ def analyse(
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)

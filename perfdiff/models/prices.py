@@ -47,6 +47,7 @@ DEAREST_NS: Mapping[str, float] = {
     "bytecode_blocks": 50.0,
     "objects": 500.0,
     "object_bytes": 1.0,
+    "heap_bytes": 1.0,
     "collections": 1e6,
     "blocks": 5.0,
     "loads": 5.0,

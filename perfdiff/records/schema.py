@@ -93,6 +93,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
