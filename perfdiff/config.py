@@ -52,6 +52,13 @@ class JavaConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PhpConfig:
+    """`[php]`: the `interpreter` of a project's programs, by name or path; None: `php`, as it is found on PATH."""
+
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
 
@@ -173,6 +180,7 @@ class Config:
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
+    php: PhpConfig | None = None  # None: no PHP project
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None
