@@ -47,6 +47,7 @@ int pd_enter_moving(struct pd_frame *, const void *key);
 void pd_leave_keyed(unsigned int probe, const void *key);
 void pd_branch_keyed(const void *key, unsigned int branch, int outcome);
 void pd_resume_keyed(unsigned int probe, const void *key);
+void pd_drop_calls(void);
 int pd_start(struct pd_frame *);
 void pd_leave_call(struct pd_frame *);
 void pd_text(struct pd_frame *, unsigned int cell, const void *text);

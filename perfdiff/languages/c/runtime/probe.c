@@ -669,6 +669,15 @@ PD_API void pd_resume_keyed(unsigned probe, const void *key)
 		unwind_to_key(pd_self.thread, probe, key);
 }
 
+/* Drops all calls of this thread that are open: an interpreter has left them without an end, as where it gives a request up. */
+PD_API void pd_drop_calls(void)
+{
+	struct pd_thread *thread = pd_self.thread;
+
+	while (thread && thread->top->parent)
+		abandon(thread, thread->top);
+}
+
 /* Counts what has passed the gates of a thread that ends. */
 void pd_thread_count_passed(struct pd_thread *thread)
 {
