@@ -235,7 +235,8 @@ def _users_environment() -> dict[str, str]:
 
 def _guess(config: Config) -> str:
     if not config.build.command and config.python is None:
-        return f"a PHP project, as {config.build_guessed_from} tells: each revision runs as it lies; `perfdiff init` writes down what can be changed"
+        told = config.build_guessed_from
+        return f"a PHP project, as {told} tells: each revision runs as it lies; `perfdiff init` writes down what can be changed"
     if not config.build.command:
         return (
             f"a Python project, as {config.build_guessed_from} tells: each revision gets an environment of its own; `perfdiff init` writes "

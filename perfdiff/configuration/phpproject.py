@@ -30,7 +30,7 @@ def recognise(folder: Path, commands: Sequence[str]) -> str | None:
 
 
 def script(folder: Path) -> str | None:
-    """Return a program of a PHP project that may be a workload: one that Composer's file names, or a script in `bin`, `bench` or at the top."""
+    """Return a program that may be a workload: one that Composer's file names, or a script in `bench`, `bin` or at the top."""
     named = _named(folder / _COMPOSER)
     if named is not None and (folder / named).is_file():
         return named

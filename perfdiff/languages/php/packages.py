@@ -12,7 +12,7 @@ _LOCKED = "composer.lock"
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Return the versions of packages by their names (`vendor/name`): what is installed in a project's folder, else what is locked there."""
+    """Return the versions of packages by their names (`vendor/name`): those installed in a project's folder, else those locked there."""
     for name in (_INSTALLED, _LOCKED):
         found = dict(_versions(_read(folder / name)))
         if found:
