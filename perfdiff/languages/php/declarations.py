@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
+from perfdiff.languages.php.expressions import Expressions, constant_text
 from perfdiff.languages.php.facts import ClassFacts, Kind, References, ValueFacts
 from perfdiff.languages.php.meaning import plain, words
-from perfdiff.languages.php.names import Names, constant_text
+from perfdiff.languages.php.names import Names
 from perfdiff.languages.php.naming import Around
 from perfdiff.languages.php.syntax import CLASSES, child, line, text_of
 
@@ -114,7 +115,7 @@ def _alias(clause: Node) -> Iterator[str]:
 
 
 def _property(name: str, shown: Node, value: Node | None, declared: Node, around: Around) -> ValueFacts:
-    names = Names(around, {})
+    names = Names(around, Expressions(around, {}))
     kind = names.type_named(declared.child_by_field_name("type"))
     modifiers = [text_of(each) for each in declared.children if each.type in _MODIFIERS]
     typed = plain(words(found)) if (found := declared.child_by_field_name("type")) is not None else []
@@ -142,6 +143,6 @@ def _summary(given: list[str]) -> str:
 
 
 def _references(value: Node | None, around: Around) -> References:
-    names = Names(around, {})
+    names = Names(around, Expressions(around, {}))
     names.read([value] if value is not None else ())
     return names.references()

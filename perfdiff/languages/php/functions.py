@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from perfdiff.languages.php import declarations
 from perfdiff.languages.php.branches import plan_branches
+from perfdiff.languages.php.expressions import Expressions
 from perfdiff.languages.php.facts import (
     ANONYMOUS,
     CLOSURE,
@@ -85,7 +86,8 @@ class _File:
         references, inside = [], list[Inner]()
         for section in found:
             self._imports(section)
-            names = Names(Around(section), {}, top=True)
+            around = Around(section)
+            names = Names(around, Expressions(around, {}), top=True)
             names.read(section.nodes)
             for node in section.nodes:
                 if node.type == "const_declaration":
@@ -111,14 +113,17 @@ class _File:
         keys: list[str] = []
         for one in found:
             if one.node.type in CLASSES:
-                self._class(one, scope)
+                constructor = f"{LANGUAGE}:{self._class(one, scope)}::__construct"
+                if one.node.type == "anonymous_class" and any(each.definition.key == constructor for each in self.functions):
+                    keys.append(constructor)
             else:
                 key = self._function(one, scope)
                 if not class_level or one.node.type in CLOSURES:
                     keys.append(key)
         return keys
 
-    def _class(self, one: Inner, scope: str) -> None:
+    def _class(self, one: Inner, scope: str) -> str:
+        """Take in a class with its methods, and return its full name."""
         node, section = one.node, one.around.section
         named = node.child_by_field_name("name")
         name = section.declared(text_of(named)) if named is not None else self._numbered(f"{scope or self._file}::{ANONYMOUS}")
@@ -138,6 +143,7 @@ class _File:
                 self._function(Inner(member, around, {}), "")
             for hook in _hooks(member):
                 self._function(Inner(hook, around, {}), "")
+        return name
 
     def _numbered(self, name: str) -> str:
         """Return a name that no other function of the file has."""
@@ -156,7 +162,7 @@ class _File:
         else:
             name = around.section.declared(plain)
         name = self._numbered(name)
-        names = Names(around, dict(one.types))
+        names = Names(around, Expressions(around, dict(one.types)))
         listed = node.child_by_field_name("parameters")
         names.read(listed.named_children if listed is not None else ())
         returns = names.type_named(node.child_by_field_name("return_type"))

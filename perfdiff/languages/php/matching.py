@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import zip_longest
 
 from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames
@@ -73,12 +74,13 @@ def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Ren
 def _is_rename(old: str, new: str, renames: Renames) -> bool:
     if not (texts.is_word(old) and texts.is_word(new)):
         return False
-    pairs = zip(_SEPARATOR.split(old), _SEPARATOR.split(new), strict=False)
-    return all(_is_part_renamed(one, other, renames) for one, other in pairs if one != other)
+    pairs = zip_longest(_parts_of(old)[::-1], _parts_of(new)[::-1])
+    return all(one is not None and other is not None and _is_part_renamed(one, other, renames) for one, other in pairs if one != other)
 
 
 def _is_part_renamed(old: str, new: str, renames: Renames) -> bool:
-    return any((old, new) in zip(_parts_of(before), _parts_of(after), strict=False) for before, after in renames)
+    """Return whether a part of a name is called otherwise in one that was renamed; from their ends, as namespaces may become longer."""
+    return any((old, new) in zip(_parts_of(before)[::-1], _parts_of(after)[::-1], strict=False) for before, after in renames)
 
 
 def _parts_of(name: str) -> list[str]:

@@ -10,10 +10,12 @@ from tree_sitter import Node
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, child, inner, text_of
 
-# Which visibility code has is checked when it is compiled; tags are where statements begin.
+# Which visibility code has is checked when it is compiled; tags are where statements begin; what `use` and `declare` say is told of apart.
 _SILENT = frozenset(
-    (COMMENT, "attribute_list", "visibility_modifier", "final_modifier", "abstract_modifier", "php_tag", "php_end_tag", "heredoc_start",
-     "heredoc_end")
+    (
+        COMMENT, "attribute_list", "visibility_modifier", "final_modifier", "abstract_modifier", "php_tag", "php_end_tag", "heredoc_start",
+        "heredoc_end", "namespace_use_declaration",
+    )
 )  # fmt: skip
 _WITH_BODY = frozenset(("if_statement", "else_clause", "else_if_clause", "while_statement", "for_statement", "foreach_statement"))
 _BLOCKS = frozenset(("compound_statement", "colon_block"))
@@ -54,6 +56,10 @@ def _add(node: Node, found: list[str], root: Node) -> None:
         return
     if node is not root and (kind in FUNCTIONS or kind in CLASSES):
         _add_inner(node, found, root)
+    elif kind == "namespace_definition":
+        _add_namespace(node, found, root)
+    elif kind == "declare_statement" and _is_of_types(node):
+        pass
     elif kind == "variable_name":
         found.append(f"{_LOCAL}{text_of(node)}")
     elif kind in ("string", "encapsed_string") and (text := _literal(node)) is not None:
@@ -64,6 +70,19 @@ def _add(node: Node, found: list[str], root: Node) -> None:
         _add_leaf(node, found)
     else:
         _add_children(node, found, root)
+
+
+def _add_namespace(node: Node, found: list[str], root: Node) -> None:
+    """Add the statements of a namespace; its name is that of what stands in it."""
+    body = node.child_by_field_name("body")
+    for each in body.named_children if body is not None else ():
+        _add(each, found, root)
+
+
+def _is_of_types(node: Node) -> bool:
+    """Return whether a `declare` says no more than how types are checked."""
+    directive = child(node, "declare_directive")
+    return directive is not None and text_of(directive).lstrip().lower().startswith("strict_types")
 
 
 def _add_leaf(node: Node, found: list[str]) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expressions, constant_text
 from perfdiff.languages.php.facts import Member, References
+from perfdiff.languages.php.inclusions import written_path
 from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, Around
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, child, text_of
 
 SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
-_THIS = "$this"
-_NAMES = frozenset(("name", "qualified_name"))
-_MEMBERS = frozenset(("member_access_expression", "nullsafe_member_access_expression"))
-_CALLS = frozenset(("member_call_expression", "nullsafe_member_call_expression"))
 _CALLABLE = re.compile(r"\\?[A-Za-z_][\w\\]*(?:::[A-Za-z_]\w*)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_KEY = re.compile(r"[\w.-]+")
 _COUNTING = frozenset(("count", "sizeof"))
 _WALKING = frozenset(
     ("array_map", "array_filter", "array_walk", "array_sum", "array_merge", "implode", "usort", "in_array", "array_reduce", "array_column")
@@ -43,7 +39,6 @@ _BUILT_IN_CALLS: dict[str, tuple[str, ...]] = {
     "iterator_apply": ("getIterator", "current", "key", "next", "rewind", "valid"),
 }
 _ITERATING = ("getIterator", "current", "key", "next", "rewind", "valid")
-_MOST_STEPS = 4  # of a path that probes follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ class Names:
     """What a walk over one stretch of code found. `top` tells that its variables are everybody's."""
 
     around: Around
-    types: dict[str, str]
+    known: Expressions  # the types of its variables
     top: bool = False
     functions: set[str] = field(default_factory=set)
     methods: set[Member] = field(default_factory=set)
@@ -108,7 +103,7 @@ class Names:
 
     def named_class(self, node: Node | None) -> str:
         """Return the full name of the class that a node names, and take note of it; "" where it names none."""
-        if node is None or node.type not in (*_NAMES, "relative_scope", "named_type", "static", "self", "parent"):
+        if node is None or node.type not in (*NAMES, "relative_scope", "named_type", "static", "self", "parent"):
             return ""
         word = "".join(text_of(node).split())
         found = self.around.class_of(word)
@@ -136,7 +131,7 @@ class Names:
         """Leave out what names nothing that runs."""
 
     def _inner(self, node: Node) -> None:
-        self.inner.append(Inner(node, self.around, dict(self.types) if node.type in CLOSURES else {}))
+        self.inner.append(Inner(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
         for each in node.children:
             if node.type in CLASSES and each.type == "arguments":
                 self._visit(each)
@@ -144,21 +139,21 @@ class Names:
     def _function_call(self, node: Node) -> None:
         function = node.child_by_field_name("function")
         arguments = _arguments(node)
-        if function is not None and function.type in _NAMES:
+        if function is not None and function.type in NAMES:
             name = text_of(function)
             self.functions.add("|".join(self.around.section.of_function(name)))
             self._import(FUNCTION, name)
             self._built_in(name.lstrip("\\").lower(), node, arguments)
         elif function is not None:
             self._visit(function)
-            self.methods.add((self.type_of(function), "__invoke"))
+            self.methods.add((self.known.type_of(function), "__invoke"))
         self._call_arguments(node)
 
     def _built_in(self, name: str, node: Node, arguments: list[Node]) -> None:
         self.methods.update(("", method) for method in _BUILT_IN_CALLS.get(name, ()))
         if name == "define":
             self.defined.append((node, self.around))
-        paths = [path for each in arguments if (path := self.path_of(each)) is not None]
+        paths = [path for each in arguments if (path := self.known.path_of(each)) is not None]
         if name in _COUNTING:
             self.counted.update(paths[:1])
         if name in _WALKING:
@@ -179,10 +174,10 @@ class Names:
         target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
         assert target is not None, "a method is called on something"
         self._visit(target)
-        if (path := self.path_of(target)) is not None:
+        if (path := self.known.path_of(target)) is not None:
             self.asked.add(path)
         if name is not None and name.type == "name":
-            self.methods.add((self.type_of(target), text_of(name)))
+            self.methods.add((self.known.type_of(target), text_of(name)))
         elif name is not None:
             self._visit(name)
         self._call_arguments(node)
@@ -198,10 +193,10 @@ class Names:
 
     def _scope(self, scope: Node | None) -> str:
         """Return the class before `::`."""
-        if scope is None or scope.type in (*_NAMES, "relative_scope"):
+        if scope is None or scope.type in (*NAMES, "relative_scope"):
             return self.named_class(scope)
         self._visit(scope)
-        return self.type_of(scope)
+        return self.known.type_of(scope)
 
     def _member(self, node: Node) -> None:
         self._touch(node, writes=False)
@@ -209,13 +204,13 @@ class Names:
     def _touch(self, node: Node, *, writes: bool) -> None:
         """Take note of a value that is read or written."""
         kind = node.type
-        if kind in _MEMBERS:
+        if kind in MEMBERS:
             target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
             assert target is not None, "a property is some object's"
             self._visit(target)
             if name is not None and name.type == "name":
-                (self.writes if writes else self.reads).add((self.type_of(target), text_of(name)))
-                self.methods.add((self.type_of(target), "__set" if writes else "__get"))
+                (self.writes if writes else self.reads).add((self.known.type_of(target), text_of(name)))
+                self.methods.add((self.known.type_of(target), "__set" if writes else "__get"))
                 self._path(node)
             elif name is not None:
                 self._visit(name)
@@ -228,7 +223,7 @@ class Names:
             target, *keys = node.named_children
             self._touch(target, writes=writes)
             self.read(keys)
-            self.methods.add((self.type_of(target), "offsetSet" if writes else "offsetGet"))
+            self.methods.add((self.known.type_of(target), "offsetSet" if writes else "offsetGet"))
             self._path(node)
             if text_of(target) == "$GLOBALS" and keys and (key := constant_text(keys[0])) is not None:
                 (self.writes_globals if writes else self.reads_globals).add(f"${key}")
@@ -244,37 +239,15 @@ class Names:
         name = text_of(node)
         if name in SUPERGLOBALS:
             self._path(node)
-        if (self.top and name != _THIS) or name in self.globals:
+        if (self.top and name != THIS) or name in self.globals:
             (self.writes_globals if writes else self.reads_globals).add(name)
 
     def _read_variable(self, node: Node) -> None:
         self._variable(node)
 
     def _path(self, node: Node) -> None:
-        if (path := self.path_of(node)) is not None:
+        if (path := self.known.path_of(node)) is not None:
             self.paths[path] = None
-
-    def path_of(self, node: Node) -> str | None:
-        """Return where a value lies, as the sheet of probes has it; None where that is no fixed place."""
-        kind = node.type
-        if kind == "argument" and node.named_children:
-            return self.path_of(node.named_children[-1])
-        if kind == "variable_name":
-            return text_of(node)
-        if kind in _MEMBERS:
-            target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
-            path = self.path_of(target) if target is not None else None
-            return _short(f"{path}->{text_of(name)}") if path is not None and name is not None and name.type == "name" else None
-        if kind == "subscript_expression" and len(node.named_children) == 2:
-            target, key = node.named_children
-            path, text = self.path_of(target), text_of(key) if key.type == "integer" else constant_text(key)
-            return _short(f"{path}[{text}]") if path is not None and text is not None and _KEY.fullmatch(text) else None
-        if kind == "scoped_property_access_expression":
-            scope, name = node.child_by_field_name("scope"), node.child_by_field_name("name")
-            if scope is not None and scope.type in (*_NAMES, "relative_scope") and name is not None and name.type == "variable_name":
-                owner = self.around.class_of(text_of(scope))
-                return f"{owner}::{text_of(name)}" if owner and "@" not in owner else None
-        return None
 
     def _class_constant(self, node: Node) -> None:
         scope, name = node.children[0], node.children[-1]
@@ -284,7 +257,7 @@ class Names:
 
     def _create(self, node: Node) -> None:
         for each in node.named_children:
-            if each.type in _NAMES:
+            if each.type in NAMES:
                 self.methods.add((self.named_class(each), "__construct"))
             elif each.type == "arguments":
                 self._call_arguments(node)
@@ -304,9 +277,9 @@ class Names:
         if left is not None:
             self._visit(left)
         if operator == "instanceof" and right is not None and left is not None:
-            if (path := self.path_of(left)) is not None:
+            if (path := self.known.path_of(left)) is not None:
                 self.asked.add(path)
-            if right.type in _NAMES:
+            if right.type in NAMES:
                 self.named_class(right)
                 return
         if operator == ".":
@@ -322,7 +295,7 @@ class Names:
         if kind is not None:
             found = [self.named_class(each) for each in _classes_in(kind)]
             if name is not None and len(found) == 1:
-                self.types[text_of(name)] = found[0]
+                self.known.types[text_of(name)] = found[0]
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit(body)
@@ -337,8 +310,8 @@ class Names:
             self._touch(left, writes=False)
         self._touch(left, writes=True)
         if left.type == "variable_name" and right is not None:
-            name, found = text_of(left), self.type_of(right)
-            self.types[name] = found if self.types.get(name, found) == found else ""
+            name, found = text_of(left), self.known.type_of(right)
+            self.known.types[name] = found if self.known.types.get(name, found) == found else ""
 
     def _update(self, node: Node) -> None:
         for each in node.named_children:
@@ -352,9 +325,9 @@ class Names:
     def _foreach(self, node: Node) -> None:
         source, target, *rest = [each for each in node.named_children if each.type != COMMENT]
         self._visit(source)
-        if (path := self.path_of(source)) is not None:
+        if (path := self.known.path_of(source)) is not None:
             self.iterated.add(path)
-        self.methods.update((self.type_of(source), name) for name in _ITERATING)
+        self.methods.update((self.known.type_of(source), name) for name in _ITERATING)
         self._touch(target, writes=True)
         self.read(rest)
 
@@ -362,43 +335,13 @@ class Names:
         self.globals.update(text_of(each) for each in node.named_children if each.type == "variable_name")
 
     def _include(self, node: Node) -> None:
-        path = self._written_path(node.named_children[0]) if node.named_children else None
+        path = written_path(node.named_children[0], self.around.section.file) if node.named_children else None
         if path is not None:
             self.included.add(path)
         self.read(node.named_children)
 
-    def _written_path(self, node: Node) -> str | None:
-        """Return the path that an expression stands for: from the root of the tree, or its end after a `*`."""
-        if node.type == "parenthesized_expression" and node.named_children:
-            return self._written_path(node.named_children[0])
-        text = constant_text(node)
-        if text is not None or node.type != "binary_expression":
-            return f"*{text.lstrip('./')}" if text else None
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        end = constant_text(right) if right is not None else None
-        if left is None or end is None:
-            return None
-        folder = self._folder(left)
-        return f"*{end.lstrip('./')}" if folder is None else posixpath.normpath(posixpath.join(folder, end.lstrip("/")))
-
-    def _folder(self, node: Node) -> str | None:
-        """Return the folder that `__DIR__` or `dirname(__FILE__)` stands for, as a path from the root of the tree."""
-        text = "".join(text_of(node).split())
-        levels = 0
-        while text.startswith("dirname(") and text.endswith(")"):
-            inside, levels = text[8:-1], levels + 1
-            first, comma, number = inside.rpartition(",")
-            text, levels = (first, levels + int(number) - 1) if comma and number.isdigit() else (inside, levels)
-        levels += {"__DIR__": 1, "__FILE__": 0}.get(text, -100)
-        if levels < 1:
-            return None
-        folder = self.around.section.file
-        for _ in range(levels):
-            folder = posixpath.dirname(folder)
-        return folder
-
     def _clone(self, node: Node) -> None:
-        self.methods.update((self.type_of(each), "__clone") for each in node.named_children[:1])
+        self.methods.update((self.known.type_of(each), "__clone") for each in node.named_children[:1])
         self.read(node.named_children)
 
     def _interpolated(self, node: Node) -> None:
@@ -412,7 +355,7 @@ class Names:
             owner, name = elements[0][0], constant_text(elements[1][0])
             if name is not None and _WORD.fullmatch(name):
                 written = constant_text(owner)
-                self.methods.add((written.lstrip("\\") if written else self.type_of(owner), name))
+                self.methods.add((written.lstrip("\\") if written else self.known.type_of(owner), name))
         self.read(node.named_children)
 
     def _argument(self, node: Node) -> None:
@@ -427,52 +370,10 @@ class Names:
         found = self.type_named(node.child_by_field_name("type"))
         name = node.child_by_field_name("name")
         if found and name is not None and node.type != "variadic_parameter":
-            self.types[text_of(name)] = found
+            self.known.types[text_of(name)] = found
         default = node.child_by_field_name("default_value")
         if default is not None:
             self._visit(default)
-
-    def type_of(self, node: Node) -> str:
-        """Return the type of an expression, as `References` has them; "" where it is not known."""
-        found = _TYPED.get(node.type)
-        return found(self, node) if found is not None else ""
-
-    def _type_inside(self, node: Node) -> str:
-        return self.type_of(node.named_children[-1]) if node.named_children else ""
-
-    def _type_of_variable(self, node: Node) -> str:
-        name = text_of(node)
-        return self.around.owner if name == _THIS else self.types.get(name, "")
-
-    def _type_of_member(self, node: Node) -> str:
-        target, named = node.child_by_field_name("object"), node.child_by_field_name("name")
-        owner = self.type_of(target) if target is not None else ""
-        call = "()" if node.type in _CALLS else ""
-        return f"{owner}>{text_of(named)}{call}" if owner and named is not None and named.type == "name" else ""
-
-    def _type_of_scoped(self, node: Node) -> str:
-        owner, named = self._class_before(node.child_by_field_name("scope")), node.child_by_field_name("name")
-        call = "()" if node.type == "scoped_call_expression" else ""
-        return f"{owner}>{text_of(named).lstrip('$')}{call}" if owner else ""
-
-    def _type_of_class_constant(self, node: Node) -> str:
-        """Return the class: `Suit::Hearts` is one of its objects, `Box::class` its name where a class is asked for."""
-        return self._class_before(node.children[0])
-
-    def _class_before(self, scope: Node | None) -> str:
-        return self.around.class_of(text_of(scope)) if scope is not None and scope.type in (*_NAMES, "relative_scope") else ""
-
-    def _type_of_new(self, node: Node) -> str:
-        return self._class_before(child(node, "name", "qualified_name"))
-
-    def _type_of_call(self, node: Node) -> str:
-        function = node.child_by_field_name("function")
-        named = function is not None and function.type in _NAMES
-        return f"fn:{'|'.join(self.around.section.of_function(text_of(function)))}" if named else ""
-
-    def _type_of_assigned(self, node: Node) -> str:
-        right = node.child_by_field_name("right")
-        return self.type_of(right) if right is not None else ""
 
     def _import(self, kind: str, word: str) -> None:
         found = self.around.section.imported(kind, word)
@@ -491,9 +392,9 @@ _VISITS: dict[str, Callable[[Names, Node], None]] = {
     **dict.fromkeys(CLOSURES, Names._inner),
     **dict.fromkeys(CLASSES, Names._inner),
     "function_call_expression": Names._function_call,
-    **dict.fromkeys(_CALLS, Names._method_call),
+    **dict.fromkeys(CALLS, Names._method_call),
     "scoped_call_expression": Names._scoped_call,
-    **dict.fromkeys(_MEMBERS, Names._member),
+    **dict.fromkeys(MEMBERS, Names._member),
     "scoped_property_access_expression": Names._member,
     "subscript_expression": Names._member,
     "variable_name": Names._read_variable,
@@ -529,28 +430,6 @@ _VISITS: dict[str, Callable[[Names, Node], None]] = {
     "class_interface_clause": Names._class_words,
 }
 
-_TYPED: dict[str, Callable[[Names, Node], str]] = {
-    **dict.fromkeys(("parenthesized_expression", "argument", "clone_expression"), Names._type_inside),
-    "variable_name": Names._type_of_variable,
-    **dict.fromkeys((*_MEMBERS, *_CALLS), Names._type_of_member),
-    **dict.fromkeys(("scoped_call_expression", "scoped_property_access_expression"), Names._type_of_scoped),
-    "class_constant_access_expression": Names._type_of_class_constant,
-    "object_creation_expression": Names._type_of_new,
-    "function_call_expression": Names._type_of_call,
-    **dict.fromkeys(("assignment_expression", "augmented_assignment_expression"), Names._type_of_assigned),
-}
-
-
-def constant_text(node: Node) -> str | None:
-    """Return the text that a node is, without variables and escapes in it; None where it is none."""
-    if node.type == "argument" and len(node.named_children) == 1:
-        return constant_text(node.named_children[0])
-    if node.type not in ("string", "encapsed_string"):
-        return None
-    if any(each.type != "string_content" for each in node.named_children):
-        return None
-    return "".join(map(text_of, node.named_children))
-
 
 def _arguments(node: Node) -> list[Node]:
     found = node.child_by_field_name("arguments") or child(node, "arguments")
@@ -559,16 +438,12 @@ def _arguments(node: Node) -> list[Node]:
 
 def _types(node: Node) -> list[Node]:
     """Return the types that a declared type is made of."""
-    if node.type in ("named_type", "primitive_type", *_NAMES):
+    if node.type in ("named_type", "primitive_type", *NAMES):
         return [node]
     return [found for each in node.named_children for found in _types(each)]
 
 
 def _classes_in(node: Node) -> list[Node]:
-    if node.type in (*_NAMES, "named_type"):
+    if node.type in (*NAMES, "named_type"):
         return [node]
     return [found for each in node.named_children for found in _classes_in(each)]
-
-
-def _short(path: str) -> str | None:
-    return path if path.count("->") + path.count("[") <= _MOST_STEPS else None
