@@ -60,7 +60,7 @@ static ZEND_MODULE_POST_ZEND_DEACTIVATE_D(perfdiff)
 	if (is_on && pd_counting_request_end)
 		pd_counting_request_end();
 	if (is_on)
-		pd_calls_drop();
+		pd_request_end();
 	return SUCCESS;
 }
 
