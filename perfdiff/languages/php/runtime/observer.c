@@ -63,6 +63,7 @@ static void end(zend_execute_data *frame, zval *result)
 void pd_request_end(void)
 {
 	pd_drop_calls();
+	pd_rest_begin();
 	is_dropped = false;
 }
 
