@@ -59,6 +59,8 @@ void pd_type_tell(const void *type, const char *name);
 int pd_is_off(unsigned int probe);
 void pd_end(void);
 void pd_costs_add(double counted, double timed, double inside, double passed);
+void pd_rest_begin(void);
+void pd_rest_end(void);
 void pd_pause_begin(void);
 void pd_pause_end(void);
 void pd_waits_tell(void);

@@ -678,6 +678,17 @@ PD_API void pd_drop_calls(void)
 		abandon(thread, thread->top);
 }
 
+/* Counts what has passed the gates of a thread that goes on behind them. */
+void pd_thread_settle(struct pd_thread *thread)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++) {
+		struct pd_local *local = &thread->locals[probe];
+
+		if (local->granted != thread->gates[probe] && local->totals)
+			count_passed(thread, local, local->edge, &thread->root);
+	}
+}
+
 /* Counts what has passed the gates of a thread that ends. */
 void pd_thread_count_passed(struct pd_thread *thread)
 {

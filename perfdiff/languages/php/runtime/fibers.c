@@ -11,9 +11,9 @@ static zend_fiber *fiber_of(zend_fiber_context *context)
 	return context->kind == zend_ce_fiber ? (zend_fiber *)((char *)context - XtOffsetOf(zend_fiber, context)) : NULL;
 }
 
-static void leave_all(zend_execute_data *frame)
+static void leave_all(zend_execute_data *frame, const zend_execute_data *bottom)
 {
-	for (; frame; frame = frame->prev_execute_data) {
+	for (; frame && frame != bottom; frame = frame->prev_execute_data) {
 		struct pd_plan *plan = frame->func ? pd_plan_known(frame->func) : NULL;
 
 		if (plan)
@@ -44,9 +44,9 @@ static void switches(zend_fiber_context *from, zend_fiber_context *to)
 {
 	zend_fiber *left = fiber_of(from), *resumed = fiber_of(to);
 
-	if (left && left->previous == NULL)
-		leave_all(left->execute_data ? left->execute_data : EG(current_execute_data));
-	if (resumed && resumed->previous == from && to->status == ZEND_FIBER_STATUS_SUSPENDED)
+	if (left && !left->caller) /* of a fiber that is suspended, or has ended: nobody waits for it */
+		leave_all(EG(current_execute_data), left->stack_bottom);
+	if (resumed && resumed->caller == from && to->status == ZEND_FIBER_STATUS_SUSPENDED)
 		enter_all(resumed->execute_data, resumed->stack_bottom);
 }
 

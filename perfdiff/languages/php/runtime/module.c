@@ -49,6 +49,8 @@ static PHP_RINIT_FUNCTION(perfdiff)
 {
 	(void)type, (void)module_number;
 	pd_request++;
+	if (is_on)
+		pd_rest_end();
 	if (is_on && pd_counting_request_begin)
 		pd_counting_request_begin();
 	return SUCCESS;
@@ -60,7 +62,7 @@ static ZEND_MODULE_POST_ZEND_DEACTIVATE_D(perfdiff)
 	if (is_on && pd_counting_request_end)
 		pd_counting_request_end();
 	if (is_on)
-		pd_calls_drop();
+		pd_request_end();
 	return SUCCESS;
 }
 

@@ -7,7 +7,15 @@
 
 int pd_plan_handle = -1;
 
-static bool has_open; /* since calls were dropped the last time */
+static bool is_dropped; /* what a fatal error of this request has left */
+
+/* After a fatal error or a time limit the engine tells that calls have ended that were left. What runs later, at shutdown, is called anew. */
+static __attribute__((noinline, cold)) void left_drop(void)
+{
+	if (!is_dropped)
+		pd_drop_calls();
+	is_dropped = true;
+}
 
 /* A collection of garbage runs destructors: these are the program's. */
 static __attribute__((noinline, cold)) void collection_turn(bool goes_on)
@@ -30,7 +38,8 @@ static void begin(zend_execute_data *frame)
 		return;
 	if (pd_unlikely(pd_collects))
 		collection_turn(false);
-	has_open = true;
+	if (pd_unlikely(CG(unclean_shutdown)))
+		left_drop();
 	if (!pd_enter_keyed(&call, frame))
 		return;
 	pd_features_read(&call, plan, frame);
@@ -44,20 +53,18 @@ static void end(zend_execute_data *frame, zval *result)
 	(void)result;
 	if (pd_unlikely(!plan))
 		return;
-	if (pd_unlikely(CG(unclean_shutdown))) { /* the engine tells that calls have ended that were left */
-		pd_calls_drop();
-		return;
-	}
+	if (pd_unlikely(CG(unclean_shutdown)))
+		left_drop();
 	pd_leave_keyed(plan->number, frame);
 	if (pd_unlikely(pd_collects))
 		collection_turn(true);
 }
 
-void pd_calls_drop(void)
+void pd_request_end(void)
 {
-	if (has_open)
-		pd_drop_calls();
-	has_open = false;
+	pd_drop_calls();
+	pd_rest_begin();
+	is_dropped = false;
 }
 
 static zend_observer_fcall_handlers observe(zend_execute_data *frame)

@@ -112,7 +112,7 @@ void pd_value_read(struct pd_frame *frame, unsigned cell, enum pd_how how, zval 
 
 /* observer.c */
 bool pd_observer_begin(void);
-void pd_calls_drop(void);
+void pd_request_end(void);
 
 /* garbage.c */
 void pd_garbage_begin(void);

@@ -198,6 +198,8 @@ static zval *captured(const zend_op_array *code, zend_string *name)
 {
 	HashTable *variables = ZEND_MAP_PTR_GET(code->static_variables_ptr);
 
+	if (!variables) /* before the first call */
+		variables = code->static_variables;
 	return variables ? zend_hash_find(variables, name) : NULL;
 }
 

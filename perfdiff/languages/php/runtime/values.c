@@ -55,8 +55,14 @@ zval *pd_property(zend_object *object, struct pd_step *step, zend_class_entry *s
 zval *pd_static(zend_class_entry *class, zend_string *name)
 {
 	zend_property_info *found = zend_hash_find_ptr(&class->properties_info, name);
-	zval *members = found && found->flags & ZEND_ACC_STATIC ? CE_STATIC_MEMBERS(class) : NULL, *value;
+	zval *members, *value;
 
+	if (!found || !(found->flags & ZEND_ACC_STATIC))
+		return NULL;
+	class = found->ce; /* what inherits it shares it */
+	members = CE_STATIC_MEMBERS(class);
+	if (!members) /* before code asks for one of them */
+		members = class->default_static_members_table;
 	if (!members)
 		return NULL;
 	value = members + found->offset;
