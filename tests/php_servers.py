@@ -100,7 +100,13 @@ def ask(program: Program, query: str = "", body: bytes = b"") -> str:
     }
     pairs = b"".join(struct.pack(">BB", len(name), len(value) | 0) + f"{name}{value}".encode() for name, value in given.items())
     with connection(program.folder / "fpm.sock") as channel:
-        sent = (_record(_BEGIN, struct.pack(">HB5x", 1, 0)), _record(_PARAMS, pairs), _record(_PARAMS), _record(_STDIN, body), _record(_STDIN))
+        sent = (
+            _record(_BEGIN, struct.pack(">HB5x", 1, 0)),
+            _record(_PARAMS, pairs),
+            _record(_PARAMS),
+            _record(_STDIN, body),
+            _record(_STDIN),
+        )
         channel.sendall(b"".join(sent if body else (*sent[:3], sent[4])))
         return _answer(channel).partition(b"\r\n\r\n")[2].decode()
 

@@ -20,13 +20,15 @@ _MOST_FILES = 500  # that are looked at in search of a script
 def recognise(folder: Path, commands: Sequence[str]) -> str | None:
     """Return what tells a PHP project in `folder`: a file's name, or one of the `commands` of its workloads; None where nothing does.
 
-    Where the files of other languages are known too, a workload must start PHP: tools and pages in it lie beside many a program.
+    Where the files of other languages are known too, a workload must start PHP: tools and pages in it lie beside many a program. Where no
+    command is known, a script at the top tells a project as well.
     """
     command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
     if buildsystem.detect(folder) is not None or pythonproject.recognise(folder, ()) is not None or (folder / _EXTENSION).is_file():
         return command
     file = next((name for name in (_COMPOSER, *_ENTRIES) if (folder / name).is_file()), None)
-    return file or command
+    loose = None if commands else next((path.name for path in sorted(folder.glob("*.php"))), None)
+    return file or command or loose
 
 
 def script(folder: Path) -> str | None:

@@ -198,7 +198,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     spelled: dict[str, str] = {}
     for each in known:
-        for form in (each, each.partition("(")[0].rpartition("::")[2]):
+        plain = each.partition("(")[0]
+        for form in (each, plain.rpartition("::")[2], plain.rpartition("\\")[2]):
             spelled.setdefault(form.casefold(), each)
     near = difflib.get_close_matches(word.casefold(), spelled, n=1)
     return f"; did you mean '{spelled[near[0]]}'?" if near else ""

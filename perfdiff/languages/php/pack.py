@@ -11,6 +11,7 @@ from pathlib import Path
 from perfdiff.config import PhpConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.php import engines, extension, homes, sameness, sheet, start
+from perfdiff.languages.php.engines import Engine
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
@@ -53,15 +54,18 @@ class Php:
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the PHP, what its engine caches and compiles, and the packages of others that the revision has."""
-        kept = homes.read(built.beside)
-        engine = engines.ask(kept.executable, {**self._environment, **self.variables(built, self._environment)})
+        kept, engine = homes.read(built.beside), self._engine(built)
         packages = (f"{name} {version}" for name, version in kept.versions.items())
         return (f"PHP {kept.release} ({engine.says})", *packages)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return which packages of others differ."""
+        """Return which packages of others differ, and what watches the calls."""
         changes = homes.dependency_changes(base.beside, head.beside)
-        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
+        watching = self._engine(head).watching
+        watched = (
+            [Note("php-watched", f"PHP loads {', '.join(watching)}, which may make every call slower, on both sides")] if watching else []
+        )
+        return (*(Note("dependency-changed", f"head {change.says}") for change in changes), *watched)
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the syntax trees of two builds, and the packages that they use."""
@@ -90,6 +94,9 @@ class Php:
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
         return None
+
+    def _engine(self, built: PlainBuild) -> Engine:
+        return engines.ask(homes.read(built.beside).executable, {**self._environment, **self.variables(built, self._environment)})
 
     def _compiler_of(self, built: PlainBuild) -> str:
         """Return what our extension is compiled with: that of the project's own modules, so that all find the same runtime in a process."""
