@@ -64,7 +64,11 @@ def connection(place: Path | int) -> socket.socket:
         return socket.create_connection(("127.0.0.1", place), timeout=20)
     found = socket.socket(socket.AF_UNIX)
     found.settimeout(20)
-    found.connect(str(place))
+    try:
+        found.connect(str(place))
+    except OSError:
+        found.close()
+        raise
     return found
 
 
@@ -100,7 +104,13 @@ def ask(program: Program, query: str = "", body: bytes = b"") -> str:
     }
     pairs = b"".join(struct.pack(">BB", len(name), len(value) | 0) + f"{name}{value}".encode() for name, value in given.items())
     with connection(program.folder / "fpm.sock") as channel:
-        sent = (_record(_BEGIN, struct.pack(">HB5x", 1, 0)), _record(_PARAMS, pairs), _record(_PARAMS), _record(_STDIN, body), _record(_STDIN))
+        sent = (
+            _record(_BEGIN, struct.pack(">HB5x", 1, 0)),
+            _record(_PARAMS, pairs),
+            _record(_PARAMS),
+            _record(_STDIN, body),
+            _record(_STDIN),
+        )
         channel.sendall(b"".join(sent if body else (*sent[:3], sent[4])))
         return _answer(channel).partition(b"\r\n\r\n")[2].decode()
 
