@@ -64,7 +64,11 @@ def connection(place: Path | int) -> socket.socket:
         return socket.create_connection(("127.0.0.1", place), timeout=20)
     found = socket.socket(socket.AF_UNIX)
     found.settimeout(20)
-    found.connect(str(place))
+    try:
+        found.connect(str(place))
+    except OSError:
+        found.close()
+        raise
     return found
 
 

@@ -88,6 +88,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
         Metric("lines", "count", False, "lines executed, without probed callees'"),
         Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
+        Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
@@ -110,6 +111,7 @@ METRICS: Mapping[str, Metric] = {
 COUNTED = (
     "lines",
     "bytecode_blocks",
+    "opcodes",
     "objects",
     "object_bytes",
     "collections",

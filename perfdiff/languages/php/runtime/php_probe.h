@@ -116,6 +116,7 @@ void pd_request_end(void);
 
 /* garbage.c */
 void pd_garbage_begin(void);
+extern uint64_t pd_collections, pd_collecting_ns;
 extern bool pd_collects; /* a collection of garbage goes on: what runs in it is no part of the pause */
 
 /* fibers.c */
