@@ -10,11 +10,14 @@ from pathlib import Path
 
 from perfdiff.config import PhpConfig
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.php import engines, extension, homes, sameness, sheet, start
+from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
+from perfdiff.languages.php import places as counted_places
 from perfdiff.languages.php.engines import Engine
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
+from perfdiff.languages.php.places import Host, Places
+from perfdiff.languages.php.sources import source_files
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -29,7 +32,7 @@ class Php:
     """
 
     name = "php"
-    counts = False
+    counts = True
     slowdown = 3.0
     draws: tuple[str, ...] = ()
 
@@ -88,15 +91,32 @@ class Php:
         if not path.exists():
             sheet.write(path, probes, {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}})
         php, compiler, kept = self._homes.php, self._compiler_of(built), self._cache / "runtime"
-        runtime = runtime_library.build(compiler, kept)
-        return start.environment(path, extension.build(php, runtime, compiler, kept), self._environment)
+        runtime, given = runtime_library.build(compiler, kept), self._given(built)
+        if phase is not Phase.COUNTED:
+            return start.environment(path, extension.build(php, runtime, compiler, kept), given)
+        lines = folder / f"lines-{_digest(built, ())}.sheet"  # the tree's, whatever is probed in it
+        if not lines.exists():
+            self._places(built, lines)
+        return start.counting(path, lines, extension.build_counting(php, runtime, compiler, kept), given)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
-        return None
+        found = self._places(built, built.beside / "lines.sheet")
+        return replace(found, places=owners.named(found.places, self.index(built, depth=0).functions.values()))
+
+    def _places(self, built: PlainBuild, lines: Path) -> Places:
+        """Return the lines of a tree, and write which they are to a sheet."""
+        php = self._homes.php
+        module = extension.build_lines(php, self._compiler_of(built), self._cache / "runtime")
+        host = Host(php.executable, module, self._given(built), {})
+        return counted_places.places(built.tree, [one.file for one in source_files(built.tree)], host, lines)
+
+    def _given(self, built: PlainBuild) -> dict[str, str]:
+        """Return the variables that runs of a build have without us."""
+        return {**self._environment, **self.variables(built, self._environment)}
 
     def _engine(self, built: PlainBuild) -> Engine:
-        return engines.ask(homes.read(built.beside).executable, {**self._environment, **self.variables(built, self._environment)})
+        return engines.ask(homes.read(built.beside).executable, self._given(built))
 
     def _compiler_of(self, built: PlainBuild) -> str:
         """Return what our extension is compiled with: that of the project's own modules, so that all find the same runtime in a process."""
