@@ -91,6 +91,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
         Metric("lines", "count", False, "lines executed, without probed callees'"),
         Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
+        Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
         Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
