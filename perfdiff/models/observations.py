@@ -89,13 +89,14 @@ def observe(table: SampleTable, metric: str) -> Observations:
     columns = {name: column[present] for name, column in columns_of(table).items()}
     ordered = sorted(table.features, key=lambda feature: list(Origin).index(feature.origin))
     point = table.point[present]
-    varying = [f for f in ordered if len(_distinct(columns[f.name])) > 1]
-    classes = _twin_classes([f for f in varying if not _is_mode(f, columns[f.name])], columns, point)
+    distinct = {f.name: _distinct(columns[f.name]) for f in ordered}
+    varying = [f for f in ordered if len(distinct[f.name]) > 1]
+    classes = _twin_classes([f for f in varying if not _is_mode(f, distinct[f.name])], columns, point)
     return Observations(
         cost=cost[present],
         columns=columns,
         numeric=tuple(classes),
-        codes={f.name: f.labels for f in ordered if _has_codes(f, columns[f.name])},
+        codes={f.name: f.labels for f in ordered if _has_codes(f, distinct[f.name])},
         branches=tuple(branch_names(table.branches)),
         twins={name: others for name, others in classes.items() if others},
         origins={f.name: f.origin for f in table.features},
@@ -116,16 +117,16 @@ def _distinct(column: Floats) -> Floats:
     return np.unique(column[np.isfinite(column)])
 
 
-def _has_codes(feature: Feature, column: Floats) -> bool:
+def _has_codes(feature: Feature, values: Floats) -> bool:
+    """Return whether the distinct `values` of a feature, rising, may be codes of modes."""
     if feature.category:
         return True
-    values = _distinct(column)
     return 2 <= len(values) <= _CODES and bool(np.all(values == np.round(values)) and values[0] >= -1 and values[-1] <= _LARGEST_CODE)
 
 
-def _is_mode(feature: Feature, column: Floats) -> bool:
-    """Return whether a feature can only tell modes apart: a category, or a few codes."""
-    return feature.category or (_has_codes(feature, column) and _few(_distinct(column)))
+def _is_mode(feature: Feature, values: Floats) -> bool:
+    """Return whether a feature of these distinct values can only tell modes apart: a category, or a few codes."""
+    return feature.category or (_has_codes(feature, values) and _few(values))
 
 
 def _few(codes: Floats) -> bool:

@@ -35,10 +35,11 @@ _PLAINNESS = 1.02  # a plainer split wins unless another leaves 2 % less
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scope's rows: indices into the observations, and one set of terms per mode with the rows of that mode."""
+    """A scope's rows: indices into the observations, as a regime, and one set of terms per mode with the rows of that mode."""
 
     conditions: tuple[Condition, ...]
     rows: npt.NDArray[np.int64]
+    regime: Regime
     modes: tuple[tuple[tuple[Factors, ...], npt.NDArray[np.int64]], ...]
 
 
@@ -59,14 +60,14 @@ def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
 def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
     """Yield the scopes of a regime's rows, which stand at `index` (n,) in all observations."""
     if len(index) < 2:
-        yield Leaf(conditions, index, ((((),), index),))
+        yield Leaf(conditions, index, regime, ((((),), index),))
         return
     setting = survey(regime)
     choice = decide(regime, setting)
     parted = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if parted is None:
         modes = split_modes(regime, choice.terms)
-        yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
+        yield Leaf(conditions, index, regime, tuple((terms, index[which]) for terms, which in modes))
         return
     split, (inside, outside) = parted
     yield from _grow(inside, index[split.holds], _narrowed(conditions, split.condition))
