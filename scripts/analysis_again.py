@@ -42,11 +42,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+    bare = value.item() if isinstance(value, np.generic) else value.value if isinstance(value, Enum) else value
+    return bare if isinstance(bare, (str, int, float, bool)) or bare is None else str(bare)
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
