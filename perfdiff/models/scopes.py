@@ -184,10 +184,12 @@ def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     explaining = [name for factors in whole.terms for name, _ in factors]
     for name in dict.fromkeys([*explaining, *_ordering(regime)]):
         column = regime.rows.columns[name]
-        if len(np.unique(column)) < _DISTINCT:
+        ordered = np.sort(column)
+        if np.count_nonzero(np.diff(ordered)) < _DISTINCT - 1:
             continue
-        for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
-            condition = Condition(name, Operator.AT_MOST, (float(bound),))
+        places = np.floor(np.linspace(0, 1, _BORDERS + 2)[1:-1] * (len(column) - 1)).astype(np.int64)
+        for bound in sorted(set(ordered[places].tolist())):
+            condition = Condition(name, Operator.AT_MOST, (bound,))
             yield Split(condition, condition.holds(column), border=True)
 
 
