@@ -182,12 +182,13 @@ class _Ground:
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
     both = Tables(*tables)
+    few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
     asked: dict[str, Asked] = {}
     for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
         if all(metric in table.metrics and _present(table, metric) for table in both.sides):
-            annotation = _learn(metric, both.base, asked.get("self_ns"), info.name, ground)
+            annotation = _learn(metric, few, asked.get("self_ns"), info.name, ground)
             question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
                 asked[metric] = question
