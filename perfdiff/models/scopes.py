@@ -37,10 +37,11 @@ _PLAINNESS = 1.02  # a plainer split wins unless another leaves 2 % less
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scope's rows: indices into the observations, and one set of terms per mode with the rows of that mode."""
+    """A scope's rows: indices into the observations, as a regime, and one set of terms per mode with the rows of that mode."""
 
     conditions: tuple[Condition, ...]
     rows: npt.NDArray[np.int64]
+    regime: Regime
     modes: tuple[tuple[tuple[Factors, ...], npt.NDArray[np.int64]], ...]
 
 
@@ -89,14 +90,14 @@ def _phases(rows: Observations, tolerance: Tolerance) -> Split | None:
 def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
     """Yield the scopes of a regime's rows, which stand at `index` (n,) in all observations."""
     if len(index) < 2:
-        yield Leaf(conditions, index, ((((),), index),))
+        yield Leaf(conditions, index, regime, ((((),), index),))
         return
     setting = survey(regime)
     choice = decide(regime, setting)
     parted = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if parted is None:
         modes = split_modes(regime, choice.terms)
-        yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
+        yield Leaf(conditions, index, regime, tuple((terms, index[which]) for terms, which in modes))
         return
     split, (inside, outside) = parted
     yield from _grow(inside, index[split.holds], _narrowed(conditions, split.condition))
@@ -213,10 +214,12 @@ def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     explaining = [name for factors in whole.terms for name, _ in factors]
     for name in dict.fromkeys([*explaining, *_ordering(regime)]):
         column = regime.rows.columns[name]
-        if len(np.unique(column)) < _DISTINCT:
+        ordered = np.sort(column)
+        if np.count_nonzero(np.diff(ordered)) < _DISTINCT - 1:
             continue
-        for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
-            condition = Condition(name, Operator.AT_MOST, (float(bound),))
+        places = np.floor(np.linspace(0, 1, _BORDERS + 2)[1:-1] * (len(column) - 1)).astype(np.int64)
+        for bound in sorted(set(ordered[places].tolist())):
+            condition = Condition(name, Operator.AT_MOST, (bound,))
             yield Split(condition, condition.holds(column), border=True)
 
 

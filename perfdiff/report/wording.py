@@ -126,6 +126,15 @@ def calls(finding: FunctionFinding) -> str:
     return counts(finding.calls_base, finding.calls_head)
 
 
+def calls_a_request(finding: FunctionFinding, requests: int) -> str:
+    """Return `, 2 → 41 a request` of runs that send so many, "" where these send none."""
+    if not requests:
+        return ""
+    each = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))
+    base, head = (ABSENT if value is None else units.significant(value, 2) for value in each)
+    return f", {base if base == head else f'{base} → {head}'} a request"
+
+
 def runs(points: int) -> str:
     """Name the runs that a sum over all workload points is of."""
     return "one run of each point" if points > 1 else "a run"
