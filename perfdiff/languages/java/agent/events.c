@@ -134,6 +134,7 @@ static void JNICALL thread_ends(jvmtiEnv *env, JNIEnv *environment, jthread thre
 {
 	(void)env, (void)environment, (void)thread;
 	pd_calls_settle();
+	pd_heap_lose();
 }
 #endif
 
