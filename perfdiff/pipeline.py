@@ -67,19 +67,20 @@ def measure(bench: Bench, folder: Path) -> None:
         with closing(bench.upkeep):
             rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())))
             bench = rounds.bench
-            if len(bench.sides) > 1 and not rounds.are_answered:
-                rounds.compare_whole_runs()
-                rounds.count_all()
-            if not rounds.are_answered:
-                rounds.choose()
-                rounds.count()
-            if not rounds.are_answered:
-                rounds.time_calls()
-                if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+            with closing(bench.services):
+                if len(bench.sides) > 1 and not rounds.are_answered:
                     rounds.compare_whole_runs()
-            if len(bench.sides) > 1 and rounds.ask_for_lines:
-                rounds.count_lines()
-            rounds.save(folder)
+                    rounds.count_all()
+                if not rounds.are_answered:
+                    rounds.choose()
+                    rounds.count()
+                if not rounds.are_answered:
+                    rounds.time_calls()
+                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+                        rounds.compare_whole_runs()
+                if len(bench.sides) > 1 and rounds.ask_for_lines:
+                    rounds.count_lines()
+                rounds.save(folder)
     except DiskFilledError:
         bench.cache.discard()
         raise

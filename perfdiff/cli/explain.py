@@ -113,7 +113,8 @@ def is_named(given: str, name: str, file: str) -> bool:
     folder, colon, bare = given.rpartition(":")
     if colon and not folder.endswith(":"):
         return file.endswith(folder) and is_named(bare, name, file)
-    return given in (name, name.partition("(")[0], name.partition("(")[0].rpartition("::")[2])
+    plain = name.partition("(")[0]
+    return given in (name, plain, plain.rpartition("::")[2], plain.rpartition("\\")[2])
 
 
 def _unknown(function: str, findings: Findings) -> str:

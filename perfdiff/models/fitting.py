@@ -236,8 +236,9 @@ def _names(scope: Scope) -> list[str]:
 
 def _overall(scopes: Sequence[Scope]) -> CostClass:
     """Return the class of the whole: mixture where inputs do not separate modes, piecewise where pieces of a range or modes of
-    different classes meet, else the class that all modes share.
+    different classes meet, else the class that all modes share. Calls while the function warms up have no part in it.
     """
+    scopes = [scope for scope in scopes if not scope.is_warming] or scopes
     if any(scope.probability < 1 for scope in scopes):
         return CostClass.MIXTURE
     bounded = any(c.operator is Operator.AT_MOST and not c.labels for scope in scopes for c in scope.conditions)
