@@ -8,6 +8,10 @@
 #include <zend_fibers.h>
 #include <zend_gc.h>
 #include <zend_observer.h>
+#include <zend_vm.h>
+#if PHP_VERSION_ID >= 80400
+#include <zend_lazy_objects.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
