@@ -18,9 +18,10 @@ import pytest
 
 import findings as examples
 from perfdiff import configuration
-from perfdiff.analysis.findings import Ratio, RequestFinding
-from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
-from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Ratio, RequestFinding, Standing
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.collect.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
@@ -263,9 +264,31 @@ def test_what_waits_for_services_outside_is_judged_by_its_work(
 ) -> None:
     experiment = measured(Point(0, "w", {}, "", outside), *head)
     (end,) = whole_runs(experiment.points, experiment.runs, CompareConfig()).ends
-    notes = list(waiting_notes(experiment, (end,), CompareConfig()))
+    notes = list(waiting_notes(experiment, WholeRuns((end,)), None, CompareConfig()))
     assert (end.standing.value, end.by, bool(notes)) == expected
     assert all("runs of w take ×2.0" in note.text and "as where db, which is outside the revisions" in note.text for note in notes)
+
+
+SAME = Work(more=0.0, less=0.0, waiting=0.0, outside=0.0, repeats=True, is_bounded=False)
+
+
+@pytest.mark.parametrize(
+    ("head_cpu", "work", "remains"),
+    [
+        (36.0, SAME, False),
+        (36.0, replace(SAME, more=0.2), True),
+        (36.0, None, True),
+        (90.0, SAME, True),
+    ],
+    ids=["cold caches", "works more", "not counted", "takes CPU time"],
+)
+def test_the_same_work_that_waits_longer_is_no_slower_program(head_cpu: float, work: Work | None, remains: bool) -> None:
+    """CPU time that grows by a fifth beside waits that double is theirs where exact counts are the same."""
+    experiment = measured(Point(0, "w", {}, "", ("db",)), 200.0, head_cpu)
+    runs = whole_runs(experiment.points, experiment.runs, CompareConfig())
+    assert [end.standing for end in runs.ends] == [Standing.SLOWER]
+    assert bool(without_waiting(runs, experiment, work, CompareConfig()).ends) is remains
+    assert bool(list(waiting_notes(experiment, runs, work, CompareConfig()))) is not remains
 
 
 def test_latencies_are_compared_pair_by_pair() -> None:

@@ -20,7 +20,9 @@ from test_processes import working_in
 pytestmark = pytest.mark.integration
 
 SYSTEM = {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
-FPM = next((name for name in ("php-fpm8.4", "php-fpm8.3", "php-fpm8.2", "php-fpm8.1") if shutil.which(name, path=SYSTEM["PATH"])), "php-fpm")
+FPM = next(
+    (name for name in ("php-fpm8.4", "php-fpm8.3", "php-fpm8.2", "php-fpm8.1") if shutil.which(name, path=SYSTEM["PATH"])), "php-fpm"
+)
 PAGE = """
     <?php
     $database = new mysqli(null, getenv('USER_OF_DATABASE'), '', 'shop', 0, getenv('SOCKET_OF_DATABASE'));
