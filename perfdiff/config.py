@@ -54,6 +54,42 @@ class JavaConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PhpConfig:
+    """`[php]`: the `interpreter` of a project's programs, by name or path; None: `php`, as it is found on PATH."""
+
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How far away a service is made, by a proxy before it: what its users find, not what it finds itself.
+
+    Its answers come late by `delay_s`, drawn evenly from within `jitter_s` around it. A connection carries `bytes_per_s` each way, 0 for as
+    many as it can. Of the connections a share of `refused` is reset at once, of the answers a share of `failing` is lost with their
+    connection, and each connection is reset after `reset_after` bytes of answers, where that is above 0.
+    """
+
+    service: str
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    bytes_per_s: float = 0.0
+    refused: float = 0.0
+    failing: float = 0.0
+    reset_after: int = 0
+    delays_ms: tuple[float, ...] = ()  # that a sweep makes points of
+
+    @property
+    def parameter(self) -> str:
+        """Return the parameter of points that a sweep gives the delay by, in milliseconds."""
+        return f"{self.service}_delay_ms"
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether nothing is made worse, so that no proxy is needed."""
+        return self == Link(self.service)
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceConfig:
     """`[[service]]`: a process that runs while workloads do, such as a server or its database.
 
@@ -268,7 +304,9 @@ class Config:
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
+    php: PhpConfig | None = None  # None: no PHP project
     services: tuple[ServiceConfig, ...] = ()
+    links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None

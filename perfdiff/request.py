@@ -42,7 +42,14 @@ class Request:
     @property
     def services(self) -> Services:
         """Return what starts the services of its workloads."""
-        return Services(self.config.services, self.inherited, self.repository, self.cache / "logs")
+        return Services(
+            self.config.services,
+            self.inherited,
+            self.repository,
+            self.cache / "logs",
+            links={link.service: link for link in self.config.links},
+            seed=self.config.compare.seed,
+        )
 
     @property
     def packs(self) -> Packs:
@@ -60,7 +67,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         pins.head.tree,
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
-        codec.encode((config.build, config.workloads, config.services)),
+        codec.encode((config.build, config.workloads, config.services, config.links)),
         codec.encode((config.probes, config.counters, config.measure, config.compare.seed)),
         compiler_identity(environment),
         request.packs.identity,

@@ -19,7 +19,7 @@ from test_programs import summary
 
 pytestmark = pytest.mark.integration
 CASES = {case.name: case for case in cases(SERVER)}
-SIZE = (30.0,)  # one point: growth is told by all of them
+SIZE = (30,)  # one point: growth is told by all of them
 
 
 def requested(case: Case, checkout: Path, cache: Path, *, budget_s: float = 2.0, counted: bool = False) -> pipeline.Request:
@@ -76,6 +76,8 @@ def test_a_database_that_alone_got_slower_is_not_the_programs_regression(tmp_pat
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION, summary(findings)
     assert names(findings, Verdict.REGRESSION) == []
-    (note,) = [note for note in findings.notes if note.slug == "waiting-grown"]
+    notes = [note for note in findings.notes if note.slug == "waiting-grown"]
+    assert len(notes) == 1, summary(findings)
+    (note,) = notes
     assert case.expected["says"] in note.text
     assert all(each.ratio is not None and each.ratio.low > 1.5 for each in findings.requests)

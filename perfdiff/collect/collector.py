@@ -336,5 +336,6 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         waited=execution.waited,
         layout=slot.layout,
         together=together,
+        services=execution.services,
         requests=execution.requests,
     )

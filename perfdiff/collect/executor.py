@@ -24,6 +24,7 @@ from perfdiff.collect import complaints
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
+from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
 _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
@@ -93,6 +94,7 @@ class Execution:
     output: str
     waited: float | None = None
     printed: Mapping[str, float] = field(default_factory=dict)
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
 
 

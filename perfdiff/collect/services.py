@@ -20,9 +20,12 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from perfdiff import processes
+from perfdiff.collect import links
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose, shell_text
-from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, ServiceConfig
+from perfdiff.collect.links import OwnDelay
+from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
 from perfdiff.errors import StoreError, WorkloadError
+from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.schema import Note
 
 HOST = "127.0.0.1"
@@ -81,6 +84,12 @@ class _Service:
     command: Command
     process: subprocess.Popen[bytes]
     log: _Log
+    proxy: links.Proxy | None = None
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """Return its places as others find them: behind a proxy, where there is one."""
+        return {**self.places, PORT: str(self.proxy.port)} if self.proxy else self.places
 
     @property
     def is_alive(self) -> bool:
@@ -113,7 +122,13 @@ class Served:
         """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
         judged = [service for service in self.services if not service.config.outside]
         before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
-        found = executor.execute(self.command)
+        self._exchanges()  # what services said to each other before is not the run's
+        try:
+            found = executor.execute(self.command)
+        except WorkloadError:
+            self._exchanges()  # a service that could not be reached is the reason
+            raise
+        exchanges = self._exchanges()
         for service in self.services:
             if not service.is_alive:
                 raise _died(service, self.command.where)
@@ -122,7 +137,11 @@ class Served:
         peak_bytes = max(map(processes.peak_rss_bytes, families), default=0.0)
         if self.is_judged:
             spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
-        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes)
+        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
+
+    def _exchanges(self) -> dict[str, Exchanges]:
+        """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
+        return {service.config.name: service.proxy.take(self.command.where) for service in self.services if service.proxy}
 
 
 @dataclass(slots=True)
@@ -137,10 +156,13 @@ class Services:
     environment: Mapping[str, str] = field(default_factory=dict)
     project: Path = Path()
     logs: Path = Path()
+    links: Mapping[str, Link] = field(default_factory=dict)  # to services that are made worse to reach, by their names
+    seed: int = 0
     notes: dict[Note, None] = field(default_factory=dict)
     _kept: dict[str, _Service] = field(default_factory=dict)
     _standing: ExitStack = field(default_factory=ExitStack)
     _started: int = 0
+    _own_delay: OwnDelay | None = None  # of a proxy
 
     def close(self) -> None:
         """End the services that are still there."""
@@ -160,6 +182,7 @@ class Services:
                         executor.execute(_chore(up, config.setup, "setup", situation))
                     if config.teardown:
                         stack.push(_at_end(executor, _chore(up, config.teardown, "teardown", situation)))
+                    up[-1] = self._far(up[-1], situation, stack)
                 command = situation.command if situation.client is None else replace(situation.command, environment=situation.client)
                 yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
@@ -191,6 +214,21 @@ class Services:
                 break
         self._leave_logs(error, [*up, service])
         raise error
+
+    def _far(self, service: _Service, situation: Situation, stack: ExitStack) -> _Service:
+        """Return a service with a proxy before it where it is made worse to reach for this run; `stack` ends the proxy."""
+        link = self.links.get(service.config.name)
+        if link is None:
+            return service
+        if link.parameter in situation.values:
+            link = replace(link, delay_s=float(situation.values[link.parameter]) / 1e3)
+        if link.is_near:
+            return service
+        if self._own_delay is None:
+            self._own_delay = links.own_delay()
+        told = links.settings(link, self._own_delay, self.seed + self._started)
+        self._started += 1
+        return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), told)))
 
     @contextmanager
     def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[_Service], executor: Executor) -> Iterator[_Service]:
@@ -282,7 +320,7 @@ def _at_end(executor: Executor, command: Command) -> Callable[[type[BaseExceptio
 
 
 def _places(up: Sequence[_Service]) -> dict[str, str]:
-    return {f"{service.config.name}.{name}": place for service in up for name, place in service.places.items()}
+    return {f"{service.config.name}.{name}": place for service in up for name, place in service.reached.items()}
 
 
 def _with_places(

@@ -33,6 +33,11 @@ class Setting:
     text: bool = False  # whether text from the environment is the value itself and not its TOML form
 
 
+def variable(name: str) -> str:
+    """Return the environment variable that gives a key's value: `build_command` is `PERFDIFF_BUILD_COMMAND`."""
+    return f"PERFDIFF_{name}".upper()
+
+
 def parse(setting: Setting, text: str) -> object:
     """Return the value that `text` from environment or command line stands for, not yet checked."""
     if setting.text:
@@ -220,6 +225,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "editable": _TRUTH,
     },
     "java": {"home": Setting('the folder of a JDK, such as "/usr/lib/jvm/java-17-openjdk-amd64"', _text, text=True)},
+    "php": {"interpreter": Setting('a name or path, such as "php8.2"', _text, text=True)},
     "probes": {
         "overhead": _SHARE,
         "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),

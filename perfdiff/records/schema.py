@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
 Floats = npt.NDArray[np.float64]
@@ -90,8 +91,10 @@ METRICS: Mapping[str, Metric] = {
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
         Metric("lines", "count", False, "lines executed, without probed callees'"),
         Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
+        Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
@@ -241,7 +244,8 @@ class Run:
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `services`: what passed between
+    it and services, by their names, where there were proxies before them.
     """
 
     id: int
@@ -258,6 +262,7 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
 
     @property
