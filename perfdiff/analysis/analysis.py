@@ -86,10 +86,9 @@ def analyse(
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
-    beside = slower_beside(findings.verdict, functions)
+    beside = (*slower_beside(findings.verdict, functions), *waiting_notes(experiment, found.runs, found.evidence.work, config))
     volume = volume_note(attribution, found.own, ledger.ids, config)
-    waiting = waiting_notes(experiment, found.runs, found.evidence.work, config)
-    notes = (*beside, *waiting, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
+    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
