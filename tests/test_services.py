@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -196,6 +197,15 @@ def test_a_service_that_dies_midway_is_told_ahead_of_the_failure_of_its_client(u
     assert error.slug == "service-died"
     assert "exited 3 during the run (head, w); then" in str(error)
     assert "listening" in error.detail
+
+
+def test_a_run_that_waits_for_a_service_which_died_is_ended(up: Callable[..., object]) -> None:
+    began = time.monotonic()
+    error = failure(up(echo(), ask=f"{asking('die')}; sleep 25"))
+    assert time.monotonic() - began < 20
+    assert error.slug == "service-died"
+    assert str(error).startswith("service app, 'exec ")
+    assert "as it may wait for a service that is gone" in str(error)
 
 
 def test_a_service_that_dies_after_it_answered_is_told_although_the_run_succeeded(up: Callable[..., object]) -> None:

@@ -28,6 +28,7 @@ from perfdiff.records.schema import Note
 
 LOG_BYTES = 1 << 20  # kept of what a service prints: the end
 SHOWN_BYTES = 2000  # of these, in a message
+_NAMED = "service "  # begins errors that tell whose they are
 _ATTEMPTS = 3  # to find ports that nobody takes between our look and the service's
 _LOOK_S = 0.005  # between two looks whether a service is ready
 
@@ -118,8 +119,9 @@ class Served:
         judged = [service for service in self.services if not service.config.outside]
         before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
         self._exchanges()  # what services said to each other before is not the run's
+        running = [service.process for service in self.services if service.process.poll() is None]  # others have left a daemon
         try:
-            found = executor.execute(self.command)
+            found = executor.execute(replace(self.command, needs=lambda: all(process.poll() is None for process in running)))
         except WorkloadError:
             self._exchanges()  # a service that could not be reached is the reason
             raise
@@ -182,7 +184,7 @@ class Services:
                 yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
-                if dead is None or error.slug == "service-died":
+                if dead is None or str(error).startswith(_NAMED):
                     self._leave_logs(error, up)
                     raise
                 died = _died(dead, situation.command.where, str(error))
@@ -401,7 +403,7 @@ def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
 def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
     beside = f"; then {failure}" if failure else ""
     return WorkloadError(
-        f"service {service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
+        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
         slug="service-died",
     )
