@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -17,9 +18,11 @@ import numpy as np
 import pytest
 
 import findings as examples
+from experiments import Made, World, same
 from perfdiff import configuration
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Ratio, RequestFinding, Standing
+from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.collect.requests import Failures
@@ -29,7 +32,7 @@ from perfdiff.load import results
 from perfdiff.load.client import Client
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Phase, Point, Run, Side
+from perfdiff.records.schema import Experiment, Phase, Point, Run, Side, Totals
 from perfdiff.report import document, html, json_report, terminal
 from test_schemas import VALIDATORS
 
@@ -375,3 +378,26 @@ def test_what_cannot_be_sent_is_told_with_its_line(tmp_path: Path, requests: str
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, requests, config)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "served", "known"),
+    [
+        (((5.0, 5.0), (math.nan, math.nan)), True, True),
+        (((5.0, 5.0), (math.nan, math.nan)), False, False),
+        (((5.0, 5.0), (math.nan, 7.0)), True, False),
+    ],
+    ids=["never ends", "no server", "ends in head"],
+)
+def test_counts_of_a_loop_that_a_signal_ends_are_nobodys(lines: tuple[tuple[float, float], ...], served: bool, known: bool) -> None:
+    """Where a server's main loop never ends, the counts of all others still tell that the work is the same."""
+    point = Point(0, "w", {}, "", (), served)
+    runs = tuple(Run(number, Phase.COUNTED, 0, side, 0, 1e6, 1e6, 1e6, None, None, "") for number, side in enumerate(Side))
+    places = [(run, function) for function in range(2) for run in range(2)]
+    run, function = (np.array(column) for column in zip(*places, strict=True))
+    values = np.array([lines[each][side] for side, each in places])
+    counts = Totals(run, function + 1, np.ones(4), np.ones(4), np.ones(4), {"lines": values})
+    experiment = replace(World((Made("a", same(1e3)), Made("b", same(1e3)))).experiment(), points=(point,), runs=runs, counts=counts)
+    ledger = open_counts(experiment)
+    assert ledger is not None
+    assert ("lines" in ledger.pair(0)[0].other) is known
