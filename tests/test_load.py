@@ -32,7 +32,7 @@ from perfdiff.load import results
 from perfdiff.load.client import Client
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Phase, Point, Run, Side, Totals
+from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
 from perfdiff.report import document, html, json_report, terminal
 from test_schemas import VALIDATORS
 
@@ -397,7 +397,9 @@ def test_counts_of_a_loop_that_a_signal_ends_are_nobodys(lines: tuple[tuple[floa
     run, function = (np.array(column) for column in zip(*places, strict=True))
     values = np.array([lines[each][side] for side, each in places])
     counts = Totals(run, function + 1, np.ones(4), np.ones(4), np.ones(4), {"lines": values})
-    experiment = replace(World((Made("a", same(1e3)), Made("b", same(1e3)))).experiment(), points=(point,), runs=runs, counts=counts)
+    world = World((Made("a", same(1e3)), Made("b", same(1e3)))).experiment()
+    edges = Edges(*(np.array([], dtype=np.int64) for _ in range(3)), *(np.array([]) for _ in range(2)))
+    experiment = replace(world, points=(point,), runs=runs, counts=counts, totals=counts, edges=edges)
     ledger = open_counts(experiment)
     assert ledger is not None
     assert ("lines" in ledger.pair(0)[0].other) is known
