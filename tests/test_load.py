@@ -311,6 +311,7 @@ def test_requests_stand_in_the_reports() -> None:
     rows = text.partition("Requests, without probes: median latency\n")[2].splitlines()
     assert rows[1].split() == ["list", "w", "n=9", "40", "2", "2.1", "ms", "8.4", "ms", "×4.0", "[3.9,", "4.1]", "3", "ms", "–"]
     assert "750 a request" in text
+    assert "10.2 ms more a request, over all kinds" in text
     report = json.loads(json_report.render(document.build(findings)))
     (request,) = report["requests"]
     assert (request["name"], request["failed"], request["base_ns"], request["head_tail_ns"], request["ratio"]) == (
