@@ -24,7 +24,7 @@ SIZE = (30,)  # one point: growth is told by all of them
 
 def requested(case: Case, checkout: Path, cache: Path, *, budget_s: float = 2.0, counted: bool = False) -> pipeline.Request:
     config = configuration.load(checkout, environment={})
-    workloads = tuple(replace(workload, parameters={"n": SIZE}, runs=6) for workload in config.workloads)
+    workloads = tuple(replace(workload, parameters={"n": SIZE}, runs=5) for workload in config.workloads)
     measure, counters = MeasureConfig(budget_s=budget_s, layouts=1), CountersConfig(software=counted)
     config = replace(config, workloads=workloads, measure=measure, counters=counters)
     return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
