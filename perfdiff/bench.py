@@ -16,6 +16,7 @@ from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
 from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.rates import Rate
+from perfdiff.collect.services import Services
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.suites import Suites
@@ -94,8 +95,10 @@ class Bench:
     sides: tuple[Side, ...] = tuple(Side)
     upkeep: Upkeep = field(default_factory=Upkeep)
     inputs: InputFiles = field(init=False)  # as they are from now on
+    services: Services = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "services", self.request.services)
         object.__setattr__(self, "inputs", InputFiles.seen(self.request.repository, self.request.config.workloads))
 
     def plain(self) -> dict[Side, Built]:
@@ -271,6 +274,7 @@ class Bench:
             room=self.room,
             seed=self.request.config.compare.seed,
             upkeep=self.upkeep,
+            services=self.services,
             inputs=self.inputs,
             slow=self.progress.note,
         )
@@ -344,7 +348,7 @@ class Bench:
     @property
     def points(self) -> tuple[Point, ...]:
         """Return all workload points."""
-        return workloads.points(self.request.config.workloads)
+        return workloads.points(self.request.config.workloads, self.request.config.services)
 
     @property
     def reservoir(self) -> int:

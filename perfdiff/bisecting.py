@@ -38,7 +38,7 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
@@ -81,8 +81,7 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
     with storage.in_use(request.cache):
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
     config = request.config
-    commands = (config.build.command, *(workload.command for workload in config.workloads))
-    inert = inert_files(repository, config.build.overlay, commands)
+    inert = inert_files(repository, config.build.overlay, config.commands)
     commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
     progress.note(f"{_plural(len(commits.commits), 'commit')} between the ends, {_different(commits)} of them differ in what is built")
     request = replace(request, revisions=(pins.base.commit, pins.head.commit))
@@ -367,7 +366,7 @@ class Hunt:
             question.metric,
             question.first_parent,
             question.paths,
-            codec.encode((config.build, config.workloads, config.probes, config.counters, config.compare)),
+            codec.encode((config.build, config.workloads, config.services, config.probes, config.counters, config.compare)),
             inputs.digest(self._request.repository, config.workloads),
         ]
         return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -13,11 +13,13 @@ from pathlib import Path
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACE = re.compile(rf"(?<!\$)\{{({NAME.pattern})\}}")  # of a parameter in a command; `${name}` is the shell's own
+SERVICE_PLACE = re.compile(rf"(?<!\$)\{{({NAME.pattern})\.({NAME.pattern})\}}")  # of a service's port or folder in a command
 INPUT = "input"  # the parameter that `inputs` are the values of
 FEATURES_OF_INPUTS = (INPUT, "bytes", "lines")  # names that a workload with inputs has in use: what describes an input file
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
+PORT, FOLDER, PROJECT = "port", "folder", "project"  # places of a service's own
 DRIVER = "perfdiff_benchmarks"  # the module by which Python's suites of benchmarks are listed and run
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 
@@ -59,6 +61,126 @@ class PhpConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """How far away a service is made, by a proxy before it: what its users find, not what it finds itself.
+
+    Its answers come late by `delay_s`, drawn evenly from within `jitter_s` around it. A connection carries `bytes_per_s` each way, 0 for as
+    many as it can. Of the connections a share of `refused` is reset at once, of the answers a share of `failing` is lost with their
+    connection, and each connection is reset after `reset_after` bytes of answers, where that is above 0.
+    """
+
+    service: str
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    bytes_per_s: float = 0.0
+    refused: float = 0.0
+    failing: float = 0.0
+    reset_after: int = 0
+    delays_ms: tuple[float, ...] = ()  # that a sweep makes points of
+
+    @property
+    def parameter(self) -> str:
+        """Return the parameter of points that a sweep gives the delay by, in milliseconds."""
+        return f"{self.service}_delay_ms"
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether nothing is made worse, so that no proxy is needed."""
+        return self == Link(self.service)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """`[[service]]`: a process that runs while workloads do, such as a server or its database.
+
+    It runs in the built tree, with probes, for one run. One that is `outside` is no part of the revisions: it runs in a folder of its own,
+    without probes, serves both sides, and its costs are not judged. It is ready when all holds that it says of that.
+    """
+
+    name: str
+    command: str
+    outside: bool = False
+    keep: str | None = None  # one of `KEEPS`; None: the comparison where it is outside, else the run
+    ready: str | None = None  # `TCP`, or a URL; None: `TCP` where nothing else says when it is ready
+    ready_line: str | None = None  # a regular expression
+    ready_command: str | None = None
+    ports: tuple[str, ...] = ()  # names of those that it has beside `PORT`
+    environment: Mapping[str, str] = field(default_factory=dict)
+    install: str | None = None  # before it is started, in its folder
+    setup: str | None = None  # before each run, once it is ready
+    teardown: str | None = None  # after each run
+    stop: str = "TERM"
+    timeout_s: float = 30.0
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether it goes on from run to run."""
+        return (self.keep or KEEPS[self.outside]) == KEEPS[True]
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Return what must hold for it to be ready, of `TCP` and URLs."""
+        if self.ready is None and (self.ready_line or self.ready_command):
+            return ()
+        return (self.ready or TCP,)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the names of its places that others may use."""
+        return (PORT, *self.ports, FOLDER)
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Return the texts that starting it uses, all of which may have places."""
+        ready = (self.ready, self.ready_line, self.ready_command)
+        return tuple(text for text in (self.command, self.install, *ready, *self.environment.values()) if text)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return the texts that may have places of parameters."""
+        return (*self.starting, *(text for text in (self.setup, self.teardown) if text))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestConfig:
+    """`[[request]]` of a file of requests: a kind of request, of which each has its own values in the places of its texts.
+
+    `content` is its body as read from a file, a character a byte.
+    """
+
+    name: str
+    path: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    body_bytes: str | None = None  # a number, or a range as `100..10000`
+    content: str | None = None
+    draw: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)  # a lone `1..1000` is a range
+    weight: float = 1.0
+    first: int = 0  # so many are made before the mix
+    after: str | None = None  # a kind: the second is never before the other's second
+    expect: tuple[int, ...] = ()  # statuses that are no failure; (): those from 200 to 399
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMix:
+    """A file of requests that the load sends to a server at `url`, `count` of them in each run beside the first ones."""
+
+    file: str
+    url: str
+    requests: tuple[RequestConfig, ...]
+    count: str = "100"
+    seed: int = 1
+    concurrency: int | None = None  # under way at the same time; None: one, or as many as it takes where there is a rate
+    rate: float | None = None  # requests a second, whether or not those before are answered
+    timeout_s: float = 30.0
+
+
+KEEPS = ("run", "comparison")
+TCP = "tcp"
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
 
@@ -90,6 +212,8 @@ class WorkloadConfig:
     features: Mapping[str, str] = field(default_factory=dict)
     suite: Suite | None = None
     left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points
+    services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
+    requests: RequestMix | None = None  # which the load sends, in place of a command of the project's
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:
@@ -98,8 +222,8 @@ class WorkloadConfig:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return all commands that the workload runs."""
-        return tuple(text for text in (self.command, self.setup, self.prepare) if text)
+        """Return all commands of the project's that the workload runs."""
+        return tuple(text for text in ("" if self.requests else self.command, self.setup, self.prepare) if text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +305,17 @@ class Config:
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
     php: PhpConfig | None = None  # None: no PHP project
+    services: tuple[ServiceConfig, ...] = ()
+    links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
     suite_guessed_from: str | None = None
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return all that is run, as it is configured."""
+        of_workloads = (command for workload in self.workloads for command in workload.commands)
+        return (self.build.command, *of_workloads, *(text for service in self.services for text in service.commands))
 
     def own_files(self, project: Path) -> tuple[Path, ...]:
         """Return the files that perfdiff alone reads: the configuration and the known costs of a project, unless a command names them.
@@ -193,9 +325,8 @@ class Config:
         """
         source = Path(self.source) if self.source else None
         accepted = (source.parent if source else project) / self.compare.accepted
-        commands = [self.build.command, *(command for workload in self.workloads for command in workload.commands)]
         files = [accepted, *([source] if source and source.name != _SHARED else [])]
-        return tuple(file for file in files if not any(file.name in command for command in commands))
+        return tuple(file for file in files if not any(file.name in command for command in self.commands))
 
 
 def program(command: str) -> str:

@@ -35,8 +35,7 @@ def bisect(question: Question, progress: Progress) -> GrowthBisection:
     repository = find_repository(request.repository)
     with storage.in_use(request.cache):
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
-    commands = (request.config.build.command, *(workload.command for workload in request.config.workloads))
-    inert = inert_files(repository, request.config.build.overlay, commands)
+    inert = inert_files(repository, request.config.build.overlay, request.config.commands)
     commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
     ends = trending.trends(replace(request, revisions=(pins.base.commit, pins.head.commit)), progress, alpha=ALPHA)
     good, bad = request.revisions

@@ -8,12 +8,16 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MARK = "PERFDIFF_SERVICE"  # the variable by which daemons are known that a command of an outer block left
+_CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
+_LOOK_S = 0.002  # between two looks whether processes have ended
 
 
 @contextmanager
@@ -23,10 +27,10 @@ def running(
     """Run a shell command in `folder` with exactly this environment and no input, for the length of a `with` block.
 
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
-    this process's children when their parents ended. Pipes stay open, for what is still in them. Blocks may stand in one another: the inner
-    one is left when all commands have ended.
+    this process's children when their parents ended. Pipes stay open, for what is still in them. Blocks may stand in one another; an inner
+    one leaves alone what bears the `MARK` of another.
     """
-    process = None
+    process, mark = None, environment.get(MARK, "")
     with _adopting_orphans():
         mine = _children()
         try:
@@ -45,9 +49,86 @@ def running(
             if process is not None:
                 kill_group(process.pid)
                 process.wait()
-            while orphans := _children() - mine:
+            while orphans := {child for child in _children() - mine if _mark(child) in ("", mark)}:
                 for orphan in orphans:
                     _kill(orphan)
+
+
+def family(leader: int, mark: str) -> frozenset[int]:
+    """Return the processes that a command of `running` has: its own, those below them, and daemons that bear its mark."""
+    found: set[int] = set()
+    open_ = {child for child in _children() if child == leader or _mark(child) == mark}
+    while open_:
+        found |= open_
+        open_ = {child for parent in open_ for child in _children(parent)} - found
+    return frozenset(found)
+
+
+def stop(leader: int, mark: str, number: signal.Signals, timeout_s: float) -> bool:
+    """Send a signal to all processes of a command of `running`; return whether they ended within the time."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+    for process in family(leader, mark):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(process) != leader:
+                os.kill(process, number)
+    return holds(lambda: not is_alive(leader, mark), timeout_s, _LOOK_S)
+
+
+def is_alive(leader: int, mark: str) -> bool:
+    """Return whether a command of `running` has a process that has not ended."""
+    return any(_state(process) not in ("Z", "X", "") for process in family(leader, mark))
+
+
+def holds(condition: Callable[[], bool], timeout_s: float, look_s: float) -> bool:
+    """Return whether a condition holds within a time; it is looked at every so many seconds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(look_s)
+    return True
+
+
+def cpu_ns(process: int) -> float:
+    """Return the CPU time of a process and of the children that it waited for, theirs in steps of a tick; 0 where it is gone."""
+    try:
+        own = time.clock_gettime_ns((~process << 3) | _CPU_CLOCK)
+        ticks = [int(word) for word in _stat(process)[13:15]]
+    except (OSError, ValueError):
+        return 0.0
+    return own + sum(ticks) * 1e9 / os.sysconf("SC_CLK_TCK")
+
+
+def peak_rss_bytes(process: int) -> float:
+    """Return the most memory that a process had, 0 where it is gone."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0.0)
+
+
+def _stat(process: int) -> list[str]:
+    """Return the fields of proc_pid_stat(5) behind the name, the state first; nothing where the process is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _state(process: int) -> str:
+    return next(iter(_stat(process)), "")
+
+
+def _mark(process: int) -> str:
+    """Return the mark that a process was started with, "" where it has none or cannot be read."""
+    try:
+        variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    prefix = f"{MARK}=".encode()
+    return next((os.fsdecode(each[len(prefix) :]) for each in variables if each.startswith(prefix)), "")
 
 
 def kill_group(leader: int) -> None:
@@ -68,10 +149,10 @@ def _kill(child: int) -> None:
         os.waitpid(child, 0)
 
 
-def _children() -> frozenset[int]:
-    """Return the processes whose parent is this one, as far as the kernel lists them."""
+def _children(parent: int | None = None) -> frozenset[int]:
+    """Return the processes whose parent is this one, or another, as far as the kernel lists them."""
     found: set[int] = set()
-    for thread in Path("/proc/self/task").glob("*/children"):
+    for thread in Path(f"/proc/{parent or 'self'}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # the thread has ended
             found.update(map(int, thread.read_text().split()))
     return frozenset(found)

@@ -90,6 +90,11 @@ def _missing(asked: Asked) -> Iterator[str]:
     if inputs:
         listed = units.listed(inputs, _NAMED)
         yield _comment(f"Input files are those of the checkout, whatever its commit; they must lie there: {listed}")
+    files = sorted({workload.requests.file for workload in asked.config.workloads if workload.requests})
+    if files:
+        yield _comment(
+            f"Files of requests are those of the checkout, whatever its commit; they must lie there: {units.listed(files, _NAMED)}"
+        )
     for text in asked.missing:
         yield _comment(f"Not attached: {text}")
 
@@ -124,11 +129,14 @@ def configuration_text(config: Config) -> str:
         "counters": config.counters,
     }
     parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
+    parts += [f"[[service]]\n{_keys('service', service)}" for service in config.services]
     parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"
 
 
 def _workload(workload: WorkloadConfig) -> str:
+    if workload.requests is not None:
+        return f"requests = {_value(workload.requests.file)}\n{_keys('workload', replace(workload, command='', requests=None))}"
     if workload.suite is None:
         return _keys("workload", workload)
     return f"{workload.suite.kind} = {_value(workload.suite.what)}\n{_keys('workload', replace(workload, command=''))}"

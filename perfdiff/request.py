@@ -13,6 +13,7 @@ from perfdiff import __version__
 from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment, keyed
 from perfdiff.collect import inputs, machine, workloads
+from perfdiff.collect.services import Services
 from perfdiff.config import Config
 from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs
@@ -39,6 +40,18 @@ class Request:
         return {name: value for name, value in self.environment.items() if not name.startswith("PERFDIFF_")}
 
     @property
+    def services(self) -> Services:
+        """Return what starts the services of its workloads."""
+        return Services(
+            self.config.services,
+            self.inherited,
+            self.repository,
+            self.cache / "logs",
+            links={link.service: link for link in self.config.links},
+            seed=self.config.compare.seed,
+        )
+
+    @property
     def packs(self) -> Packs:
         """Return the language packs that serve the project."""
         return registry.packs(self.config, self.repository, self.cache, self.environment)
@@ -54,12 +67,13 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         pins.head.tree,
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
-        codec.encode((config.build, config.workloads, config.probes, config.counters, config.measure, config.compare.seed)),
+        codec.encode((config.build, config.workloads, config.services, config.links)),
+        codec.encode((config.probes, config.counters, config.measure, config.compare.seed)),
         compiler_identity(environment),
         request.packs.identity,
         keyed(environment),
         inputs.digest(request.repository, config.workloads),
-        workloads.keyed(config.workloads, request.environment),
+        workloads.keyed((*config.workloads, *config.services), request.environment),
         machine.cpu(),
         machine.cores(),
         *sides,
@@ -80,12 +94,12 @@ def places_key(request: Request, pin: Pin) -> str:
             pin.tree,
             pin.repository.folder.as_posix(),
             overlay_digest(pin.repository, config.build.overlay),
-            codec.encode((config.build, tuple(counted))),
+            codec.encode((config.build, tuple(counted), config.services)),
             compiler_identity(environment),
             request.packs.identity,
             keyed(environment),
             inputs.digest(request.repository, config.workloads),
-            workloads.keyed(config.workloads, request.environment),
+            workloads.keyed((*config.workloads, *config.services), request.environment),
         ]
     )
 

@@ -51,7 +51,7 @@ class _Bench:
         workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
         plain = workshop.plain()
         built = workshop.placed(plain)
-        with closing(Upkeep()) as upkeep:
+        with closing(Upkeep()) as upkeep, closing(request.services) as services:
             targets = {side: workshop.targets(Phase.PLAIN, plain, {}, {})[Phase.PLAIN, side]}
             configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, self.executor, once=True)
             points = workloads.points(configs)
@@ -64,6 +64,7 @@ class _Bench:
                 room=room,
                 seed=config.compare.seed,
                 upkeep=upkeep,
+                services=services,
                 inputs=InputFiles.seen(request.repository, config.workloads),
                 slow=self.progress.note,
             )

@@ -33,7 +33,16 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     end = EndToEnd(point, 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=needed)
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.sentence == f"Inconclusive: whole runs at run take ×1.05 [0.97, 1.12] the CPU time {says}"
+    told = "Inconclusive, with slow-downs of more than 12 % excluded: whole runs at run take ×1.05 [0.97, 1.12] the CPU time"
+    assert found.sentence == f"{told} {says}"
+    assert found.excluded == 1.12
+
+
+def test_what_few_runs_exclude_is_no_answer() -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.1, 0.5, 2.4, 5, 5), None, needed=160)
+    found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
+    assert found.sentence.startswith("Inconclusive: whole runs at run take ×1.1 [0.5, 2.4]")
+    assert found.excluded is None
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import programs
 import runtimes
 from perfdiff import cli
 from perfdiff.analysis.annotations import annotating
+from perfdiff.analysis.annotations.selections import side_by_side
 from perfdiff.analysis.compare import study
 from perfdiff.models import language
 from perfdiff.models.annotation import Annotation
@@ -112,7 +113,9 @@ def test_one_log_and_chosen_functions_are_enough(tmp_path: Path, capsys: pytest.
     assert perfdiff("annotate", "-q", "v1/idcm_f_1.bin", "--format", "hotcloud") == 0
     one = capsys.readouterr().out
     assert one.startswith("@Time~[mode == ")
-    assert "@Memory~Norm(16B*n, 0)\nf\n" in one
+    assert "@Memory~Norm(16B*n, 0)\n// by the paper: linear in `n` (correlation 1.00)" in one
+    assert "//   @Memory~Norm(16B*n, 0)\nf\n" in one
+    assert "the paper's misses the costs are others by `mode`: it has no scopes" in one
     assert perfdiff("annotate", "-q", "v1", "--function", "g", "--format", "hotcloud") == 0
     chosen = capsys.readouterr().out
     assert chosen.endswith("\ng\n")
@@ -315,7 +318,7 @@ def test_a_cost_that_never_differs_is_drawn_too(cost: float) -> None:
 
 def test_the_short_form_has_a_line_for_each_scope_and_units() -> None:
     calls = table({"path_length": np.tile(np.arange(1.0, 11), 30)}, 2e6 * np.tile(np.arange(1.0, 11), 30), metric="wall_ns")
-    text = hotcloud.text([fit(calls, "wall_ns", seed=1, function="delete")])
+    text = hotcloud.text([side_by_side(fit(calls, "wall_ns", seed=1, function="delete"), calls)])
     assert text.splitlines()[-1] == "delete"
     assert "2ms*path_length" in text
 

@@ -13,6 +13,7 @@ import pytest
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
+from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -35,6 +36,8 @@ from perfdiff.records.schema import (
     Workload,
 )
 
+REQUESTS = RequestTimes("list", 40, {"500": 2}, 1.5e6, None, "GET /x")
+
 
 @pytest.fixture
 def experiment() -> Experiment:
@@ -50,7 +53,7 @@ def experiment() -> Experiment:
             ),
         ),
         skipped=(Skipped("g", "a.c", "constexpr"),),
-        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0", layout=3),),
+        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0", layout=3, requests=(REQUESTS,)),),
         totals=Totals(np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0]), np.array([1.0]), {"alloc_bytes": np.array([8.0])}),
         edges=Edges(np.array([0]), np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0])),
         notes=(Note("slug", "text"),),

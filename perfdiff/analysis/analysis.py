@@ -27,14 +27,15 @@ from perfdiff.analysis.compare.study import (
     study_all,
     study_decisive,
 )
-from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.growth import with_counted_growth
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all, works_more
 from perfdiff.analysis.counts.work import work_of
-from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
@@ -50,6 +51,7 @@ from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
@@ -80,12 +82,14 @@ def analyse(
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
     beside = slower_beside(findings.verdict, functions)
     volume = volume_note(attribution, found.own, ledger.ids, config)
-    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
+    waiting = waiting_notes(experiment, found.runs.ends, config)
+    notes = (*beside, *waiting, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -93,6 +97,7 @@ def analyse(
         notes=(*experiment.notes, *notes),
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
+        requests=request_findings(experiment, config),
     )
 
 

@@ -13,6 +13,8 @@ from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
+RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
+
 
 class Verdict(StrEnum):
     """What can be said of a function or of the whole comparison."""
@@ -359,6 +361,25 @@ class EndToEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestFinding:
+    """Requests of one kind at one point: how many a run makes, and of these how many fail on both sides.
+
+    The others were waited for so long, as a median and in all but 5 % of cases, medians over runs; None where all fail. `ratio` compares
+    the medians of runs, pair by pair.
+    """
+
+    point: Point
+    name: str
+    made: int
+    failed: int
+    base_ns: float | None
+    head_ns: float | None
+    base_tail_ns: float | None
+    head_tail_ns: float | None
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
 class CallCost:
     """What all calls of a function take in one run of each workload point: medians over runs, added up; `self_*` without probed callees."""
 
@@ -410,3 +431,4 @@ class Findings:
     rung: Rung = Rung.CALLS
     excluded: float | None = None  # slow-downs of the program from this ratio on are excluded at all points
     stages: Mapping[str, float] = field(default_factory=dict)  # seconds that each stage of measuring and analysing took
+    requests: tuple[RequestFinding, ...] = ()

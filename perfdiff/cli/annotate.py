@@ -18,6 +18,7 @@ from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
+    from perfdiff.analysis.annotations.selections import Selections
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
     from perfdiff.records.recorded import Recorded
@@ -117,8 +118,11 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             progress.stage("annotating", len(recorded.experiment.functions))
             learnt: list[Annotation] = []
+            selections: list[Selections] = []
             for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, own_seed):
                 learnt += annotations
+                if form is not Form.TEXT:
+                    selections += _selections(annotations, table)
                 if plots:
                     _draw(annotations, table, plots)
                 progress.advance(printable(info.name))
@@ -126,7 +130,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.save(save, recorded)
         if logs:
             samples.export(logs, recorded, chosen)
-        output.write(_written(learnt, form), output_file)
+        output.write(_written(learnt, selections, form), output_file)
         output.tell(_answer(learnt), output_file, quiet=quiet)
 
 
@@ -183,6 +187,13 @@ def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Seque
             yield info, some, tuple(annotate(info.name, some, metrics, seed=seed))
 
 
+def _selections(annotations: Sequence[Annotation], table: SampleTable) -> Iterator[Selections]:
+    """Yield what the HotCloud paper's method selects for the same calls, beside each annotation."""
+    from perfdiff.analysis.annotations.selections import side_by_side
+
+    return (side_by_side(annotation, table) for annotation in annotations)
+
+
 def _functions(recorded: Recorded, named: Sequence[str]) -> list[FunctionInfo]:
     """Return the functions asked for, or all; raise UsageError where a name means none."""
     functions = recorded.experiment.functions
@@ -212,14 +223,14 @@ def _answer(learnt: Sequence[Annotation]) -> str:
     return language.answer(learnt)
 
 
-def _written(learnt: Sequence[Annotation], form: Form) -> str:
+def _written(learnt: Sequence[Annotation], selections: Sequence[Selections], form: Form) -> str:
     from perfdiff.report import annotations as language
     from perfdiff.report import hotcloud
 
     match form:
         case Form.JSON:
-            return json.dumps(language.json_document(learnt), indent=2, ensure_ascii=False)
+            return json.dumps(language.json_document(learnt, selections), indent=2, ensure_ascii=False)
         case Form.HOTCLOUD:
-            return hotcloud.text(learnt)
+            return hotcloud.text(selections)
         case _:
             return language.text(learnt)

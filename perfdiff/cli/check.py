@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import check_trends, comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import check_trends, check_worse, comparison, exits, options, output, recordings, samples, waiting
 from perfdiff.cli.annotate import recorded_calls
+from perfdiff.configuration import Worse
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.checking import Checked
+    from perfdiff.analysis.annotations.sweep import Sweep
     from perfdiff.analysis.trends.assertions import SavedTrends
     from perfdiff.models.annotation import Annotation
 
@@ -35,11 +38,16 @@ where a cluster of lines grows by a higher power than it did, or a new one by a 
   perfdiff check perf/annotations v1.3 --format json -o check.json --plot check.svg
   perfdiff trends v1.2 -o perf/trends.json
   perfdiff check perf/trends.json
+  perfdiff check perf/annotations --delay db=2ms
+  perfdiff check perf/annotations --sweep db=0..10ms --plot sweep.svg
+
+With --delay, --bandwidth or --failures, a service of the configuration is worse to reach while the workloads run. --sweep runs them at
+several delays and tells which functions pass how often, and which wait for how many of the service's answers.
 
 \b
 Exit codes:
   0    no assertion is violated
-  1    an assertion is violated
+  1    an assertion is violated; in a sweep, at a delay of 0
   2    the command line, the configuration, FILE or a revision is wrong
   3    could not measure: a build or a workload failed, or no assertion could be judged
   4    under --strict: an assertion is inconclusive or could not be judged
@@ -70,6 +78,28 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     form: Annotated[Form | None, typer.Option("--format", help="Form of the outcome.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where an assertion has no answer.")] = False,
+    delay: Annotated[
+        list[str] | None,
+        typer.Option("--delay", metavar="SERVICE=TIME", help="Let a service's answers come late: db=2ms, db=2ms+-0.5ms (may be repeated)."),
+    ] = None,
+    bandwidth: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bandwidth", metavar="SERVICE=SIZE/s", help="What each connection to a service carries: db=1MB/s (may be repeated)."
+        ),
+    ] = None,
+    failures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--failures",
+            metavar="SERVICE=SHARE%",
+            help="Lose answers of a service with their connection: db=1%; or connections, db=refused:1%, db=after:4kB (may be repeated).",
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option("--sweep", metavar="SERVICE=FROM..TO", help="Check at several delays of a service: db=0..10ms, or db=0,1,2,5,10ms."),
+    ] = None,
     save: options.Save = None,
     workload: options.Workloads = None,
     param: options.Parameters = None,
@@ -105,8 +135,10 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        worse = Worse(tuple(delay or ()), tuple(bandwidth or ()), tuple(failures or ()), sweep)
+        overrides = replace(overrides, worse=worse)
         if not isinstance(rules, list):
-            _refuse_of_trends(subjects or [], chosen, plot or save)
+            _refuse_of_trends(subjects or [], chosen, plot or save, worse)
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 asked = comparison.request(tuple(subjects or ()), repository, options.cache_folder(cache), overrides, progress)
                 trends = check_trends.checked(rules, asked, progress)
@@ -114,25 +146,27 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.tell(check_trends.answer(trends), output_file, quiet=quiet)
             raise typer.Exit(check_trends.code(trends, strict=strict))
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            if worse and any(samples.is_samples(Path(subject)) for subject in subjects or []):
+                raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:
                 samples.save(save, recorded)
             limits = recordings.limits(repository, overrides)
             progress.stage("checking", None)
-            from perfdiff.analysis.annotations.checking import check_recorded
-
-            checked = check_recorded(rules, recorded, recorded.sides[-1], limits)
+            found = check_worse.checked(rules, recorded, worse, limits)
         if plot:
-            output.write(_written(checked, Form.SVG, None), plot)
-        output.write(_written(checked, chosen, output_file), output_file)
-        output.tell(_answer(checked), output_file, quiet=quiet)
-        raise typer.Exit(_code(checked, strict=strict))
+            output.write(_written(found, Form.SVG, None), plot)
+        output.write(_written(found, chosen, output_file), output_file)
+        output.tell(_answer(found), output_file, quiet=quiet)
+        raise typer.Exit(_code(found, strict=strict))
 
 
-def _refuse_of_trends(subjects: list[str], form: Form, other: Path | None) -> None:
+def _refuse_of_trends(subjects: list[str], form: Form, other: Path | None, worse: Worse) -> None:
     """Raise UsageError where trends are held against what has none, or told in a form that they lack."""
     if len(subjects) > 1:
         raise UsageError(f"{' and '.join(subjects)} are several revisions; trends are held against one", slug="bad-specification")
+    if worse:
+        raise UsageError("trends are counts, which no service changes; hold annotations against a delay", slug="format-unknown")
     if form is Form.SVG or other is not None:
         raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
 
@@ -160,29 +194,27 @@ def _read(file: Path) -> list[Annotation] | SavedTrends:
     return found
 
 
-def _written(checked: Checked, form: Form, output_file: Path | None) -> str:
-    from perfdiff.report import check as report
+def _written(found: Checked | Sweep, form: Form, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
 
+    report = check_worse.report(found)
     match form:
         case Form.JSON:
-            return json.dumps(report.json_document(checked), indent=2, ensure_ascii=False)
+            return json.dumps(report.json_document(found), indent=2, ensure_ascii=False)
         case Form.SVG:
-            return check_plot.draw(checked)
+            return check_plot.draw(found)
         case _:
-            return report.text(checked, width=output.width(output_file), colour=output.colour(output_file))
+            return str(report.text(found, width=output.width(output_file), colour=output.colour(output_file)))
 
 
-def _answer(checked: Checked) -> str:
-    from perfdiff.report import check as report
-
-    return report.answer(checked)
+def _answer(found: Checked | Sweep) -> str:
+    return str(check_worse.report(found).answer(found))
 
 
-def _code(checked: Checked, *, strict: bool) -> exits.ExitCode:
+def _code(found: Checked | Sweep, *, strict: bool) -> exits.ExitCode:
     from perfdiff.analysis.annotations.assertion import Standing
 
-    match checked.verdict:
+    match check_worse.verdict(found):
         case Standing.VIOLATED:
             return exits.ExitCode.REGRESSION
         case Standing.NOT_JUDGED:

@@ -23,7 +23,7 @@ from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
     from perfdiff.report.blocks import Block
     from perfdiff.request import Request
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfdiff.analysis.findings import Findings, FunctionFinding
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
 
 app = options.application()
 
@@ -60,10 +60,10 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def last(directory: Path, cache: Path, file: Path | None, progress: Progress) -> Outcome:
     """Return the last comparison of the repository at `directory`, with known costs as they were found."""
-    from perfdiff import pipeline
+    from perfdiff import outcome
 
     config = configuration.load(directory, overrides=Overrides(file=file), environment=os.environ, measuring=False)
-    return pipeline.last(directory, cache, config, progress)
+    return outcome.last(directory, cache, config, progress)
 
 
 def explanation(outcome: Outcome, function: str) -> str:

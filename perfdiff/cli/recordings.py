@@ -53,8 +53,7 @@ def _each(wanted: Wanted, asked: Request, progress: Progress, measure: Callable[
     from perfdiff.revisions.repository import find_repository
 
     repository = find_repository(asked.repository)
-    commands = [asked.config.build.command, *(workload.command for workload in asked.config.workloads)]
-    is_inert = inert_files(repository, asked.config.build.overlay, commands)
+    is_inert = inert_files(repository, asked.config.build.overlay, asked.config.commands)
     found: list[tuple[Revision, T | str]] = []
     failure: MeasurementError | None = None
     names = lineage(repository, wanted)

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
     from perfdiff.request import Request
@@ -114,8 +114,7 @@ def _privacy(outcome: Outcome, asked: Request) -> Privacy:
 
     kept = keyed(asked.environment)
     others = {name: value for name, value in asked.environment.items() if name not in kept}
-    workloads = [workload.command for workload in asked.config.workloads]
-    commands = [asked.config.build.command, *workloads, *(point.command for point in outcome.findings.points), *kept.values()]
+    commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *kept.values()]
     commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
     return learn(others, commands, home=str(Path.home()), known=commits)
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from perfdiff.collect import printed, remarks, runfeatures, workloads
+from perfdiff.collect import printed, remarks, requests, runfeatures, workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
+from perfdiff.collect.requests import Failures
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.services import Served, Services, Situation
 from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
@@ -90,8 +92,10 @@ class Collector:
     seed: int
     slow: Callable[[str], None] | None = None
     upkeep: Upkeep = field(default_factory=Upkeep)
+    services: Services = field(default_factory=Services)
     inputs: InputFiles = NO_INPUTS
     told: dict[Note, None] = field(default_factory=dict)  # of their probes, by all processes so far
+    failures: Failures = field(default_factory=Failures)
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
     _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
@@ -112,7 +116,7 @@ class Collector:
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
-            (_run(number, slot, execution, together=cpu is not None), recordings)
+            (_run(number, slot, execution, together=cpu is not None), self._stopped(slot, recordings))
             for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
         ]
 
@@ -163,16 +167,30 @@ class Collector:
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
                 self._require_same_inputs(slots)
+                for slot, folder in zip(slots, folders, strict=True):
+                    if mix := self.workloads[slot.point.workload].requests:
+                        requests.leave(mix, slot.point.parameters, folder)
+                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, strict=True)]
                 if look is not None:
                     look()
-                made = [self.executor.execute(each) for each in commands] if cpu is None else self.executor.execute_together(commands, cpu)
+                made = [each.execute(self.executor) for each in served] if cpu is None else self.executor.execute_together(commands, cpu)
                 self._require_same_inputs(slots)
+            made = [self._with_requests(*each) for each in zip(slots, folders, made, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
             raise StoreError.about(self.room, error) from error
         finally:
             for folder in (*folders, self._aside):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _with_requests(self, slot: Slot, folder: Path, execution: Execution) -> Execution:
+        """Return a run with what its requests took; raise WorkloadError where some fail that do not on the other side."""
+        if self.workloads[slot.point.workload].requests is None:
+            return execution
+        found = requests.taken(execution, folder)
+        self.failures.add(slot.point, slot.side, found.requests)
+        self.told |= self.failures.notes
+        return found
 
     @property
     def _aside(self) -> Path:
@@ -200,23 +218,40 @@ class Collector:
         if target.places is not None:
             self._aside.mkdir(exist_ok=True)
         setup, prepare = (
-            replace(
-                command,
-                text=workloads.filled(text, self.inputs.located(slot.point)),
-                environment={
-                    **self.environment,
-                    **target.variables,
-                    **(target.places.environment(self._aside) if target.places else {}),
-                },
-                exit_codes=(0,),
-                where=f"{purpose} of {command.where}",
-                purpose=purpose,
-            )
-            if text
-            else None
+            self._chore(slot, command, text, f"{purpose} of {command.where}", purpose) if text else None
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
         return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, slot.layout, setup, prepare), self.executor)
+
+    def _chore(self, slot: Slot, command: Command, text: str, where: str, purpose: Purpose) -> Command:
+        """Return a command in the tree of a run that is not measured and has no probes."""
+        target = self.targets[slot.phase, slot.side]
+        aside = target.places.environment(self._aside) if target.places else {}
+        return replace(
+            command,
+            text=workloads.filled(text, self.inputs.located(slot.point)),
+            environment={**self.environment, **target.variables, **aside},
+            exit_codes=(0,),
+            where=where,
+            purpose=purpose,
+        )
+
+    def _served(self, slot: Slot, command: Command) -> AbstractContextManager[Served]:
+        """Return what has the services of a run up; nothing where it has none."""
+        names = self.workloads[slot.point.workload].services
+        if not self.services.configs or names == ():
+            return nullcontext(Served(command))
+        if self.targets[slot.phase, slot.side].places is not None:
+            self._aside.mkdir(exist_ok=True)
+        situation = Situation(
+            command=command,
+            chore=self._chore(slot, command, "", command.where, Purpose.SERVICE),
+            values=self.inputs.located(slot.point),
+            names=names,
+            client={**self.environment, **requests.environment()} if self.workloads[slot.point.workload].requests else None,
+            patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
+        )
+        return self.services.around(situation, self.executor)
 
     @contextmanager
     def _watched(self, slot: Slot) -> Iterator[None]:
@@ -248,7 +283,9 @@ class Collector:
         workload, target = self.workloads[slot.point.workload], self.targets[slot.phase, slot.side]
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(target.plan), "PERFDIFF_SEED": f"{self.seed + number}"}
         return Command(
-            text=workloads.filled(workload.command, self.inputs.located(slot.point)),
+            text=requests.command(workload.requests, folder)
+            if workload.requests
+            else workloads.filled(workload.command, self.inputs.located(slot.point)),
             directory=target.directory,
             environment={
                 **self.environment,
@@ -267,8 +304,14 @@ class Collector:
 
     def _recordings(self, folder: Path) -> list[Recording]:
         """Return what the processes of a run recorded, and keep what they told."""
-        self.told |= dict.fromkeys(remarks.read(folder))
+        self.told |= dict.fromkeys(remarks.read(folder)) | self.services.notes
         return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+
+    def _stopped(self, slot: Slot, recordings: list[Recording]) -> list[Recording]:
+        """Return recordings such that those of servers are complete, which end by a signal once all is answered."""
+        if not self.services.configs or self.workloads[slot.point.workload].services == ():
+            return recordings
+        return [replace(recording, complete=recording.whole) for recording in recordings]
 
     def _padding(self, slot: Slot, number: int) -> dict[str, str]:
         """Return a variable that says nothing, of a length of its own for each timed run."""
@@ -293,4 +336,6 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         waited=execution.waited,
         layout=slot.layout,
         together=together,
+        services=execution.services,
+        requests=execution.requests,
     )

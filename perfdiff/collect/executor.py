@@ -24,6 +24,8 @@ from perfdiff.collect import complaints
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
+from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.requests import RequestTimes
 
 _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
 _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
@@ -44,6 +46,7 @@ class Purpose(StrEnum):
     SETUP = "setup"
     PREPARE = "prepare"
     LISTING = "listing"
+    SERVICE = "service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class Execution:
     output: str
     waited: float | None = None
     printed: Mapping[str, float] = field(default_factory=dict)
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
+    requests: tuple[RequestTimes, ...] = ()
 
 
 class Executor(Protocol):
@@ -186,7 +191,7 @@ def _running(command: Command) -> Iterator[_Running]:
         )
     digest, tail = hashlib.blake2b(digest_size=16), bytearray()
     numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
-    with processes.running(_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
+    with processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
         started = time.perf_counter_ns()
         readers = [
             _reader(process.stdout, [digest.update, *(each.read for each in numbers[:1])]),
@@ -217,7 +222,8 @@ def tree_removed(command: Command) -> WorkloadError:
     )
 
 
-def _text(command: Command) -> str:
+def shell_text(command: Command) -> str:
+    """Return what the shell is given to run a command."""
     text = _in_the_shells_place(command)
     return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
 
@@ -340,6 +346,10 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
             "it needs",
             slug="no-benchmarks",
             detail=tail,
+        )
+    if command.purpose is Purpose.SERVICE:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}), but must exit 0; {by_hand}", slug="service-setup-failed", detail=tail
         )
     if command.purpose is not Purpose.RUN:
         raise WorkloadError(

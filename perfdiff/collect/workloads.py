@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from perfdiff.config import PLACE, WorkloadConfig
+from perfdiff.config import PLACE, ServiceConfig, WorkloadConfig
 from perfdiff.records.schema import Point, Workload
 
 # What many programs read through their libraries: threads, memory, what is loaded, language and time zone.
@@ -22,15 +22,16 @@ def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
     return tuple(Workload(config.name, config.command, tuple(config.values)) for config in configs)
 
 
-def points(configs: Sequence[WorkloadConfig]) -> tuple[Point, ...]:
+def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] = ()) -> tuple[Point, ...]:
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
     found: list[Point] = []
     for config in configs:
+        outside = tuple(each.name for each in services if each.outside and (config.services is None or each.name in config.services))
         for values in itertools.product(*config.values.values()):
             if values in config.left_out:
                 continue
             parameters = dict(zip(config.values, values, strict=True))
-            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters)))
+            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters), outside))
     return tuple(found)
 
 
@@ -43,7 +44,7 @@ def filled(template: str, parameters: Mapping[str, float | str], written: Callab
     return PLACE.sub(value, template)
 
 
-def keyed(configs: Sequence[WorkloadConfig], environment: Mapping[str, str]) -> dict[str, str]:
+def keyed(configs: Sequence[WorkloadConfig | ServiceConfig], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the environment that runs depend on, besides the program: what libraries read, and what commands name."""
     named = {name for config in configs for name in _VARIABLE.findall(" ".join(config.commands))}
     return {name: value for name, value in environment.items() if name in named | _READ or name.startswith(_READ_PREFIXES)}

@@ -1,5 +1,6 @@
 """What the user configures: which values there are, how they are written, and what holds where several places say something."""
 
+from perfdiff.configuration.links import Worse, links
 from perfdiff.configuration.reading import FILE, PYPROJECT, Overrides, check_keys, checked_table, load, nearest, project
 
-__all__ = ["FILE", "PYPROJECT", "Overrides", "check_keys", "checked_table", "load", "nearest", "project"]
+__all__ = ["FILE", "PYPROJECT", "Overrides", "Worse", "check_keys", "checked_table", "links", "load", "nearest", "project"]

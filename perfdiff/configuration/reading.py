@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,24 @@ from perfdiff.config import (
     PhpConfig,
     ProbeConfig,
     PythonConfig,
+    ServiceConfig,
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import asv, buildsystem, inputs, javaproject, phpproject, pythonproject, settings, suites, tomlfile
+from perfdiff.configuration import (
+    asv,
+    buildsystem,
+    inputs,
+    javaproject,
+    phpproject,
+    pythonproject,
+    requests,
+    services,
+    settings,
+    suites,
+    tomlfile,
+)
+from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -53,6 +67,7 @@ class Overrides:
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None
+    worse: Worse = field(default_factory=Worse)  # how services are made worse to reach
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -66,7 +81,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     path = overrides.file or _find(directory)
     source = _read(path) if path else None
     if source:
-        check_keys(source, source.table, (*settings.SECTIONS, "workload"), ())
+        check_keys(source, source.table, (*settings.SECTIONS, "service", "workload"), ())
     _check_variables(environment)
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
     if overrides.build is not None:
@@ -76,7 +91,14 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if overrides.thorough:
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)
-    workloads, suite = _workloads(source, overrides, environment, place), None
+    offered = tuple(_services(source)) if source else ()
+    workloads, suite = _workloads(source, overrides, environment, place, offered), None
+    if source and (offered or any(workload.services or workload.requests for workload in workloads)):
+        services.require_places(offered, workloads, lambda kind, number: source.place((kind, number)))
+        workloads = services.served(workloads, offered)
+    far = links(overrides.worse)
+    require_services(far, offered)
+    workloads = swept(workloads, far)
     if measuring:
         if any(workload.suite and workload.suite.kind == suites.ASV for workload in workloads):
             suite = asv.find(place)
@@ -84,7 +106,10 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         workloads = tuple(suites.with_command(_with_inputs(workload, source, overrides, place), suite, place) for workload in workloads)
     if measuring and not workloads:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    commands = [workload.command for workload in workloads]
+    commands = [
+        *(workload.command for workload in workloads if not workload.requests),
+        *(service.command.removeprefix("exec ") for service in offered if not service.outside),
+    ]
     sign = pythonproject.recognise(place, commands)
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
     is_python = is_python or any(workload.suite for workload in workloads)
@@ -108,6 +133,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         python=PythonConfig(**values["python"]) if is_python else None,
         java=JavaConfig(**values["java"]) if is_java else None,
         php=PhpConfig(**values["php"]) if is_php else None,
+        services=offered,
+        links=tuple(replace(link, delays_ms=()) for link in far),
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
         suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )
@@ -234,16 +261,33 @@ def _guess(tree: Path, source: TomlFile | None, *, is_java: bool) -> buildsystem
     return system
 
 
-def _workloads(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str], place: Path) -> tuple[WorkloadConfig, ...]:
+def _services(source: TomlFile) -> Iterator[ServiceConfig]:
+    known: list[ServiceConfig] = []
+    for index, table in enumerate(_tables(source, "service")):
+        keys: Keys = ("service", index)
+        known.append(services.checked(checked_table(source, table, settings.SERVICE, keys), source.place(keys), known))
+        yield known[-1]
+
+
+def _tables(source: TomlFile, name: str) -> list[Any]:
+    found = source.table.get(name, [])
+    if not isinstance(found, list):
+        raise ConfigError(f"{source.place((name,))}: {name}s are a list: write [[{name}]] above each one", slug="config-value")
+    return found
+
+
+def _workloads(
+    source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str], place: Path, offered: Sequence[ServiceConfig]
+) -> tuple[WorkloadConfig, ...]:
     if overrides.command is not None:
-        workloads: tuple[WorkloadConfig, ...] = (_given(overrides),)
+        workloads: tuple[WorkloadConfig, ...] = (_given(overrides, offered),)
     else:
-        workloads = (tuple(_configured(source)) if source else ()) or suites.guessed(place)
+        workloads = (tuple(_configured(source, offered)) if source else ()) or suites.guessed(place)
         if workloads:
             workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
             workloads = tuple(replace(workload, **_chores(overrides)) for workload in workloads)
             for workload in workloads:
-                _check_places(workload, _COMMAND_LINE, "list its values in 'parameters'")
+                _check_places(workload, _COMMAND_LINE, "list its values in 'parameters'", offered)
     runs = _runs(overrides, environment)
     return tuple(replace(workload, runs=runs) for workload in workloads) if runs else workloads
 
@@ -273,14 +317,14 @@ def _runs(overrides: Overrides, environment: Mapping[str, str]) -> int | None:
     return None
 
 
-def _given(overrides: Overrides) -> WorkloadConfig:
+def _given(overrides: Overrides, offered: Sequence[ServiceConfig]) -> WorkloadConfig:
     command = overrides.command or ""
     if overrides.workloads:
         raise ConfigError(
             "--workload chooses from the file's workloads, a command behind `--` replaces them: give one", slug="config-workload"
         )
     workload = WorkloadConfig(name=_program(command), command=command, parameters=overrides.parameters, **_chores(overrides))
-    _check_places(workload, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE")
+    _check_places(workload, _COMMAND_LINE, "give each with --param NAME=VALUE,VALUE", offered)
     return workload
 
 
@@ -294,14 +338,13 @@ def _program(command: str) -> str:
     return Path(found).name
 
 
-def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
-    tables = source.table.get("workload", [])
-    if not isinstance(tables, list):
-        raise ConfigError(f"{source.place(('workload',))}: workloads are a list: write [[workload]] above each one", slug="config-value")
+def _configured(source: TomlFile, offered: Sequence[ServiceConfig]) -> Iterator[WorkloadConfig]:
     names: set[str] = set()
-    for index, table in enumerate(tables):
+    for index, table in enumerate(_tables(source, "workload")):
         keys: Keys = ("workload", index)
         values = suites.taken(checked_table(source, table, settings.WORKLOAD, keys), source.place(keys))
+        if isinstance(values.get("requests"), str):
+            values |= _requests(source, values, keys)
         for key in ("name", "command"):
             if key not in values and "suite" not in values:
                 raise ConfigError(f"{source.place(keys)}: this [[workload]] has no '{key}'", slug="config-workload")
@@ -313,8 +356,22 @@ def _configured(source: TomlFile) -> Iterator[WorkloadConfig]:
         workload = WorkloadConfig(**values)
         _check_names(workload, source, keys)
         _check_patterns(workload, source, keys)
-        _check_places(workload, source.place((*keys, "command")), "list its values in 'parameters'")
+        _check_places(workload, source.place((*keys, "command")), "list its values in 'parameters'", offered)
         yield workload
+
+
+def _requests(source: TomlFile, values: Mapping[str, Any], keys: Keys) -> dict[str, Any]:
+    """Return the requests of a workload, and the command by which reports name it; raise ConfigError where they cannot be followed."""
+    if "command" in values or "suite" in values:
+        raise ConfigError(f"{source.place(keys)}: this [[workload]] has both 'requests' and a command; give one", slug="config-workload")
+    name = values["requests"]
+    found = tomlfile.read(source.path.parent / name)
+    check_keys(found, found.table, (*settings.REQUESTS, "request"), ())
+    own = {key: value for key, value in found.table.items() if key != "request"}
+    kinds = [checked_table(found, table, settings.REQUEST, ("request", number)) for number, table in enumerate(_tables(found, "request"))]
+    mix = requests.mix_of(found, checked_table(found, own, settings.REQUESTS, ()), kinds, name)
+    requests.require_places(mix, values.get("parameters", {}), found, values.get("name", ""))
+    return {"requests": mix, "command": f"python -m perfdiff.load {name} {mix.url}"}
 
 
 def _check_names(workload: WorkloadConfig, source: TomlFile, keys: Keys) -> None:
@@ -356,9 +413,11 @@ def _with_inputs(workload: WorkloadConfig, source: TomlFile | None, overrides: O
     return replace(workload, inputs=inputs.matching(workload.inputs, folder, f"{place}: 'inputs'"))
 
 
-def _check_places(workload: WorkloadConfig, place: str, remedy: str) -> None:
-    commands, parameters = workload.commands, workload.values
+def _check_places(workload: WorkloadConfig, place: str, remedy: str, offered: Sequence[ServiceConfig]) -> None:
+    command, commands, parameters = workload.command, workload.commands, workload.values
     places = {name: command for command in commands for name in PLACE.findall(command)}
+    for text in (*services.texts(workload, offered), *(requests.texts(workload.requests) if workload.requests else ())):
+        places |= {name: text for name in PLACE.findall(text) if name in parameters}
     for name in sorted(places.keys() - set(parameters)):
         files = ", or its files in 'inputs'" if name == INPUT else ""
         raise ConfigError(
@@ -367,7 +426,7 @@ def _check_places(workload: WorkloadConfig, place: str, remedy: str) -> None:
         )
     for name in sorted(set(parameters) - places.keys()) if workload.suite is None else ():
         raise ConfigError(
-            f"{place}: parameter '{name}' has no place in '{commands[0]}'; write {{{name}}} where its value goes{nearest(name, places)}",
+            f"{place}: parameter '{name}' has no place in '{command}'; write {{{name}}} where its value goes{nearest(name, places)}",
             slug="config-parameter",
         )
 

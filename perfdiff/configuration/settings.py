@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, JUDGES, NAME, RUNS_FOR_TIME, CacheSize
+from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_METHOD = re.compile(r"[A-Z]+")
+_OWN_HOSTS = ("http://127.0.0.1:", "http://localhost:")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -119,6 +123,64 @@ def _named_texts(value: object) -> dict[str, str] | None:
     return dict(value)
 
 
+def _variables(value: object) -> dict[str, str] | None:
+    """Return texts by the names of variables; an empty text is one."""
+    if not isinstance(value, dict) or not all(NAME.fullmatch(name) and isinstance(text, str) for name, text in value.items()):
+        return None
+    return dict(value)
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) and NAME.fullmatch(value) else None
+
+
+def _port_names(value: object) -> tuple[str, ...] | None:
+    names = _texts(value)
+    taken = {PORT, FOLDER, PROJECT}
+    return names if names is not None and all(NAME.fullmatch(name) for name in names) and len({*names} - taken) == len(names) else None
+
+
+def _ready(value: object) -> str | None:
+    return value if isinstance(value, str) and (value == TCP or value.startswith(_OWN_HOSTS)) else None
+
+
+def _address(value: object) -> str | None:
+    return value if isinstance(value, str) and value.startswith(_OWN_HOSTS) else None
+
+
+def _is_method(value: object) -> bool:
+    return isinstance(value, str) and _METHOD.fullmatch(value) is not None
+
+
+def _count(value: object) -> str | None:
+    """Return a number, or a text with places, as text."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return str(value)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _drawn(value: object) -> dict[str, tuple[float | str, ...]] | None:
+    if not isinstance(value, dict) or not all(NAME.fullmatch(name) for name in value):
+        return None
+    return _parameters({name: [each] if isinstance(each, str) else each for name, each in value.items()})
+
+
+def _headers(value: object) -> dict[str, str] | None:
+    if not isinstance(value, dict) or not all(_HEADER.fullmatch(name) and isinstance(text, str) for name, text in value.items()):
+        return None
+    return dict(value)
+
+
+def _statuses(value: object) -> tuple[int, ...] | None:
+    if not isinstance(value, list) or not value or not all(type(code) is int and 100 <= code <= 599 for code in value):
+        return None
+    return tuple(value)
+
+
+def _signal(value: object) -> str | None:
+    return value if isinstance(value, str) and f"SIG{value}" in signal.Signals.__members__ else None
+
+
 def _events(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
     if names is None or len(names) > _MOST_EVENTS or len(set(names)) < len(names):
@@ -195,6 +257,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
 WORKLOAD: Mapping[str, Setting] = {
     "name": Setting('a name, such as "sort"', _text, text=True),
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
+    "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
     "pytest": Setting('arguments of pytest, such as "tests/test_bench.py -k sort"', _argument),
     "asv": Setting('a regular expression of names of benchmarks, such as "time_sort", or ""', _pattern),
     "callable": Setting('a module and a function in it, such as "package.module:function"', _callable, text=True),
@@ -208,4 +271,43 @@ WORKLOAD: Mapping[str, Setting] = {
     "warmup": WARMUP,
     "alone": _TRUTH,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
+    "services": Setting('a list of names of services, such as ["db"]', _texts),
+}
+REQUESTS: Mapping[str, Setting] = {
+    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', _address, text=True),
+    "count": Setting('a whole number of at least 0, or a parameter, such as "{n}"', _count),
+    "seed": SEED,
+    "concurrency": Setting("a whole number of at least 1, such as 8", _integer(1)),
+    "rate": Setting("a number of requests a second above 0, such as 50", _number(lambda value: value > 0)),
+    "timeout_s": _SECONDS,
+}
+REQUEST: Mapping[str, Setting] = {
+    "name": Setting('a name, such as "list"', _text, text=True),
+    "path": Setting('a path, such as "/files/{user}"', lambda value: value if isinstance(value, str) and value.startswith("/") else None),
+    "method": Setting('a method in capitals, such as "POST"', lambda value: value if _is_method(value) else None, text=True),
+    "headers": Setting('a table of texts, such as { Depth = "1" }', _headers),
+    "body": Setting('a text, such as \'{"name": "{name}"}\'', lambda value: value if isinstance(value, str) else None, text=True),
+    "body_bytes": Setting('a number of bytes, a range or a parameter, such as 1000, "100..10000" or "{size}"', _count),
+    "body_file": Setting('a path beside the file of requests, such as "query.xml"', _text, text=True),
+    "draw": Setting('a table of ranges and lists, such as { id = "1..1000", sort = ["name", "size"] }', _drawn),
+    "weight": Setting("a number of at least 0, such as 5", _number(lambda value: value >= 0)),
+    "first": Setting("a whole number of at least 0, such as 20", _integer(0)),
+    "after": Setting('the name of another request, such as "create"', _text, text=True),
+    "expect": Setting("a list of statuses, such as [207, 404]", _statuses),
+}
+SERVICE: Mapping[str, Setting] = {
+    "name": Setting('a word of letters, digits and "_", such as "db"', _name, text=True),
+    "command": Setting('a shell command, such as "python app.py --port {port}"', _text, text=True),
+    "outside": _TRUTH,
+    "keep": _one_of(KEEPS),
+    "ready": Setting('"tcp" or a URL, such as "http://127.0.0.1:{port}/"', _ready, text=True),
+    "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
+    "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
+    "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
+    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', _variables),
+    "install": Setting('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
+    "setup": Setting('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
+    "teardown": Setting('a shell command, such as "rm -rf uploads"', _text, text=True),
+    "stop": Setting('the name of a signal, such as "INT"', _signal, text=True),
+    "timeout_s": _SECONDS,
 }

@@ -37,20 +37,21 @@ _USUAL_NS: Mapping[str, float] = {
     "switches": 5_000.0,
 }
 _USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
-# A load that waits for the first-level cache, or for a store before it; an atomic operation that waits for all stores before it; a
-# division of 64 bits on processors before Ice Lake (90 cycles); a library's function that reads some 10 kB; a system call that copies as
-# much; another socket's modified line, or its memory under load; a fresh page is a fault and its clearing, some µs for 4 kB; an allocator
-# may ask the system for memory, a fault the disk for a page; a wait has no bound. Time is itself. A line of CPython took 150 ns in the
-# dearest of those programs, and up to twice as much on slower machines: what takes longer is work within it, on values of any size. An
-# object may need a new page, and be followed by the collector; a collection of the oldest generation looks at all objects that there are. A
-# basic block of bytecode that is interpreted takes ten times as long as one that is compiled. An instruction of PHP's engine may join
-# strings or copy an array; usual ones took up to 9 ns, and slower machines take twice as long.
+# A load that waits for the first-level cache, or for a store before it; an atomic operation that waits for all stores before it; a division
+# of 64 bits on processors before Ice Lake (90 cycles); a library's function that reads some 10 kB; a system call that copies as much; a
+# query that a database answers from its disk; another socket's modified line, or its memory under load; a fresh page is a fault and its
+# clearing, some µs for 4 kB; an allocator may ask the system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
+# A line of CPython took 150 ns in the dearest of those programs, and up to twice as much on slower machines: what takes longer is work
+# within it, on values of any size. An object may need a new page, and be followed by the collector; a collection of the oldest generation
+# looks at all objects that there are. A basic block of bytecode that is interpreted takes ten times as long as one that is compiled. An
+# instruction of PHP's engine may join strings or copy an array; usual ones took up to 9 ns, and slower machines take twice as long.
 DEAREST_NS: Mapping[str, float] = {
     "lines": 300.0,
     "bytecode_blocks": 50.0,
     "opcodes": 50.0,
     "objects": 500.0,
     "object_bytes": 1.0,
+    "heap_bytes": 1.0,
     "collections": 1e6,
     "blocks": 5.0,
     "loads": 5.0,
@@ -59,6 +60,7 @@ DEAREST_NS: Mapping[str, float] = {
     "divisions": 25.0,
     "library_calls": 1e3,
     "system_calls": 1e4,
+    "queries": 1e7,
     "l1d_misses": 20.0,
     "l2_misses": 60.0,
     "llc_misses": 200.0,
@@ -73,12 +75,12 @@ DEAREST_NS: Mapping[str, float] = {
 }
 # A block is one to five instructions, of which processors begin four to six in a cycle of 0.2 to 0.3 ns. A locked update of a line that is
 # there takes 8 cycles and more (Zen 3 and later; Intel 18: uops.info), and the next one waits for it: 1.5 ns beyond a plain one is what was
-# measured of reference counts that became atomic. Misses overlap: ten are under way at once, and the next level's prefetching hides many.
-# A processor begins a division of 64 bits every 4 to 10 cycles, one of floating numbers every 4 or 5 (uops.info: Zen 2 and later, Ice
-# Lake and later). A call through the linker's table and back takes some cycles; one of the kernel that does nothing 50 ns (Linux, no
-# mitigations). A line of CPython that only assigns a constant took 6 ns, and new processors are about twice as fast. Compilers of
-# bytecode unroll loops, and do several steps with one instruction; PHP's, where it compiles at all, does the least of its engine's
-# instructions with one or two of the processor's.
+# measured of reference counts that became atomic. Misses overlap: ten are under way at once, and the next level's prefetching hides many. A
+# processor begins a division of 64 bits every 4 to 10 cycles, one of floating numbers every 4 or 5 (uops.info: Zen 2 and later, Ice Lake
+# and later). A call through the linker's table and back takes some cycles; one of the kernel that does nothing 50 ns (Linux, no
+# mitigations); a query of a database in the same process that finds its one row in memory 500 ns. A line of CPython that only assigns a
+# constant took 6 ns, and new processors are about twice as fast. Compilers of bytecode unroll loops, and do several steps with one
+# instruction; PHP's, where it compiles at all, does the least of its engine's instructions with one or two of the processor's.
 WORK_NS: Mapping[str, float] = {
     "lines": 3.0,
     "bytecode_blocks": 0.1,
@@ -90,6 +92,7 @@ WORK_NS: Mapping[str, float] = {
     "llc_misses": 10.0,
     "library_calls": 1.0,
     "system_calls": 50.0,
+    "queries": 500.0,
 }
 
 

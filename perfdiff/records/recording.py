@@ -144,7 +144,7 @@ MEASURED = ("wall_ns", "self_ns", "alloc_bytes", "alloc_count", "callee_calls", 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that one process recorded. `complete` is False where it was killed or recording had to stop.
+    """All that one process recorded. `complete` is False where it was killed or recording had to stop; `whole` where the latter.
 
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
@@ -170,6 +170,7 @@ class Recording:
     library: Mapping[tuple[int, str], float] = field(default_factory=dict)
     library_ns: Mapping[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     unseen: frozenset[str] = frozenset()
+    whole: bool = True
 
 
 def read(path: Path) -> Recording:
@@ -186,12 +187,13 @@ def read(path: Path) -> Recording:
     except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
     totals = _totals(header, contents)
+    is_whole = Flag.FULL not in header.flags and header.end <= len(data)
     return Recording(
         pid=header.pid,
         parent_pid=header.parent_pid,
         program=header.program,
         started_unix_ns=header.started_unix_ns,
-        complete=Flag.ENDED in header.flags and Flag.FULL not in header.flags and header.end <= len(data),
+        complete=Flag.ENDED in header.flags and is_whole,
         ns_per_tick=header.ns_per_tick,
         costs=ProbeCosts(*(cost / TIME_UNITS * header.ns_per_tick for cost in header.costs)),
         totals=totals,
@@ -204,6 +206,7 @@ def read(path: Path) -> Recording:
         library=_library(contents),
         library_ns=_library_ns(header, contents),
         unseen=frozenset(name for name, unseen in contents.functions.values() if unseen),
+        whole=is_whole,
     )
 
 

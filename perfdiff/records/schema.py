@@ -12,6 +12,9 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.requests import RequestTimes
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -91,6 +94,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
@@ -108,26 +112,7 @@ METRICS: Mapping[str, Metric] = {
 }
 
 # What counted runs alone count: the software PMU, interpreters and virtual machines.
-COUNTED = (
-    "lines",
-    "bytecode_blocks",
-    "opcodes",
-    "objects",
-    "object_bytes",
-    "collections",
-    "collecting_ns",
-    "blocks",
-    "loads",
-    "stores",
-    "atomics",
-    "divisions",
-    "l1d_misses",
-    "l2_misses",
-    "llc_misses",
-    "hitm",
-    "hitm_false",
-    "remote_dram",
-)
+COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
 
 
 def metric_of(name: str) -> Metric:
@@ -234,12 +219,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a workload's parameters, ready to run."""
+    """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use."""
 
     id: int
     workload: str
     parameters: Mapping[str, float | str]
     command: str
+    outside: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -254,7 +240,8 @@ class Run:
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `services`: what passed between
+    it and services, by their names, where there were proxies before them.
     """
 
     id: int
@@ -271,6 +258,8 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    services: Mapping[str, Exchanges] = field(default_factory=dict)
+    requests: tuple[RequestTimes, ...] = ()
 
     @property
     def took_ns(self) -> float:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from perfdiff.analysis.annotations.selections import Selections
 from perfdiff.models.annotation import Annotation, Scope
 from perfdiff.models.language import print_all, print_annotation, print_scope
-from perfdiff.report import wording
+from perfdiff.report import hotcloud, wording
 
 SCHEMA = "perfdiff.annotation/1"
 
@@ -24,13 +25,17 @@ def answer(annotations: Sequence[Annotation]) -> str:
     return f"{wording.plural(len(annotations), 'annotation')} of {wording.plural(functions, 'function')}"
 
 
-def json_document(annotations: Sequence[Annotation]) -> dict[str, Any]:
+def json_document(annotations: Sequence[Annotation], selections: Sequence[Selections] = ()) -> dict[str, Any]:
     """Return what `annotate --format json` writes; `text` is the annotation in its language, with all that checking needs.
 
     `scopes` is empty where one serves all calls. The components of a mixture share their condition and have a probability each.
-    What is absent is None.
+    `hotcloud`, where `selections` of the same length are given, is what that paper's method selects for the same calls. What is absent is
+    None.
     """
-    return {"schema": SCHEMA, "annotations": [_annotation(annotation) for annotation in annotations]}
+    documents = [_annotation(annotation) for annotation in annotations]
+    for document, each in zip(documents, selections, strict=bool(selections)):
+        document["hotcloud"] = hotcloud.json_document(each)
+    return {"schema": SCHEMA, "annotations": documents}
 
 
 def _annotation(annotation: Annotation) -> dict[str, Any]:

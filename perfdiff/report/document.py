@@ -17,12 +17,13 @@ from perfdiff.report.diff import lines_each
 from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable, printable_values
+from perfdiff.report.requests import request_table
 from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
 # Notes that stand right behind the answer, which does not tell of what they say: runs take longer for another reason, too.
-_BESIDE = ("slower-beside", "workload-grown")
+_BESIDE = ("slower-beside", "waiting-grown", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -47,6 +48,7 @@ class Document:
     work: Items | None
     coverage: Facts
     end_to_end: Table | None
+    requests: Table | None
     skipped: Table | None
     notes: Items | None
     environment: Facts
@@ -76,6 +78,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         work=work(clean),
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),
+        requests=request_table(clean.requests),
         skipped=_skipped(clean),
         notes=_notes(clean),
         environment=_environment(clean),
@@ -100,7 +103,8 @@ def _answer(findings: Findings) -> Iterator[Block]:
         return
     first = alike[0]
     named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
-    facts = [fact for fact in answer_facts(first, findings.confidence, len(findings.points)).facts if fact.text not in findings.sentence]
+    known = answer_facts(first, findings.confidence, len(findings.points), sum(each.made for each in findings.requests))
+    facts = [fact for fact in known.facts if fact.text not in findings.sentence]
     yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:

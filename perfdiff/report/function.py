@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
-from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, Cause, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo, Point
@@ -59,8 +58,11 @@ def extra(finding: FunctionFinding, confidence: float) -> str:
     return f"{units.duration(finding.extra_ns)}, {units.significant(100 * confidence)} % CI {low} to {high}"
 
 
-def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -> Facts:
-    """Return which inputs, how much, how sure and why, as labelled statements in this order; `points` are summed over where one says so."""
+def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, requests: int = 0) -> Facts:
+    """Return which inputs, how much, how sure and why, as labelled statements in this order.
+
+    `points` are summed over where one says so; a run of each sends so many `requests`.
+    """
     metric = wording.leading(finding)
     facts: list[Fact] = []
     if metric is not None:
@@ -70,7 +72,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1) -
         facts.append(Fact("share", cost))
     calls = wording.calls(finding)
     if calls != wording.ABSENT:
-        facts.append(Fact("calls", f"{calls} in {wording.runs(points)}"))
+        facts.append(Fact("calls", f"{calls} in {wording.runs(points)}{wording.calls_a_request(finding, requests)}"))
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
     facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:

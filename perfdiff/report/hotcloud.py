@@ -1,24 +1,52 @@
-"""Annotations in their short form, a line above the function: `@Time~Norm(2ms*path_length(path), 1ms)` (HotCloud §2)."""
+"""Annotations in their short form, a line above the function: `@Time~Norm(2ms*path_length(path), 1ms)` (HotCloud §2).
+
+Below each line, as a comment, what the paper's own method makes of the same calls (§3), and what each of the two misses.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from perfdiff import units
+from perfdiff.analysis.annotations.selections import Selections
 from perfdiff.models.annotation import Annotation
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, Kind, Selection
 from perfdiff.models.oneline import print_line
 from perfdiff.report.printable import printable
 
 
-def text(annotations: Sequence[Annotation]) -> str:
+def text(selections: Sequence[Selections]) -> str:
     """Return the annotations of each function above its name: a line for each metric, or for each of its scopes."""
     parts = []
-    for function, group in groupby(annotations, key=lambda annotation: annotation.function):
-        lines = [printable(line) for annotation in group for line in _lines(annotation)]
+    for function, group in groupby(selections, key=lambda each: each.ours.function):
+        lines = [printable(line) for each in group for line in (*_lines(each.ours), *_beside(each))]
         parts.append("\n".join([*lines, printable(function)]) + "\n")
     return "\n".join(parts)
+
+
+def json_document(each: Selections) -> dict[str, Any]:
+    """Return the paper's selection as `annotate --format json` writes it beside ours; what is absent is None."""
+    paper = each.paper
+    return {
+        "kind": paper.kind.value,
+        "reason": each.reason.value if each.reason else None,
+        "why": each.why or None,
+        "feature": paper.feature,
+        "pcc": _known(paper.pcc),
+        "degree": paper.degree,
+        "error": _known(paper.error),
+        "our_error": _known(each.error),
+        "clusters": [
+            {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
+        ],
+        "text": list(_lines(paper.annotation)),
+        "paper_misses": list(each.paper_misses),
+        "ours_misses": list(each.ours_misses),
+    }
 
 
 def _lines(annotation: Annotation) -> Iterator[str]:
@@ -28,3 +56,33 @@ def _lines(annotation: Annotation) -> Iterator[str]:
         condition = f"[{scope.condition}] " if scope.condition else ""
         chance = f"{{{units.significant(scope.probability)}}} " if scope.probability < 1 else ""
         yield f"{metric}~{condition}{chance}{cost}"
+
+
+def _beside(each: Selections) -> Iterator[str]:
+    """Yield the paper's selection, why it finds no correlation, and what each misses, as lines of comment."""
+    errors = f"off by {each.paper.error:.2g} of the mean, ours by {each.error:.2g}"
+    yield f"// by the paper: {each.paper.kind.value}{_evidence(each.paper)}; {errors}"
+    yield from (f"//   {line}" for line in _lines(each.paper.annotation))
+    if each.reason:
+        yield f"//   reason: {each.reason.value}, as {each.why}"
+    if each.paper_misses:
+        yield f"//   the paper's misses {'; '.join(each.paper_misses)}"
+    if each.ours_misses:
+        yield f"//   ours misses {'; '.join(each.ours_misses)}"
+
+
+def _evidence(paper: Selection) -> str:
+    if paper.feature:
+        degree = {1: "", 2: ", degree 2", 3: ", degree 3"}[paper.degree]
+        return f" in `{paper.feature}` (correlation {paper.pcc:.2f}{degree})"
+    if paper.kind is Kind.CONSTANT:
+        return ""
+    if paper.best is None or paper.pcc is None:
+        return " (no number among the parameters varies)"
+    if paper.polynomial_error is not None:
+        return f" (`{paper.best}` by {paper.pcc:.2f}, but its polynomials are off by {paper.polynomial_error:.2g}, over {MOST_ERROR:g})"
+    return f" (`{paper.best}` by {paper.pcc:.2f} at most, not above {LEAST_PCC:g})"
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

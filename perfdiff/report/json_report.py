@@ -23,6 +23,7 @@ from perfdiff.analysis.findings import (
     MetricFinding,
     Prediction,
     Ratio,
+    RequestFinding,
 )
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
@@ -75,6 +76,7 @@ def _report(findings: Findings) -> dict[str, Any]:
             for workload in findings.workloads
         ],
         "end_to_end": [_end_to_end(item) for item in findings.end_to_end],
+        "requests": [_request(item) for item in findings.requests],
         "functions": [_function(finding, {point.id: point.label for point in findings.points}) for finding in findings.functions],
         "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
         "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
@@ -115,6 +117,20 @@ def _end_to_end(item: EndToEnd) -> dict[str, Any]:
         "standing": item.standing.value,
         "needed": item.needed or None,
         "overhead": item.overhead,
+    }
+
+
+def _request(item: RequestFinding) -> dict[str, Any]:
+    return {
+        "point": item.point.label,
+        "name": item.name,
+        "made": item.made,
+        "failed": item.failed,
+        "base_ns": item.base_ns,
+        "head_ns": item.head_ns,
+        "base_tail_ns": item.base_tail_ns,
+        "head_tail_ns": item.head_tail_ns,
+        **_ratio(item.ratio),
     }
 
 

@@ -74,7 +74,7 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
         if items:
             page.add(_block(items))
     if document.coverage not in document.answer:
-        page.add(_folded("What was measured", [document.coverage, document.end_to_end]))
+        page.add(_folded("What was measured", [document.coverage, document.end_to_end, document.requests]))
     page.add(_folded("Environment", [document.environment]))
     _add_functions(page, document.functions)
     if document.skipped and not page.add(_folded(document.skipped.title, [document.skipped], titled=False)):

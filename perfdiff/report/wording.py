@@ -111,14 +111,28 @@ def classes(finding: MetricFinding) -> str:
     """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
     if finding.base is None or finding.head is None:
         only = finding.base or finding.head
-        return f"{only.growth.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
-    base, head = finding.base.growth.value, finding.head.growth.value
+        return f"{growth(only)} (only {'base' if finding.base else 'head'})" if only else ABSENT
+    base, head = growth(finding.base), growth(finding.head)
     return base if base == head else f"{base} → {head}"
+
+
+def growth(annotation: Annotation) -> str:
+    """Return how a cost grows, and whether it is counts that say so."""
+    return annotation.growth.value if annotation.by_counts is None else f"{annotation.growth.value} (by counts)"
 
 
 def calls(finding: FunctionFinding) -> str:
     """Return the calls per run on both sides, as one number where they agree."""
     return counts(finding.calls_base, finding.calls_head)
+
+
+def calls_a_request(finding: FunctionFinding, requests: int) -> str:
+    """Return `, 2 → 41 a request` of runs that send so many, "" where these send none."""
+    if not requests:
+        return ""
+    each = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))
+    base, head = (ABSENT if value is None else units.significant(value, 2) for value in each)
+    return f", {base if base == head else f'{base} → {head}'} a request"
 
 
 def runs(points: int) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from perfdiff.analysis.counts.queries import is_query
 from perfdiff.analysis.policy import LEAST_WORK
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
 from perfdiff.config import CompareConfig
@@ -56,7 +57,7 @@ class Departure:
     point of the counted ledger, at as many calls of the caller; 0 where it does not, or that is not sure. `repeats`: all runs of a side
     counted the same. `base_ns` and `head_ns` are what one call takes at that point, None where that was not timed, or is too
     short, `spans_ns` (points,) the same of head at each point, 0 where it is None; `longer_ns` (points,) is what head's calls take more in
-    one run of each point because each of them takes longer.
+    one run of each point because each of them takes longer. `base_rates` and `head_rates` (points,) are calls per call at each point.
     """
 
     name: str
@@ -71,6 +72,8 @@ class Departure:
     longer_ns: Floats
     base_ns: float | None = None
     head_ns: float | None = None
+    base_rates: Floats = field(default_factory=lambda: np.zeros(0))
+    head_rates: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def takes_longer(self) -> bool:
@@ -88,6 +91,11 @@ class Departure:
         return self.name in _SYSTEM_CALLS
 
     @property
+    def is_query(self) -> bool:
+        """Return whether each of the calls asks another process, such as a database, and waits for its answer."""
+        return is_query(self.name)
+
+    @property
     def least_ns(self) -> Floats:
         """Return the least that the extra calls take at each point, (points,)."""
         return self.extra * WORK_NS[self._kind]
@@ -99,6 +107,8 @@ class Departure:
 
     @property
     def _kind(self) -> str:
+        if self.is_query:
+            return "queries"
         return "system_calls" if self.enters_kernel else "library_calls"
 
 
@@ -162,6 +172,8 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 longer_ns=longer[:, at],
                 base_ns=base.span(at),
                 head_ns=head.span(at),
+                base_rates=np.array([each.rate[at] for each, _ in sides]),
+                head_rates=np.array([each.rate[at] for _, each in sides]),
             )
         )
     return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in found.items()}

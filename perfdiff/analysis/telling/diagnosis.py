@@ -36,7 +36,7 @@ from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import because, cited_lines, depends
-from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, often, prolonged, slower
+from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, more_queries, often, prolonged, queries, slower
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -53,7 +53,7 @@ _GREW = {
     "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
-_OUTSIDE = frozenset(("system-calls", "library-calls", "library-time"))
+_OUTSIDE = frozenset(("more-queries", "system-calls", "library-calls", "library-time"))
 _BESIDE = _OUTSIDE | {"more-allocation", "garbage-collection"}  # told although the class of the cost changed
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
 # Classes by growth; the other two say how calls differ, not how they grow.
@@ -123,7 +123,7 @@ def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
         if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.heavier):
             yield tell(patient.places[0], "it ", lines)
     departures = patient.places[0].departures if patient.places else ()
-    for leaving in (kernel_calls(departures), library_calls(departures)):
+    for leaving in (queries(departures), kernel_calls(departures), library_calls(departures)):
         if any(f"{CALLS_OF}{each.name}" in patient.heavier for each in leaving):
             yield left(patient.info, leaving, "it ")
 
@@ -181,6 +181,8 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
         said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
         return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
     reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
+    if asked := more_queries(reached, callee.name, (base, head), lines):
+        return asked
     said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{entering(reached)}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
 
@@ -257,10 +259,11 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
 def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
     """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`.
 
-    Calls of the kernel come first, as each of them may cost as much as a thousand basic blocks.
+    Queries and calls of the kernel come first, as each of them may cost as much as a thousand basic blocks.
     """
     counts = patient.places[0].counts if patient.places else {}
     departures = patient.places[0].departures if patient.places else ()
+    yield from _departed(patient, queries(departures), ns)
     yield from _departed(patient, kernel_calls(departures), ns)
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:

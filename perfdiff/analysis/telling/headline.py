@@ -62,7 +62,8 @@ def _all_calls(case: Case, metric: str) -> str:
         units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
         for ns, calls in (base, head)
     )
-    return f"takes {after} in all its {units.count(head[1])} calls of {one_run(at, case.ledger)}, {before} before"
+    whose = " of its own" if metric == "self_ns" else ""
+    return f"takes {after}{whose} in all its {units.count(head[1])} calls of {one_run(at, case.ledger)}, {before} before"
 
 
 def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:

@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfdiff import units
 from perfdiff.analysis.blame.texts import changed_lines
 from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.queries import noun
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, Evidence
 from perfdiff.analysis.telling.citation import because, excerpt
@@ -16,17 +19,24 @@ from perfdiff.records.schema import FunctionInfo
 
 _NEARLY = 0.9
 TOLD = 2  # functions named in a sentence, those that may cost most
+_SEVERAL = 2.0  # times as many are more than chance makes
+_SENT = 0.5  # queries a call, from which on a function is one that sends them
 _SHOWN_LINES = 2  # of a function's text that make a call
+
+
+def queries(departures: Sequence[Departure]) -> tuple[Departure, ...]:
+    """Return what is sent more often to other processes, such as databases."""
+    return tuple(each for each in departures if each.grew and each.is_query)
 
 
 def kernel_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return the system calls among what is called outside more often."""
-    return tuple(each for each in departures if each.grew and each.enters_kernel)
+    return tuple(each for each in departures if each.grew and each.enters_kernel and not each.is_query)
 
 
 def library_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return what is called outside more often without being a system call each time."""
-    return tuple(each for each in departures if each.grew and not each.enters_kernel)
+    """Return what is called outside more often without being a system call, or a query, each time."""
+    return tuple(each for each in departures if each.grew and not each.enters_kernel and not each.is_query)
 
 
 def entering(departures: Sequence[Departure]) -> str:
@@ -40,14 +50,17 @@ def entering(departures: Sequence[Departure]) -> str:
 
 
 def left(info: FunctionInfo, departures: Sequence[Departure], who: str, own_ns: float = math.inf) -> Cause:
-    """Say how often a function calls others outside, which are either all system calls or none; `who` begins the sentence.
+    """Say how often a function calls others outside, all of them system calls, all queries, or none; `who` begins the sentence.
 
     `own_ns` is what a call of the function takes itself, where the first of them is called more often.
     """
     told = departures[:TOLD]
-    is_kernel = told[0].enters_kernel
+    is_kernel = told[0].enters_kernel and not told[0].is_query
     says = f"{who}{often(told, own_ns)}{', each time a call of the kernel' if is_kernel else ''}{_cited(info, told[0].name)}"
     evidence = tuple(item for each in told for item in _evidence(each))
+    if told[0].is_query:
+        evidence = (_queries_a_call(told), *evidence)
+        return Cause("more-queries", says, evidence)
     return Cause("system-calls" if is_kernel else "library-calls", says, evidence)
 
 
@@ -57,6 +70,8 @@ def often(told: Sequence[Departure], own_ns: float = math.inf) -> str:
     Counting stretches calls somewhat: where they take all that the caller takes itself, `own_ns` a call, that is what is said.
     """
     first = told[0]
+    if first.is_query:
+        return asking(told)
     said = f"calls `{first.name}` {_times(first.head)} a call at {first.point.label}, {_times(first.base)} before"
     if first.head_ns is not None:
         is_all = first.head * first.head_ns > _NEARLY * own_ns
@@ -66,6 +81,50 @@ def often(told: Sequence[Departure], own_ns: float = math.inf) -> str:
     for each in told[1:]:
         said = f"{said}, and `{each.name}` {_times(each.head)}, {_times(each.base)} before"
     return said
+
+
+def asking(told: Sequence[Departure], through: str = "", more: tuple[float, float] | None = None) -> str:
+    """Say how many queries a call sends: to a database one for each element is the commonest way to grow slow.
+
+    With `through`, it calls that function as often as `more` says on base and on head, which sends them; else they are its own.
+    """
+    first, what = told[0], noun(told[0].name)
+    base, head = more or (1.0, 1.0)
+    sums = _queries_a_call(told)
+    sent = units.count(sums.base * base), units.count(sums.head * head)
+    by = f"through `{through}`, `{first.name}`" if through else f"`{first.name}`"
+    each = f", {units.duration(first.head_ns)} each" if first.head_ns is not None else ""
+    element = "a query per element" if what == "queries" else "a request per element"
+    lead = f"sends {element}" if not through and _per_element(told) else f"sends more {what}"
+    runs = (
+        "" if through or first.head_run == first.head else f" (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
+    )
+    return f"{lead}: {what} a call: {sent[0]} → {sent[1]} at {first.point.label} ({by}){each}{runs}"
+
+
+def _per_element(told: Sequence[Departure]) -> bool:
+    """Return whether how many a call sends grows with the points, and did not before."""
+    base, head = (sum((getattr(each, name) for each in told), np.zeros(1)) for name in ("base_rates", "head_rates"))
+    made = head[head > 0]
+    return len(made) > 1 and made.max() >= _SEVERAL * made.min() and base.max() < _SEVERAL * max(base.min(), 1.0)
+
+
+def _queries_a_call(told: Sequence[Departure]) -> Evidence:
+    same = [each for each in told if each.point.id == told[0].point.id]
+    return Evidence("queries a call", sum(each.base for each in same), sum(each.head for each in same))
+
+
+def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: str) -> Cause | None:
+    """Say how many queries a call sends through a function that it calls more often; None where that sends none."""
+    told = [each for each in departures if each.is_query and each.head >= _SENT]
+    if not told:
+        return None
+    sums = _queries_a_call(told)
+    evidence = (
+        Evidence("queries a call", sums.base * calls[0], sums.head * calls[1]),
+        Evidence(f"calls of {callee}", *calls),
+    )
+    return Cause("more-queries", f"it {asking(told, callee, calls)}{lines}", evidence)
 
 
 def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:

@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Note
 
 SUSPECTS = 2  # named in a sentence
+TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
 _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 
 
@@ -56,7 +57,7 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
     program = _of_program(functions, by, evidence, config)
     guilty, runs = by[Verdict.REGRESSION], evidence.runs
     if config.judge == "program":
-        found = program or Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
+        found = program or _undecided(_needed(runs), Rung.RUNS, runs)
         told = f"; slower functions that it does not feel: {len(guilty)}" if guilty and found.verdict is not Verdict.REGRESSION else ""
         return replace(found, sentence=f"{found.sentence}{told}")
     if guilty and not _are_outweighed(guilty, runs):
@@ -142,8 +143,16 @@ def _open(
         if not by[Verdict.INCONCLUSIVE]:
             return Conclusion(Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
     if is_suspicious or not is_bounded or not by[Verdict.INCONCLUSIVE]:
-        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_needed(runs)}", Rung.RUNS)
-    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {by[Verdict.INCONCLUSIVE][0].headline}", Rung.CALLS)
+        return _undecided(_needed(runs), Rung.RUNS, runs)
+    return _undecided(by[Verdict.INCONCLUSIVE][0].headline, Rung.CALLS, runs)
+
+
+def _undecided(why: str, rung: Rung, runs: WholeRuns) -> Conclusion:
+    """Tell that a slow-down of interest may be there, and how large it cannot be."""
+    if runs.excluded > TOLD:
+        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}", rung)
+    told = f"Inconclusive, with {_slow_downs(runs.excluded)} excluded: {why}"
+    return Conclusion(Verdict.INCONCLUSIVE, told, rung, runs.excluded)
 
 
 def _excluded(runs: WholeRuns, config: CompareConfig) -> str:

@@ -57,7 +57,8 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait or use several threads by
-    time as well: it is slower if either is, and not slower if both are.
+    time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the revisions, these may be
+    what takes longer: CPU time alone judges.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
@@ -94,7 +95,7 @@ def _end(
     base, head = (_comparable(plain[point.id, side]) for side in Side)
     by_cpu = _judged(shift_of(base, head, "cpu_ns"), config, points)
     judged, by = by_cpu, "cpu_ns"
-    if any(waits(runs) for runs in (base, head)):
+    if not point.outside and any(waits(runs) for runs in (base, head)):
         by_clock = _judged(shift_of(base, head, "wall_ns"), config, points)
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"

@@ -50,7 +50,8 @@ def build_counting(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
 
 def build_lines(jdk: Jdk, compiler: str, cache: Path) -> Path:
     """Return the library of the agent that counts lines, as `build` does; it needs no runtime library."""
-    sources = (*_c_files(LINES), COUNTING / "memory.c", *(SOURCES / name for name in ("sheet.c", "threads.c", "notes.c")))
+    shared = (COUNTING / "memory.c", SOURCES / "sheet.c", SOURCES / "threads.c", runtime_library.SOURCES / "notes.c")
+    sources = (*_c_files(LINES), *shared)
     options = ("-isystem", str(runtime_library.SOURCES), "-lpthread")
     return _kept(jdk, _Agent(sources, (("PERFDIFF_COUNTS_CLASS", _COUNTS),), options), compiler, cache)
 

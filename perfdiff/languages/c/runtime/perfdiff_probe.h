@@ -66,6 +66,7 @@ void pd_pause_end(void);
 void pd_waits_tell(void);
 void pd_wait_begin(void);
 void pd_wait_end(void);
+void pd_note(const char *word, const char *text);
 void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
 void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);

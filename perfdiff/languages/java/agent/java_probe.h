@@ -36,7 +36,4 @@ bool pd_events_begin(JavaVM *machine);
 bool pd_threads_begin(JNIEnv *environment);
 bool pd_thread_is_recorded(JNIEnv *environment);
 
-/* notes.c */
-void pd_note(const char *word, const char *text);
-
 #endif

@@ -12,7 +12,6 @@
 #include "allocations.h"
 #include "garbage.h"
 
-void pd_note(const char *word, const char *text); /* ../runtime/notes.c */
 bool pd_evaluator_stands(void); /* ../runtime/evaluator.c */
 bool pd_counting_begin(void);
 bool pd_counting_stands(void);

@@ -121,7 +121,4 @@ PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
 bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
 
-/* notes.c */
-void pd_note(const char *word, const char *text);
-
 #endif

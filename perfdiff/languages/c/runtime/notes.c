@@ -1,12 +1,15 @@
-/* What a process tells of its probes, one line each in `<pid>.remarks` beside its recording: a word, a tab, a text. */
+/*
+ * What a process tells of its probes, one line each in `<pid>.remarks` beside its recording: a word, a tab, a text. The parts of other languages
+ * call it; one that is built without the runtime is built with this file.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "java_probe.h"
+#include "runtime.h"
 
-void pd_note(const char *word, const char *text)
+PD_API void pd_note(const char *word, const char *text)
 {
 	const char *folder = getenv("PERFDIFF_OUT");
 	char path[4096], line[4096];

@@ -1,0 +1,190 @@
+"""Two selections for the same calls, HotCloud's and ours, side by side: what each misses that the other says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from perfdiff.models.annotation import Annotation, CostClass, Trend
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, Kind, Selection, select
+from perfdiff.models.growth import order
+from perfdiff.models.observations import columns_of, ranks
+from perfdiff.records.schema import Floats, Ints, SampleTable
+
+# Of what a cost varies, so much must an annotation explain, so that its inputs are the reason.
+EXPLAINED = 0.5
+# Costs follow the calls before where neighbours resemble each other so much, and beyond chance by so many standard errors; or where so much
+# of what they vary lies between runs.
+RESEMBLANCE, BEYOND_CHANCE = 0.2, 4.0
+BETWEEN_RUNS = 0.5
+# Fewer outliers than this share of the calls are worth no word.
+DELAYED = 0.01
+_FEWEST_NEIGHBOURS = 30
+
+
+class Reason(StrEnum):
+    """Why the paper's method finds no correlation."""
+
+    ANOTHER_FEATURE = "another feature"
+    DELAYS = "delayed calls"
+    FALLING = "it falls"
+    SCATTER = "scatter"
+    HIDDEN_STATE = "hidden state"
+    MIXTURE = "a mixture"
+    UNKNOWN = "nothing that was recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Selections:
+    """An annotation of ours with the paper's selection for the same calls.
+
+    `error` is ours, as the paper measures its own: the root of the mean squared error over the mean cost, delayed calls included. `reason`
+    and `why` say why the paper's method finds no correlation. What each one misses is said in sentences without an end.
+    """
+
+    ours: Annotation
+    paper: Selection
+    error: float
+    reason: Reason | None
+    why: str
+    paper_misses: tuple[str, ...]
+    ours_misses: tuple[str, ...]
+
+
+def side_by_side(annotation: Annotation, table: SampleTable) -> Selections:
+    """Return the paper's selection for the calls that an annotation was learnt from, beside it."""
+    paper = select(table, annotation.metric, function=annotation.function)
+    present = np.isfinite(table.metrics[annotation.metric])
+    cost = table.metrics[annotation.metric][present]
+    columns = {name: column[present] for name, column in columns_of(table).items()}
+    predicted = annotation.predict(columns)
+    residuals = np.where(np.isfinite(predicted), cost - predicted, cost - cost.mean())
+    reason, why = _reason(annotation, paper, table, residuals) if paper.kind is Kind.UNCORRELATED else (None, "")
+    scale = float(np.mean(np.abs(cost)))
+    error = float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
+    return Selections(
+        annotation, paper, error, reason, why, tuple(_paper_misses(annotation, paper)), tuple(_ours_misses(annotation, paper, error))
+    )
+
+
+def _inputs(annotation: Annotation) -> tuple[str, ...]:
+    """Return the features that the costs follow in the terms of an annotation."""
+    return tuple(dict.fromkeys(name for scope in annotation.scopes for term in scope.terms for name, _ in term.factors))
+
+
+def _conditions(annotation: Annotation) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.feature for scope in annotation.scopes for each in scope.conditions))
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, str]:
+    """Return why no single feature correlates: by our annotation where it explains the costs, else by the order of the calls."""
+    if annotation.features and annotation.r2 >= EXPLAINED:
+        return _by_inputs(annotation, paper, table)
+    if share := _state(table, annotation.metric, residuals):
+        return Reason.HIDDEN_STATE, share
+    if annotation.cost_class is CostClass.MIXTURE:  # its modes lie apart; the paper's clusters part what is spread evenly as well
+        return Reason.MIXTURE, f"{len(annotation.scopes)} modes that no input tells apart"
+    return Reason.UNKNOWN, "neither inputs nor the order of calls tell, and the costs form no modes"
+
+
+def _by_inputs(annotation: Annotation, paper: Selection, table: SampleTable) -> tuple[Reason, str]:
+    """Return why the paper's method does not see what an annotation says of the same inputs."""
+    inputs, conditions = _inputs(annotation), _conditions(annotation)
+    candidates = {each.name for each in table.features if not each.category and each.origin in ORIGINS}
+    if conditions or len(inputs) > 1 or not set(inputs) <= candidates:
+        several = len(annotation.features) > 1
+        how = "together" if several else "which is no number among the parameters"
+        return Reason.ANOTHER_FEATURE, f"the costs follow {_names(annotation.features)}{' ' if several else ', '}{how}"
+    feature = inputs[0]
+    if paper.lowest is not None and paper.lowest[0] == feature and paper.lowest[1] <= -LEAST_PCC:
+        return Reason.FALLING, f"its correlation with `{feature}` is {paper.lowest[1]:.2f}, and the highest value is taken"
+    delayed = delayed_share(annotation)
+    if delayed > 0 or any(scope.trend is not Trend.MEAN for scope in annotation.scopes):
+        return Reason.DELAYS, f"the costs follow `{feature}` but for {max(delayed, 0.001):.1%} of the calls, which lie far above"
+    return Reason.SCATTER, f"the costs follow `{feature}`, and scatter about it by more than the thresholds allow"
+
+
+def _state(table: SampleTable, metric: str, residuals: Floats) -> str:
+    """Return how costs follow what came before a call, its run or the calls in it; "" where they do not, beyond chance."""
+    present = np.isfinite(table.metrics[metric])
+    run, thread, call = table.run[present], table.thread[present], table.call[present]
+    if np.ptp(residuals) == 0:
+        return ""
+    rank = ranks(residuals)
+    sequence = np.lexsort((call, thread, run))
+    rank, run, thread = rank[sequence] - rank.mean(), run[sequence], thread[sequence]
+    between = _between(rank, run)
+    if between >= BETWEEN_RUNS:
+        return f"{between:.0%} of what the costs vary lies between runs"
+    same = (run[1:] == run[:-1]) & (thread[1:] == thread[:-1])
+    if same.sum() < _FEWEST_NEIGHBOURS:
+        return ""
+    alike = float(np.mean(rank[1:][same] * rank[:-1][same]) / np.mean(rank**2))
+    if alike < RESEMBLANCE or alike * math.sqrt(same.sum()) < BEYOND_CHANCE:
+        return ""
+    return f"calls cost what the recorded ones before them did (a correlation of {alike:.2f})"
+
+
+def _between(rank: Floats, run: Ints) -> float:
+    """Return the share of the variance between runs, less what chance would put there (ω² of one-way analysis of variance)."""
+    runs, place = np.unique(run, return_inverse=True)
+    if len(runs) < 2 or len(rank) <= len(runs):
+        return 0.0
+    counts = np.bincount(place)
+    means = np.bincount(place, rank) / counts
+    within = float(np.sum((rank - means[place]) ** 2)) / (len(rank) - len(runs))
+    whole = float(np.sum((rank - rank.mean()) ** 2))
+    among = float(np.sum(counts * (means - rank.mean()) ** 2))
+    return (among - (len(runs) - 1) * within) / (whole + within)
+
+
+def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[str]:
+    """Yield what our annotation says, and the paper's cannot."""
+    inputs, conditions = _inputs(annotation), _conditions(annotation)
+    if conditions:
+        yield f"the costs are others by {_names(conditions)}: it has no scopes"
+    unused = [name for name in inputs if name != paper.feature]
+    if unused and paper.kind is Kind.UNCORRELATED:
+        yield f"that they follow {_names(unused)}"
+    elif unused and paper.feature in inputs:
+        yield f"that they follow {_names(unused)} as well: it has one feature"
+    elif unused and paper.kind is Kind.CONSTANT:
+        yield f"that they follow {_names(unused)}: by less than {MOST_ERROR:.0%} of the mean, where it looks no further"
+    elif unused:
+        yield f"that they follow {_names(unused)} rather than `{paper.feature}`"
+    shape = max((term.factors for scope in annotation.scopes for term in scope.terms), key=order, default=())
+    if annotation.growth in (CostClass.LOGARITHMIC, CostClass.N_LOG_N) and shape and paper.feature in inputs:
+        yield f"that they grow as {annotation.growth.value}: it has polynomials alone"
+    if paper.kind is Kind.CONSTANT and annotation.cost_class is CostClass.MIXTURE:
+        yield f"{len(annotation.scopes)} modes: they lie within {MOST_ERROR:.0%} of the mean"
+    if paper.feature and (twins := annotation.twins.get(paper.feature)):
+        yield f"that `{paper.feature}` cannot be told from {_names(twins)}"
+    delayed = delayed_share(annotation)
+    if delayed >= DELAYED and paper.kind is not Kind.UNCORRELATED:
+        yield f"that {delayed:.1%} of the calls are delayed: they pull its costs up"
+
+
+def _ours_misses(annotation: Annotation, paper: Selection, error: float) -> Iterator[str]:
+    """Yield what the paper's selection says, and our annotation does not."""
+    inputs = _inputs(annotation)
+    if paper.feature and paper.pcc is not None and paper.feature not in inputs:
+        twin = any(paper.feature in annotation.twins.get(name, ()) for name in annotation.features)
+        if not twin:
+            yield f"a correlation of {paper.pcc:.2f} with `{paper.feature}`"
+    if len(paper.clusters) > 1 and len(annotation.scopes) == 1 and not inputs:
+        yield f"{len(paper.clusters)} clusters, about {', '.join(f'{each.terms[0].coefficient:.4g}' for each in paper.clusters)}"
+    if paper.error < error and delayed_share(annotation) >= DELAYED:
+        yield f"{delayed_share(annotation):.1%} of the calls, far above the others, which its costs leave out"
+
+
+def delayed_share(annotation: Annotation) -> float:
+    """Return the share of all calls that an annotation leaves out as outliers."""
+    return sum(scope.share * scope.trimmed for scope in annotation.scopes)

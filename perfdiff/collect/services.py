@@ -1,0 +1,441 @@
+"""Services of workloads: started before a run on ports of their own, ready when it begins, and ended after it, whatever they started."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from perfdiff import processes
+from perfdiff.collect import links
+from perfdiff.collect.executor import Command, Execution, Executor, Purpose, shell_text
+from perfdiff.collect.links import OwnDelay
+from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
+from perfdiff.errors import StoreError, WorkloadError
+from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.schema import Note
+
+HOST = "127.0.0.1"
+LOG_BYTES = 1 << 20  # kept of what a service prints: the end
+SHOWN_BYTES = 2000  # of these, in a message
+_ATTEMPTS = 3  # to find ports that nobody takes between our look and the service's
+_LOOK_S = 0.005  # between two looks whether a service is ready
+_ANSWER_S = 5.0  # that a server may take to answer whether it is ready
+_NOT_READY = 500  # statuses from here on say so
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
+
+    `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
+    `patience` multiplies the times that services may take: counted ones are slow.
+    """
+
+    command: Command
+    chore: Command
+    values: Mapping[str, float | str]
+    client: Mapping[str, str] | None = None
+    names: tuple[str, ...] | None = None
+    patience: float = 1.0
+
+
+@dataclass(slots=True)
+class _Log:
+    """The end of what a service prints, and whether a line was seen that it prints when it is ready."""
+
+    awaited: re.Pattern[bytes] | None
+    text: bytearray = field(default_factory=bytearray)
+    is_seen: bool = False
+    _line: bytes = b""
+
+    def follow(self, pipe: IO[bytes]) -> None:
+        """Read a pipe to its end."""
+        with pipe:
+            while chunk := os.read(pipe.fileno(), 1 << 16):
+                self.text += chunk
+                del self.text[:-LOG_BYTES]
+                if self.awaited is not None and not self.is_seen:
+                    *lines, self._line = (self._line + chunk).split(b"\n")
+                    self.is_seen = any(map(self.awaited.search, (*lines, self._line)))
+                    self._line = self._line[-LOG_BYTES:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """A service that was started: its ports and folder by the names of their places, and the mark that its processes bear."""
+
+    config: ServiceConfig
+    places: Mapping[str, str]
+    mark: str
+    command: Command
+    process: subprocess.Popen[bytes]
+    log: _Log
+    proxy: links.Proxy | None = None
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """Return its places as others find them: behind a proxy, where there is one."""
+        return {**self.places, PORT: str(self.proxy.port)} if self.proxy else self.places
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether some process of it has not ended."""
+        return processes.is_alive(self.process.pid, self.mark)
+
+    @property
+    def family(self) -> frozenset[int]:
+        """Return its processes."""
+        return processes.family(self.process.pid, self.mark)
+
+    @property
+    def end(self) -> str:
+        """Say how it ended."""
+        status = self.process.poll() or 0
+        if status < 0:
+            return f"was killed by {processes.signal_name(-status)}"
+        return f"exited {status}" if status else "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A command whose services are up, with their ports in their places."""
+
+    command: Command
+    services: Sequence[_Service] = ()
+    is_judged: bool = True
+
+    def execute(self, executor: Executor) -> Execution:
+        """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
+        judged = [service for service in self.services if not service.config.outside]
+        before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
+        self._exchanges()  # what services said to each other before is not the run's
+        try:
+            found = executor.execute(self.command)
+        except WorkloadError:
+            self._exchanges()  # a service that could not be reached is the reason
+            raise
+        exchanges = self._exchanges()
+        for service in self.services:
+            if not service.is_alive:
+                raise _died(service, self.command.where)
+        families = {process for service in judged for process in service.family}
+        spent_ns = max(0.0, sum(map(processes.cpu_ns, families)) - sum(before.values()))
+        peak_bytes = max(map(processes.peak_rss_bytes, families), default=0.0)
+        if self.is_judged:
+            spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
+        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
+
+    def _exchanges(self) -> dict[str, Exchanges]:
+        """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
+        return {service.config.name: service.proxy.take(self.command.where) for service in self.services if service.proxy}
+
+
+@dataclass(slots=True)
+class Services:
+    """Starts the services of runs, and keeps those that go on from run to run until it is closed.
+
+    `environment` is that of services outside the revisions, `project` the folder of the configuration, `logs` where the log of a service
+    is left when a run fails.
+    """
+
+    configs: Sequence[ServiceConfig] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    project: Path = Path()
+    logs: Path = Path()
+    links: Mapping[str, Link] = field(default_factory=dict)  # to services that are made worse to reach, by their names
+    seed: int = 0
+    notes: dict[Note, None] = field(default_factory=dict)
+    _kept: dict[str, _Service] = field(default_factory=dict)
+    _standing: ExitStack = field(default_factory=ExitStack)
+    _started: int = 0
+    _own_delay: OwnDelay | None = None  # of a proxy
+
+    def close(self) -> None:
+        """End the services that are still there."""
+        self._kept.clear()
+        self._standing.close()
+
+    @contextmanager
+    def around(self, situation: Situation, executor: Executor) -> Iterator[Served]:
+        """Have the services of a run ready for the length of a `with` block; raise WorkloadError where one is not, or fails."""
+        wanted = [each for each in self.configs if situation.names is None or each.name in situation.names]
+        up: list[_Service] = []
+        with ExitStack() as stack:
+            try:
+                for config in sorted(wanted, key=lambda each: not each.is_kept):
+                    up.append(self._ready(config, situation, up, stack, executor))
+                    if config.setup:
+                        executor.execute(_chore(up, config.setup, "setup", situation))
+                    if config.teardown:
+                        stack.push(_at_end(executor, _chore(up, config.teardown, "teardown", situation)))
+                    up[-1] = self._far(up[-1], situation, stack)
+                command = situation.command if situation.client is None else replace(situation.command, environment=situation.client)
+                yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
+            except WorkloadError as error:
+                dead = next((service for service in up if not service.is_alive), None)
+                if dead is None or error.slug == "service-died":
+                    self._leave_logs(error, up)
+                    raise
+                died = _died(dead, situation.command.where, str(error))
+                self._leave_logs(died, up)
+                raise died from error
+
+    def _ready(self, config: ServiceConfig, situation: Situation, up: Sequence[_Service], stack: ExitStack, executor: Executor) -> _Service:
+        """Return a service that is ready, started unless it is kept and was; `stack` ends it if it is not kept."""
+        kept = self._kept.get(config.name)
+        if kept is not None:
+            if not kept.is_alive:
+                raise _died(kept, situation.command.where)
+            return kept
+        for attempt in range(1, _ATTEMPTS + 1):
+            with ExitStack() as fresh:
+                service = fresh.enter_context(self._running(config, situation, up, executor))
+                if _becomes_ready(service, situation.patience):
+                    (self._standing if config.is_kept else stack).push(fresh.pop_all())
+                    if config.is_kept:
+                        self._kept[config.name] = service
+                    return service
+                is_alive, error = service.is_alive, _not_ready(service, situation)
+            if attempt == _ATTEMPTS or is_alive or not any(map(_is_taken, _ports(service))):
+                break
+        self._leave_logs(error, [*up, service])
+        raise error
+
+    def _far(self, service: _Service, situation: Situation, stack: ExitStack) -> _Service:
+        """Return a service with a proxy before it where it is made worse to reach for this run; `stack` ends the proxy."""
+        link = self.links.get(service.config.name)
+        if link is None:
+            return service
+        if link.parameter in situation.values:
+            link = replace(link, delay_s=float(situation.values[link.parameter]) / 1e3)
+        if link.is_near:
+            return service
+        if self._own_delay is None:
+            self._own_delay = links.own_delay()
+        told = links.settings(link, self._own_delay, self.seed + self._started)
+        self._started += 1
+        return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), told)))
+
+    @contextmanager
+    def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[_Service], executor: Executor) -> Iterator[_Service]:
+        """Install and start a service in a fresh folder, and end it when the block is left."""
+        self._started += 1
+        mark = f"{os.getpid()}-{self._started}-{config.name}"
+        folder = Path(tempfile.mkdtemp(prefix=f"perfdiff-{config.name}-"))  # short, as names of sockets in it have 107 bytes at most
+        try:
+            ports = _free_ports(1 + len(config.ports))
+            places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
+            values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
+            start = self._outside(situation, folder) if config.outside else situation.command
+            start = replace(start, where=f"service {config.name} of {situation.command.where}")
+            own = {f"{config.name}.{name}": place for name, place in places.items()}
+            if config.install:
+                install = start if config.outside else replace(situation.chore, where=start.where)
+                executor.execute(
+                    _with_places(
+                        replace(install, where=f"install of {start.where}", purpose=Purpose.SERVICE), config.install, up, values, own
+                    )
+                )
+            command = _with_places(start, config.command, up, values, own)
+            variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
+            command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
+            log = _Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
+            with processes.running(
+                shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ) as process:
+                assert process.stdout is not None, "what a service prints goes to a pipe"
+                threading.Thread(target=log.follow, args=(process.stdout,), daemon=True).start()
+                service = _Service(config, places, mark, command, process, log)
+                try:
+                    yield service
+                finally:
+                    self._stop(service, situation.patience)
+        except OSError as error:
+            raise StoreError.about(folder, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _outside(self, situation: Situation, folder: Path) -> Command:
+        return replace(situation.command, directory=folder, environment=self.environment, fixed_layout=False, features={})
+
+    def _stop(self, service: _Service, patience: float) -> None:
+        """Ask a service to end; what does not is killed, and told."""
+        config, number = service.config, signal.Signals[f"SIG{service.config.stop}"]
+        if not processes.stop(service.process.pid, service.mark, number, config.timeout_s * patience):
+            text = (
+                f"service {config.name} did not end within {config.timeout_s * patience:g} s of {number.name} and was killed at the end of "
+                "runs: name the signal that ends it in 'stop', or give it less time with timeout_s"
+            )
+            self.notes[Note("service-killed", text)] = None
+
+    def _leave_logs(self, error: WorkloadError, up: Sequence[_Service]) -> None:
+        """Add to an error what services printed last, and leave all that is kept of it in files."""
+        for service in up:
+            text = bytes(service.log.text)
+            if not text.strip():
+                continue
+            path = self.logs / f"service-{service.config.name}.log"
+            try:
+                self.logs.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text)
+            except OSError as failure:
+                raise StoreError.about(self.logs, failure) from failure
+            shown = text[-SHOWN_BYTES:].decode(errors="replace").strip()
+            error.detail = f"{error.detail}\n\nservice {service.config.name} printed (more of it in {path}):\n{shown}".lstrip()
+
+
+def _chore(up: Sequence[_Service], text: str, what: str, situation: Situation) -> Command:
+    """Return a setup or teardown of the last service that is up, which runs in the revision's tree."""
+    service = up[-1]
+    chore = replace(situation.chore, where=f"{what} of service {service.config.name}, {situation.command.where}", purpose=Purpose.SERVICE)
+    return _with_places(chore, text, up, {**situation.values, **service.places})
+
+
+def _at_end(executor: Executor, command: Command) -> Callable[[type[BaseException] | None, object, object], bool]:
+    """Return what runs a command when a block is left; where an error leaves it, that one is told."""
+
+    def end(kind: type[BaseException] | None, _: object, __: object) -> bool:
+        try:
+            executor.execute(command)
+        except WorkloadError:
+            if kind is None:
+                raise
+        return False
+
+    return end
+
+
+def _places(up: Sequence[_Service]) -> dict[str, str]:
+    return {f"{service.config.name}.{name}": place for service in up for name, place in service.reached.items()}
+
+
+def _with_places(
+    command: Command, text: str, up: Sequence[_Service], values: Mapping[str, float | str], own: Mapping[str, str] | None = None
+) -> Command:
+    """Return a command with the places of services in another text, and in variables."""
+    places = {**_places(up), **(own or {})}
+    variables = {f"PERFDIFF_{name.replace('.', '_').upper()}": place for name, place in places.items()}
+    return replace(command, text=_filled(text, places, values, shlex.quote), environment={**command.environment, **variables})
+
+
+def _filled(text: str, places: Mapping[str, str], values: Mapping[str, float | str], written: Callable[[str], str] = str) -> str:
+    """Put ports, folders and values in the places of a text; braces that name nothing stay as they are."""
+
+    def place(match: re.Match[str]) -> str:
+        name = f"{match[1]}.{match[2]}"
+        return written(places[name]) if name in places else match[0]
+
+    def value(match: re.Match[str]) -> str:
+        return written(str(values[match[1]])) if match[1] in values else match[0]
+
+    return PLACE.sub(value, SERVICE_PLACE.sub(place, text))
+
+
+def _becomes_ready(service: _Service, patience: float) -> bool:
+    """Return whether all holds, in time, that a service says of being ready."""
+    config, port = service.config, int(service.places[PORT])
+    values = {**service.places}
+    conditions: list[Callable[[], bool]] = []
+    if config.ready_line:
+        conditions.append(lambda: service.log.is_seen)
+    for probe in config.probes:
+        url = _filled(probe, {}, values)
+        conditions.append((lambda: _accepts(port)) if probe == TCP else lambda url=url: _answers(url))  # type: ignore[misc]
+    if config.ready_command:
+        command = _filled(config.ready_command, {}, values, shlex.quote)
+        conditions.append(lambda: _succeeds(command, service.command))
+
+    def settled() -> bool:
+        while conditions and conditions[0]():
+            del conditions[0]
+        return not conditions or not service.is_alive
+
+    return processes.holds(settled, config.timeout_s * patience, _LOOK_S) and not conditions and service.is_alive
+
+
+def _accepts(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), _ANSWER_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def _answers(url: str) -> bool:
+    """Return whether a server answers a request, in whatever way but that it is not ready."""
+    parts = urlsplit(url)
+    try:
+        with closing(http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=_ANSWER_S)) as connection:
+            connection.request("GET", url.partition(parts.netloc)[2] or "/", headers={"Host": parts.netloc})
+            return connection.getresponse().status < _NOT_READY
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def _succeeds(text: str, of: Command) -> bool:
+    """Return whether a command exits 0 in time."""
+    with processes.running(text, of.directory, of.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            return process.wait(_ANSWER_S) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody uses now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _ports(service: _Service) -> list[int]:
+    return [int(service.places[name]) for name in (PORT, *service.config.ports)]
+
+
+def _is_taken(port: int) -> bool:
+    """Return whether somebody listens at a port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+        return False
+
+
+def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
+    config, limit_s = service.config, service.config.timeout_s * situation.patience
+    signs = [*("its port accepts connections" if probe == TCP else f"{probe} answers" for probe in config.probes)]
+    signs += [f"it prints a line like '{config.ready_line}'"] if config.ready_line else []
+    signs += [f"'{config.ready_command}' exits 0"] if config.ready_command else []
+    what = f"was not ready within {limit_s:g} s" if service.is_alive else f"{service.end} before it was ready"
+    return WorkloadError(
+        f"service {config.name}, '{service.command.text}', {what} ({situation.command.where}); it is when {' and '.join(signs)}: correct "
+        "its command or what it waits for, or give it more time with timeout_s",
+        slug="service-not-ready",
+    )
+
+
+def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
+    beside = f"; then {failure}" if failure else ""
+    return WorkloadError(
+        f"service {service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
+        f"{service.command.directory}, and what drives it beside it",
+        slug="service-died",
+    )

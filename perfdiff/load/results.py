@@ -1,0 +1,71 @@
+"""What the requests of a run took, on its way from the load to who asked for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.config import RequestMix
+from perfdiff.errors import WorkloadError
+from perfdiff.load.client import Answer
+from perfdiff.load.plan import Planned
+from perfdiff.records import codec
+from perfdiff.records.requests import RequestTimes
+
+_TAIL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The time from the first request to the last answer, and what those of each kind took."""
+
+    elapsed_ns: float
+    kinds: tuple[RequestTimes, ...]
+
+
+def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answer], elapsed_ns: float) -> Results:
+    """Return what requests of each kind took; those that failed have no time."""
+    kinds = []
+    for kind, config in enumerate(mix.requests):
+        own = [(request, answer) for request, answer in zip(requests, answers, strict=True) if request.kind == kind]
+        if not own:
+            continue
+        latencies = sorted(answer.latency_ns for _, answer in own if not answer.failure)
+        failed = [(request, answer) for request, answer in own if answer.failure]
+        kinds.append(
+            RequestTimes(
+                name=config.name,
+                made=len(own),
+                failed=dict(Counter(answer.failure for _, answer in failed)),
+                example=f"{failed[0][0].method} {failed[0][0].target}" if failed else "",
+                median_ns=float(statistics.median(latencies)) if latencies else None,
+                tail_ns=float(latencies[int(_TAIL * (len(latencies) - 1))]) if latencies else None,
+            )
+        )
+    return Results(elapsed_ns, tuple(kinds))
+
+
+def digest(answers: Sequence[Answer]) -> str:
+    """Return a digest of all that was answered."""
+    whole = hashlib.blake2b(digest_size=16)
+    for answer in answers:
+        whole.update(f"{answer.status} {answer.failure} {len(answer.body)}\n".encode() + answer.body)
+    return whole.hexdigest()
+
+
+def write(path: Path, found: Results) -> None:
+    """Write results."""
+    path.write_text(json.dumps(codec.encode(found)))
+
+
+def read(path: Path) -> Results:
+    """Read results; raise WorkloadError where there are none."""
+    try:
+        return codec.decode(Results, json.loads(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"the load left no results in {path}: {error}", slug="workload-failed") from error

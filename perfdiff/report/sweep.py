@@ -1,0 +1,188 @@
+"""What became of annotations while a service answered later and later, as text and as JSON, for `check --sweep`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from perfdiff import units
+from perfdiff.analysis.annotations.assertion import Standing
+from perfdiff.analysis.annotations.checking import Checked
+from perfdiff.analysis.annotations.sweep import Sensitivity, Step, Sweep
+from perfdiff.report import check, wording
+from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
+from perfdiff.report.printable import printable
+from perfdiff.report.terminal import render_blocks
+
+SCHEMA = "perfdiff.sweep/1"
+_MOST_SENTENCES = 5
+
+
+def text(sweep: Sweep, *, width: int = 100, colour: bool = False) -> str:
+    """Return the answer in sentences, a table of the delays, and one of the functions."""
+    return render_blocks(list(_blocks(sweep)), width=width, colour=colour)
+
+
+def answer(sweep: Sweep) -> str:
+    """Return what came of the sweep in a sentence or two."""
+    first, last = sweep.steps[0], sweep.steps[-1]
+    waits = len(sweep.sensitive)
+    functions = wording.plural(len(sweep.sensitivities), "function")
+    return (
+        f"{_passing(first)} at {delay(first.delay_ms)} of {printable(sweep.service)}, {_passing(last)} at {delay(last.delay_ms)}; "
+        f"{waits} of {functions} wait{'s' if waits == 1 else ''} for it."
+    )
+
+
+def delay(delay_ms: float) -> str:
+    """Return a delay as people write it."""
+    return f"{delay_ms:g} ms"
+
+
+def _passing(step: Step) -> str:
+    shares = [each.pass_rate for each in step.checked.judged if each.pass_rate is not None]
+    return f"{wording.percent(sum(shares) / len(shares))} of assertions pass" if shares else "no assertion was judged"
+
+
+def json_document(sweep: Sweep) -> dict[str, Any]:
+    """Return what `check --sweep --format json` writes; what is absent is None."""
+    return {
+        "schema": SCHEMA,
+        "service": sweep.service,
+        "revision": {"rev": sweep.steps[0].checked.revision.rev, "commit": sweep.steps[0].checked.revision.commit},
+        "steps": [_step(step) for step in sweep.steps],
+        "sensitivities": [_sensitivity(each) for each in sweep.sensitivities],
+        "notes": [{"slug": note.slug, "text": note.text} for note in sweep.notes],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "delay_ms": step.delay_ms,
+        "verdict": step.checked.verdict.value,
+        "pass_rate": _mean(step.checked),
+        "functions": [
+            {"function": name, "pass_rate": rate}
+            for name, rate in sorted(pass_rates(step.checked).items(), key=lambda item: (item[1], item[0]))
+        ],
+        "assertions": check.json_document(step.checked)["assertions"],
+        "answers_a_run": dict(step.answers_a_run),
+    }
+
+
+def _mean(checked: Checked) -> float | None:
+    shares = [each.pass_rate for each in checked.judged if each.pass_rate is not None]
+    return sum(shares) / len(shares) if shares else None
+
+
+def pass_rates(checked: Checked) -> Mapping[str, float]:
+    """Return the share of runs that each function passes, the least of its assertions'."""
+    least: dict[str, float] = {}
+    for each in checked.judged:
+        if each.pass_rate is not None:
+            least[each.annotation.function] = min(each.pass_rate, least.get(each.annotation.function, 1.0))
+    return least
+
+
+def _sensitivity(each: Sensitivity) -> dict[str, Any]:
+    return {
+        "function": each.function,
+        "sensitive": each.is_sensitive,
+        "asks": each.asks,
+        "answers_a_call": _known(each.answers),
+        "ci": [_known(each.low), _known(each.high)],
+        "own_answers_a_call": _known(each.own),
+        "call_ns": _known(each.call_ns),
+        "points": [
+            {"point": at.point, "answers_a_call": _known(at.answers), "ci": [_known(at.low), _known(at.high)]} for at in each.points
+        ],
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _blocks(sweep: Sweep) -> Iterator[Block]:
+    first = sweep.steps[0]
+    tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is Standing.VIOLATED else Tone.STRONG
+    yield Sentence(answer(sweep), tone)
+    for each in sweep.sensitive[:_MOST_SENTENCES]:
+        yield Sentence(_waits(each, sweep.service))
+    yield _delays(sweep)
+    yield _functions(sweep)
+    if sweep.notes:
+        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in sweep.notes))
+
+
+def _waits(each: Sensitivity, service: str) -> str:
+    itself = "" if each.asks else ", in other functions"
+    ends = sorted(at.answers for at in each.points)
+    spread = f", from {number(ends[0])} to {number(ends[-1])} by workload point" if len(ends) > 1 and ends[-1] - ends[0] >= 1 else ""
+    return (
+        f"`{printable(each.function)}` waits for {number(each.answers)} answers of {printable(service)} a call{itself} "
+        f"({number(each.low)} to {number(each.high)}){spread}."
+    )
+
+
+def number(answers: float) -> str:
+    """Return a number of answers with as many digits as say something."""
+    return f"{max(answers, 0.0):.1f}" if answers < 100 else f"{answers:,.0f}"
+
+
+def _delays(sweep: Sweep) -> Table:
+    columns = (
+        Column("delay", right=True),
+        Column("assertions pass", right=True),
+        Column("violated", right=True),
+        Column("judged", right=True),
+        Column("answers a run", right=True, minor=True),
+    )
+    return Table("", columns, tuple(_delay_row(step) for step in sweep.steps))
+
+
+def _delay_row(step: Step) -> tuple[Cell, ...]:
+    mean = _mean(step.checked)
+    answers = sorted(step.answers_a_run.values())
+    ends = dict.fromkeys(f"{each:,.0f}" for each in (answers[:1] + answers[-1:]))
+    return (
+        Cell(delay(step.delay_ms)),
+        Cell(wording.ABSENT if mean is None else wording.percent(mean)),
+        Cell(str(len(step.checked.those(Standing.VIOLATED)))),
+        Cell(str(len(step.checked.judged))),
+        Cell(" to ".join(ends) or wording.ABSENT),
+    )
+
+
+def _functions(sweep: Sweep) -> Table:
+    rates = [pass_rates(step.checked) for step in sweep.steps]
+    columns = (
+        Column("function"),
+        *(Column(delay(step.delay_ms), right=True) for step in sweep.steps),
+        Column("answers a call", right=True),
+        Column("of these itself", right=True),
+        Column("a call", right=True, minor=True),
+    )
+    known = {each.function: each for each in sweep.sensitivities}
+    names = dict.fromkeys((*known, *(name for each in rates for name in each)))
+    rows = [
+        (
+            Cell(printable(name), code=True),
+            *(Cell(wording.percent(each[name]) if name in each else wording.ABSENT) for each in rates),
+            *_answers(known.get(name)),
+        )
+        for name in names
+    ]
+    return Table("Runs that pass, by delay, and answers that calls wait for", columns, tuple(rows))
+
+
+def _answers(each: Sensitivity | None) -> tuple[Cell, Cell, Cell]:
+    if each is None:
+        return Cell(wording.ABSENT), Cell(wording.ABSENT), Cell(wording.ABSENT)
+    tone = Tone.STRONG if each.is_sensitive else Tone.PLAIN
+    return (
+        Cell(f"{number(each.answers)} ({number(each.low)} to {number(each.high)})" if each.is_sensitive else "none", tone),
+        Cell(number(each.own) if each.asks else "none"),
+        Cell(units.quantity(each.call_ns, "ns")),
+    )

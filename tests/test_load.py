@@ -1,0 +1,354 @@
+"""perfdiff's own load: the same requests by seed, sent one after the other or at a rate, and failures that never count as fast."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import findings as examples
+from perfdiff import configuration
+from perfdiff.analysis.findings import Ratio, RequestFinding
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
+from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.collect.requests import Failures
+from perfdiff.config import CompareConfig, RequestConfig, RequestMix
+from perfdiff.errors import ConfigError, WorkloadError
+from perfdiff.load import results
+from perfdiff.load.client import Client
+from perfdiff.load.plan import Planned, plan
+from perfdiff.records.requests import RequestTimes
+from perfdiff.records.schema import Experiment, Phase, Point, Run, Side
+from perfdiff.report import document, html, json_report, terminal
+from test_schemas import VALIDATORS
+
+LIST = RequestConfig("list", "/files/{user}/?page={page}", draw={"user": ("1..100",), "page": (1, 2, 3)}, weight=5)
+CREATE = RequestConfig("create", "/files/f{i}", "PUT", {"X-Url": "{url}/f{i}"}, body_bytes="100..10000", first=3)
+MOVE = RequestConfig("move", "/files/f{i}", "MOVE", {"Destination": "{url}/files/g{i}"}, after="create")
+DELETE = RequestConfig("delete", "/files/g{i}", "DELETE", after="move")
+URL = "http://127.0.0.1:1"
+
+
+def mix(*requests: RequestConfig, **changes: Any) -> RequestMix:
+    return replace(RequestMix("requests.toml", "http://127.0.0.1:{app.port}", requests), **changes)
+
+
+def test_a_seed_gives_the_same_requests_and_another_one_others() -> None:
+    asked = mix(LIST, CREATE, count="200")
+    assert plan(asked, {}, URL) == plan(asked, {}, URL)
+    assert plan(asked, {}, URL) != plan(replace(asked, seed=2), {}, URL)
+
+
+def test_requests_are_drawn_by_weight_range_and_list() -> None:
+    requests = plan(mix(LIST, replace(LIST, name="other", path="/other", draw={}, weight=1), count="3000"), {}, URL)
+    kinds = Counter(request.kind for request in requests)
+    assert kinds[0] / kinds[1] == pytest.approx(5, rel=0.2)
+    users = {int(request.target.split("/")[2]) for request in requests if request.kind == 0}
+    assert (min(users), max(users), len(users)) == (1, 100, 100)
+    assert {request.target[-1] for request in requests if request.kind == 0} == {"1", "2", "3"}
+
+
+def test_what_comes_after_others_is_never_sent_before_them() -> None:
+    requests = plan(mix(DELETE, MOVE, CREATE, count="500"), {}, URL)
+    assert [request.kind for request in requests[:3]] == [2, 2, 2]
+    done: dict[str, int] = {}
+    for number, request in enumerate(requests):
+        name = request.target.rpartition("/")[2]
+        if request.needs is not None:
+            before = requests[request.needs]
+            assert request.needs < number
+            assert before.headers.get("Destination", f"{URL}{before.target}").rpartition("/")[2] == name
+        done[name] = number
+    assert Counter(request.kind for request in requests).keys() == {0, 1, 2}
+
+
+def test_sizes_of_bodies_spread_over_orders_of_magnitude() -> None:
+    sizes = [len(request.body) for request in plan(mix(CREATE, count="2000"), {}, URL)]
+    assert (min(sizes) >= 100, max(sizes) <= 10000) == (True, True)
+    assert np.median(sizes) == pytest.approx(1000, rel=0.15)
+
+
+def test_parameters_of_the_workload_reach_all_texts() -> None:
+    asked = RequestConfig("get", "/{n}/{k}", headers={"N": "{n}"}, body="x{n}", draw={"k": ("{n}..{n}",)})
+    (first, *_) = requests = plan(mix(asked, count="{n}"), {"n": 7}, URL)
+    assert len(requests) == 7
+    assert first == Planned(0, "GET", "/7/7", {"N": "7"}, b"x7")
+    (sized,) = plan(mix(RequestConfig("put", "/", body_bytes="{n}"), count="1"), {"n": 300000}, URL)
+    assert len(sized.body) == 300000
+
+
+def test_values_in_paths_are_quoted() -> None:
+    (request,) = plan(mix(RequestConfig("get", "/{name}", draw={"name": ("a b/c",)}), count="1"), {}, URL)
+    assert request.target == "/a%20b%2Fc"
+
+
+def test_numbers_that_are_none_are_told() -> None:
+    with pytest.raises(WorkloadError, match="'count' of the requests is 'many', but must be a whole number"):
+        plan(mix(LIST, count="{n}"), {"n": "many"}, URL)
+    with pytest.raises(WorkloadError, match="no request may be next"):
+        plan(mix(replace(CREATE, weight=0.0, first=1), MOVE, count="2"), {}, URL)
+
+
+class Server(ThreadingHTTPServer):
+    """Answers after a while; `/500` with that status; `/hang` never, `/cut` breaks the connection."""
+
+    daemon_threads = True
+    seen: list[tuple[str, str, int]]
+    wait_s = 0.0
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.seen.append((self.command, self.path, len(body)))
+        if self.path == "/hang":
+            time.sleep(1)
+        if self.path == "/cut":
+            self.close_connection = True
+            return
+        time.sleep(self.server.wait_s)
+        self.send_response(int(self.path[1:]) if self.path[1:].isdigit() else 200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    do_GET = do_PUT = do_MOVE = do_DELETE = answer  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as found:
+        found.seen = []
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def sent(server: Server, asked: RequestMix) -> tuple[results.Results, list[Planned]]:
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    requests, client = plan(asked, {}, url), Client(url, asked)
+    answers = client.send(requests)
+    return results.results(asked, requests, answers, float(client.elapsed_ns)), requests
+
+
+def test_requests_are_sent_in_order_and_timed(server: Server) -> None:
+    server.wait_s = 0.01
+    found, requests = sent(server, mix(LIST, CREATE, MOVE, DELETE, count="30"))
+    assert [(command, path) for command, path, _ in server.seen] == [(request.method, request.target) for request in requests]
+    assert [size for _, _, size in server.seen] == [len(request.body) for request in requests]
+    assert {kind.name for kind in found.kinds} == {"list", "create", "move", "delete"}
+    assert all(kind.median_ns is not None and 1e7 <= kind.median_ns < 1e9 for kind in found.kinds)
+    assert found.elapsed_ns >= len(requests) * 1e7
+
+
+def test_what_comes_after_others_waits_for_them_where_several_are_under_way(server: Server) -> None:
+    server.wait_s = 0.01
+    sent(server, mix(CREATE, MOVE, DELETE, count="60", concurrency=8))
+    order = {(command, path): number for number, (command, path, _) in enumerate(server.seen)}
+    assert all(order["PUT", path] < number for (command, path), number in order.items() if command == "MOVE")
+
+
+@pytest.mark.parametrize(
+    ("path", "expect", "failed"),
+    [
+        ("/200", (), {}),
+        ("/302", (), {}),
+        ("/404", (404,), {}),
+        ("/200", (404,), {"200": 5}),
+        ("/500", (), {"500": 5}),
+        ("/cut", (), {"connection broken": 5}),
+        ("/hang", (), {"no answer in time": 5}),
+    ],
+)
+def test_requests_that_fail_are_counted_and_have_no_time(
+    server: Server, path: str, expect: tuple[int, ...], failed: dict[str, int]
+) -> None:
+    found, _ = sent(server, mix(RequestConfig("one", path, expect=expect), count="5", timeout_s=0.1))
+    (kind,) = found.kinds
+    assert (kind.made, kind.failed) == (5, failed)
+    assert (kind.median_ns is None) == bool(failed)
+    assert kind.example == (f"GET {path}" if failed else "")
+
+
+def test_at_a_rate_latency_counts_from_when_a_request_was_due(server: Server) -> None:
+    """One worker that needs 20 ms each falls behind 100 requests a second by 10 ms each."""
+    server.wait_s = 0.02
+    found, _ = sent(server, mix(RequestConfig("one", "/x"), count="21", rate=100.0, concurrency=1))
+    (kind,) = found.kinds
+    assert kind.median_ns is not None
+    assert kind.median_ns / 1e6 >= 20 + 10 * 10
+    assert kind.tail_ns is not None
+    assert kind.tail_ns > kind.median_ns
+
+
+def test_at_a_rate_requests_do_not_wait_for_each_other(server: Server) -> None:
+    server.wait_s = 0.05
+    found, _ = sent(server, mix(RequestConfig("one", "/x"), count="20", rate=100.0))
+    assert found.elapsed_ns / 1e6 < 20 * 50
+
+
+def times(failed: int, how: str = "500", name: str = "list") -> tuple[RequestTimes, ...]:
+    return (RequestTimes(name, 40, {how: failed} if failed else {}, None, None, "GET /x" if failed else ""),)
+
+
+def test_failures_of_one_side_alone_are_an_error_that_says_whose() -> None:
+    point = Point(0, "w", {"n": 9}, "")
+    for first, second in ((Side.BASE, Side.HEAD), (Side.HEAD, Side.BASE)):
+        failures = Failures()
+        failures.add(point, first, times(12 * (first is Side.HEAD)))
+        with pytest.raises(
+            WorkloadError, match=r"^head answers 500 to GET /x, 12 of 40 requests 'list', base fails none of them \(w n=9\)"
+        ):
+            failures.add(point, second, times(12 * (second is Side.HEAD)))
+
+
+def test_failures_that_come_and_go_are_an_error() -> None:
+    failures = Failures()
+    failures.add(Point(0, "w", {}, ""), Side.BASE, times(0))
+    with pytest.raises(WorkloadError, match=r"base fails \(no answer in time\) at GET /x, 3 of 40 .*, an earlier run of base fails none"):
+        failures.add(Point(0, "w", {}, ""), Side.BASE, times(3, "no answer in time"))
+
+
+def test_equal_failures_of_both_sides_are_told_once() -> None:
+    failures = Failures()
+    for side in (*Side, *Side):
+        failures.add(Point(0, "w", {}, ""), side, times(2, "404"))
+    (note,) = failures.notes
+    assert note.text.startswith("answers 404 to GET /x, 2 of 40 requests 'list' on both sides (w)")
+
+
+def run(side: Side, block: int, wall_ms: float, cpu_ms: float, latency_ms: float) -> Run:
+    requests = (RequestTimes("list", 40, {}, latency_ms * 1e6, 2 * latency_ms * 1e6),)
+    return Run(block, Phase.PLAIN, 0, side, block, wall_ms * 1e6, cpu_ms * 1e6, 1e6, None, None, "", requests=requests)
+
+
+def measured(point: Point, head_wall: float, head_cpu: float) -> Experiment:
+    rng = np.random.default_rng(3)
+    noise = rng.normal(1.0, 0.01, (20, 4))
+    runs = [run(Side.BASE, i, 100 * one[0], 30 * one[1], 2 * one[0]) for i, one in enumerate(noise)]
+    runs += [run(Side.HEAD, i, head_wall * one[2], head_cpu * one[3], 2 * head_wall / 100 * one[2]) for i, one in enumerate(noise)]
+    return SimpleNamespace(points=(point,), runs=tuple(runs))  # all that is looked at
+
+
+@pytest.mark.parametrize(
+    ("outside", "head", "expected"),
+    [
+        (("db",), (200.0, 30.0), ("not slower", "cpu_ns", True)),
+        ((), (200.0, 30.0), ("slower", "wall_ns", False)),
+        (("db",), (200.0, 60.0), ("slower", "cpu_ns", False)),
+        (("db",), (100.0, 30.0), ("not slower", "cpu_ns", False)),
+    ],
+    ids=["waits for db", "waits by itself", "works more", "the same"],
+)
+def test_what_waits_for_services_outside_is_judged_by_its_work(
+    outside: tuple[str, ...], head: tuple[float, float], expected: tuple[str, str, bool]
+) -> None:
+    experiment = measured(Point(0, "w", {}, "", outside), *head)
+    (end,) = whole_runs(experiment.points, experiment.runs, CompareConfig()).ends
+    notes = list(waiting_notes(experiment, (end,), CompareConfig()))
+    assert (end.standing.value, end.by, bool(notes)) == expected
+    assert all("runs of w take ×2.0" in note.text and "as where db, which is outside the revisions" in note.text for note in notes)
+
+
+def test_latencies_are_compared_pair_by_pair() -> None:
+    (found,) = request_findings(measured(Point(0, "w", {}, ""), 300.0, 30.0), CompareConfig())
+    assert (found.name, found.made, found.failed) == ("list", 40, 0)
+    assert found.base_ns == pytest.approx(2e6, rel=0.05)
+    assert found.head_ns == pytest.approx(6e6, rel=0.05)
+    assert found.head_tail_ns == pytest.approx(12e6, rel=0.05)
+    assert found.ratio is not None
+    assert found.ratio.low < 3.0 < found.ratio.high
+
+
+def test_requests_stand_in_the_reports() -> None:
+    found = RequestFinding(Point(0, "w", {"n": 9}, ""), "list", 40, 2, 2.1e6, 8.4e6, 3.0e6, None, Ratio(4.0, 3.9, 4.1, 10, 10))
+    findings = replace(examples.findings(), requests=(found,))
+    text = terminal.render(document.build(findings), width=120)
+    rows = text.partition("Requests, without probes: median latency\n")[2].splitlines()
+    assert rows[1].split() == ["list", "w", "n=9", "40", "2", "2.1", "ms", "8.4", "ms", "×4.0", "[3.9,", "4.1]", "3", "ms", "–"]
+    assert "750 a request" in text
+    report = json.loads(json_report.render(document.build(findings)))
+    (request,) = report["requests"]
+    assert (request["name"], request["failed"], request["base_ns"], request["head_tail_ns"], request["ratio"]) == (
+        "list",
+        2,
+        2.1e6,
+        None,
+        4.0,
+    )
+    VALIDATORS["report-1"].validate(report)
+    assert "Requests, without probes" in html.render(document.build(findings))
+
+
+CONFIG = """
+[build]
+command = "true"
+[[service]]
+name = "app"
+command = "serve {port}"
+[[workload]]
+name = "w"
+requests = "requests.toml"
+parameters = { n = [1, 2] }
+"""
+REQUESTS = 'url = "http://127.0.0.1:{app.port}"\ncount = 5\n[[request]]\nname = "list"\npath = "/{n}"\n'
+
+
+def load(folder: Path, requests: str, config: str = CONFIG) -> RequestMix:
+    (folder / "perfdiff.toml").write_text(config)
+    (folder / "requests.toml").write_text(requests)
+    found = configuration.load(folder, environment={}).workloads[0].requests
+    assert found is not None
+    return found
+
+
+def test_a_file_of_requests_is_read(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(b"\xff\x00")
+    found = load(
+        tmp_path, REQUESTS + 'body_file = "body"\ndraw = { k = "1..9", m = ["a", "b"] }\nheaders = { Depth = "{k}" }\nexpect = [207]\n'
+    )
+    (request,) = found.requests
+    assert (found.count, request.draw, request.expect) == ("5", {"k": ("1..9",), "m": ("a", "b")}, (207,))
+    assert plan(found, {"n": 1}, URL)[0].body == b"\xff\x00"
+
+
+@pytest.mark.parametrize(
+    ("requests", "config", "says"),
+    [
+        (REQUESTS.replace("{n}", "{m}"), CONFIG, "line 3: '{m}' in '/{m}' is neither drawn nor a parameter of workload 'w'; there"),
+        (REQUESTS.replace("{app.port}", "80"), CONFIG, "'url' must name the server by its service's port"),
+        (REQUESTS.replace("127.0.0.1", "example.org"), CONFIG, "it must be the address of a service"),
+        (REQUESTS.replace("{app.port}", "{web.port}"), CONFIG, "no service is named 'web'; there are app"),
+        (REQUESTS.split("[[", maxsplit=1)[0], CONFIG, "there is no [[request]]"),
+        (REQUESTS + 'body = "x"\nbody_bytes = 3\n', CONFIG, "exclude each other"),
+        (REQUESTS + 'after = "put"\n', CONFIG, "line 6: 'put' is no other request; there are list"),
+        (REQUESTS + 'body_file = "nothing"\n', CONFIG, "cannot be read: No such file"),
+        (REQUESTS + "wait = 3\n", CONFIG, "line 6: unknown key 'wait'; in [request] there are name, path"),
+        (REQUESTS + "expect = [20]\n", CONFIG, "must be a list of statuses"),
+        (REQUESTS.replace('path = "/{n}"', ""), CONFIG, "this [[request]] has no 'path'"),
+        (REQUESTS.replace("{n}", ""), CONFIG, "parameter 'n' has no place"),
+        (REQUESTS, CONFIG + 'command = "x"\n', "has both 'requests' and a command"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_sent_is_told_with_its_line(tmp_path: Path, requests: str, config: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, requests, config)
+    assert says in str(caught.value)
