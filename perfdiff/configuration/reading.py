@@ -29,11 +29,7 @@ from perfdiff.config import (
 )
 from perfdiff.configuration import (
     asv,
-    buildsystem,
     inputs,
-    javaproject,
-    phpproject,
-    pythonproject,
     requests,
     services,
     settings,
@@ -42,6 +38,7 @@ from perfdiff.configuration import (
 )
 from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
+from perfdiff.configuration.spoken import recognise
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
 
@@ -110,17 +107,11 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         *(workload.command for workload in workloads if not workload.requests),
         *(service.command.removeprefix("exec ") for service in offered if not service.outside),
     ]
-    sign = pythonproject.recognise(place, commands)
-    is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
-    is_python = is_python or any(workload.suite for workload in workloads)
-    is_java = bool(values["java"]) or (source is not None and "java" in source.table)
-    is_java = is_java or javaproject.recognise(place, commands) is not None
-    php = phpproject.recognise(place, commands)
-    is_php = php is not None or bool(values["php"]) or (source is not None and "php" in source.table)
-    guessed = None  # a Python project is installed without any command, and PHP runs as it lies
-    if measuring and not _is_ready(place, is_python=is_python and not (is_java and sign in commands), is_php=is_php, is_java=is_java):
-        guessed = None if "command" in values["build"] else _guess(place, source, is_java=is_java)
-    sign = sign or php
+    named = {name for name in ("python", "java", "php") if values[name] or (source is not None and name in source.table)}
+    spoken = recognise(place, commands, {*named, *(["python"] if any(workload.suite for workload in workloads) else [])})
+    guessed = None
+    if measuring and "command" not in values["build"]:
+        guessed = spoken.build_system(place, source.path if source else place / FILE)
     values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
@@ -130,12 +121,12 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         counters=CountersConfig(**values["counters"]),
         measure=MeasureConfig(**values["measure"]),
         source=str(source.path) if source else None,
-        python=PythonConfig(**values["python"]) if is_python else None,
-        java=JavaConfig(**values["java"]) if is_java else None,
-        php=PhpConfig(**values["php"]) if is_php else None,
+        python=PythonConfig(**values["python"]) if spoken.python else None,
+        java=JavaConfig(**values["java"]) if spoken.java else None,
+        php=PhpConfig(**values["php"]) if spoken.php else None,
         services=offered,
         links=tuple(replace(link, delays_ms=()) for link in far),
-        build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
+        build_guessed_from=guessed.file if guessed else spoken.sign if measuring and not values["build"]["command"] else None,
         suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )
 
@@ -238,27 +229,6 @@ def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
         where = key if place == _COMMAND_LINE else f"{place}: '{key}'"
         raise ConfigError(f"{where} is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
     return value
-
-
-def _is_ready(tree: Path, *, is_python: bool, is_php: bool, is_java: bool) -> bool:
-    """Return whether programs run without a build command: what a project has in C or Java beside its PHP is built all the same."""
-    if is_python:
-        return True
-    return is_php and buildsystem.detect(tree) is None and not (is_java and javaproject.build_system(tree) is not None)
-
-
-def _guess(tree: Path, source: TomlFile | None, *, is_java: bool) -> buildsystem.BuildSystem:
-    """Return the build system of a tree; that of Java's own goes first where programs are Java's, a compiler of loose sources last."""
-    system = javaproject.named_build_system(tree) if is_java else None
-    system = system or buildsystem.detect(tree) or (javaproject.build_system(tree) if is_java else None)
-    if system is None:
-        raise ConfigError(
-            f"no build command is configured, and no build system is known by its files in {tree}; "
-            f"write in {source.path if source else tree / FILE} what builds the program in a fresh tree, such as:\n\n"
-            '[build]\ncommand = "make"',
-            slug="config-build",
-        )
-    return system
 
 
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:
