@@ -73,8 +73,9 @@ class Php:
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the syntax trees of two builds, and the packages that they use."""
-        found = sameness.same_code(base, head, pairs)
-        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
+        packages = [change.name for change in homes.dependency_changes(base.beside, head.beside)]
+        found = sameness.same_code(base, head, pairs, packages)
+        return replace(found, identical=found.identical and not packages)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the PHP of the configuration the one that workloads find."""
