@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfdiff.configuration import buildsystem, pythonproject, shellwords
-from perfdiff.configuration.buildsystem import BuildSystem
 
 _PROGRAMS = re.compile(r"php[0-9.]*|php-fpm[0-9.]*|phpunit|phpbench|.+\.php")
 _COMPOSER = "composer.json"
@@ -25,18 +24,11 @@ def recognise(folder: Path, commands: Sequence[str]) -> str | None:
     command is known, a script at the top tells a project as well.
     """
     command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
-    if build_system(folder) is not None or pythonproject.recognise(folder, ()) is not None or (folder / _EXTENSION).is_file():
+    if buildsystem.compiles(folder) or pythonproject.recognise(folder, ()) is not None or (folder / _EXTENSION).is_file():
         return command
     file = next((name for name in (_COMPOSER, *_ENTRIES) if (folder / name).is_file()), None)
     loose = None if commands else next((path.name for path in sorted(folder.glob("*.php"))), None)
     return file or command or loose
-
-
-def build_system(folder: Path) -> BuildSystem | None:
-    """Return how what is compiled beside PHP is built, None where nothing is: a makefile beside Composer's file is for the developers."""
-    found = buildsystem.detect(folder)
-    is_theirs = found is not None and found.name == "make" and (folder / _COMPOSER).is_file() and not (folder / _EXTENSION).is_file()
-    return None if is_theirs else found
 
 
 def script(folder: Path) -> str | None:

@@ -185,7 +185,7 @@ def _recognised(tree: Path, found: Sequence[WorkloadConfig], offered: Sequence[S
     is_java = "java" in languages
     is_ready = "python" in languages and not (is_java and python in commands)
     if not is_ready and "php" in languages:
-        is_ready = phpproject.build_system(tree) is None and not (is_java and javaproject.build_system(tree) is not None)
+        is_ready = not buildsystem.compiles(tree) and not (is_java and javaproject.build_system(tree) is not None)
     return _Programs(languages, python or php, is_ready)
 
 
