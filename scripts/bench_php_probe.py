@@ -2,8 +2,8 @@
 """Print what a call of a PHP function costs in ns beyond itself: not probed, and per kind of recording; and what counting it costs.
 
 A run times many short batches of calls in CPU time and gives the median; a figure is the least of several runs, less the same for the
-program without the extension. The kinds take turns, so that a busy machine disturbs all alike. The last row is a program of functions that
-do some work each, none of them probed. PHPs are those named as arguments, or the one on PATH. Needs gcc and PHP's headers.
+program without the extension. The kinds take turns, so that a busy machine disturbs all alike. The last rows are of a
+function that does some work, without a probe. PHPs are those named as arguments, or the one on PATH. Needs gcc and PHP's headers.
 """
 
 from __future__ import annotations
@@ -50,11 +50,17 @@ function spent() {
 $box = new Box;
 $values = [1, 2];
 $found = [];
-$call = $argv[1];
+$works = $argv[1] === "works";
 for ($batch = 0; $batch < 101; $batch++) {
     $begun = spent();
-    for ($n = 0; $n < 4000; $n++) {
-        $call($n, $values, $box);
+    if ($works) {
+        for ($n = 0; $n < 4000; $n++) {
+            works($n, $values, $box);
+        }
+    } else {
+        for ($n = 0; $n < 4000; $n++) {
+            called($n, $values, $box);
+        }
     }
     $found[] = spent() - $begun;
 }
@@ -63,6 +69,7 @@ echo $found[50] / 4000;
 """
 BARE, UNPROBED, COUNTED = "without the extension", "not probed, beside a probed one", "counted run, all calls"
 WORKS_BARE, WORKS = "a function that works, without the extension", "a function that works, not probed"
+WORKS_COUNTED, WORKS_LINES = "a function that works, in a counted run", "a function that works, lines counted"
 FEATURES = ("number $n", "length $values", "length $box->items")
 KINDS = {
     "off, by the plan": Entry(Mode.OFF),
@@ -73,7 +80,8 @@ KINDS = {
     "time + 3 features, all calls": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
     COUNTED: Entry(Mode.SAMPLE, reservoir=1000, features=3, own=True),
 }
-NAMES = (BARE, UNPROBED, *KINDS, WORKS_BARE, WORKS)
+WORKING = (WORKS_BARE, WORKS, WORKS_COUNTED, WORKS_LINES)
+NAMES = (BARE, UNPROBED, *KINDS, *WORKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +91,31 @@ class Bench:
     php: interpreters.Php
     module: Path
     counting: Path
-    lines: Path
+    reader: places.Places
     folder: Path
 
     def run(self, name: str) -> float:
         """Return the ns of a call in one run of a kind."""
-        steering = {}
-        if name not in (BARE, WORKS_BARE):
-            probe, features = ("9 10 other", ()) if name in (UNPROBED, WORKS) else ("6 8 called", FEATURES)
-            lines = ("perfdiff php 1", "file main.php", f"place {self.folder / 'main.php'}", f"probe 1 {probe}")
-            (self.folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *(f"read {each}" for each in features))))
-            plan.write(self.folder / "plan", {1: KINDS.get(name, Entry(Mode.COUNT))})
-            steering = {"PERFDIFF_OUT": str(self.folder), "PERFDIFF_PLAN": str(self.folder / "plan")}
-            if name == COUNTED:
-                steering |= start.counting(self.folder / "sheet", self.lines, self.counting, os.environ)
-            else:
-                steering |= start.environment(self.folder / "sheet", self.module, os.environ)
-        called = "works" if name in (WORKS_BARE, WORKS) else "called"
-        command = [self.php.executable, self.folder / "main.php", called]
-        ended = subprocess.run(command, env=os.environ | steering, capture_output=True, check=True)
-        for left in (*self.folder.glob("*.pdrec"), *self.folder.glob("*.remarks")):
+        command = [self.php.executable, self.folder / "main.php", "works" if name in WORKING else "called"]
+        ended = subprocess.run(command, env=os.environ | self._steering(name), capture_output=True, check=True)
+        for left in (*self.folder.glob("*.pdrec"), *self.folder.glob("*.remarks"), *self.folder.glob("*.lines")):
             left.unlink()
         return float(ended.stdout)
+
+    def _steering(self, name: str) -> dict[str, str]:
+        """Return the variables of a run of a kind."""
+        if name in (BARE, WORKS_BARE):
+            return {}
+        if name == WORKS_LINES:
+            return self.reader.environment(self.folder)
+        probe, features = ("9 10 other", ()) if name in (UNPROBED, *WORKING) else ("6 8 called", FEATURES)
+        lines = ("perfdiff php 1", "file main.php", f"place {self.folder / 'main.php'}", f"probe 1 {probe}")
+        (self.folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *(f"read {each}" for each in features))))
+        plan.write(self.folder / "plan", {1: KINDS.get(name, Entry(Mode.COUNT))})
+        steering = {"PERFDIFF_OUT": str(self.folder), "PERFDIFF_PLAN": str(self.folder / "plan")}
+        if name in (COUNTED, WORKS_COUNTED):
+            return steering | start.counting(self.folder / "sheet", self.reader.sheet, self.counting, os.environ)
+        return steering | start.environment(self.folder / "sheet", self.module, os.environ)
 
 
 def main() -> None:
@@ -123,9 +134,9 @@ def bench(php: interpreters.Php, folder: Path) -> Bench:
     runtime = runtime_library.build("gcc", folder)
     (folder / "main.php").write_text(PROGRAM)
     counter = extension.build_lines(php, "gcc", folder)
-    reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ, {}), folder / "lines")
+    reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ, {}), folder / "counted-lines")
     probing, counting = (build(php, runtime, "gcc", folder) for build in (extension.build, extension.build_counting))
-    return Bench(php, probing, counting, reader.sheet, folder)
+    return Bench(php, probing, counting, reader, folder)
 
 
 def measure(table: figures.Table, made: Bench) -> None:
@@ -138,8 +149,9 @@ def measure(table: figures.Table, made: Bench) -> None:
     for name in (UNPROBED, *KINDS):
         table.add(made.php.release, name, f"{least[name] - least[BARE]:+.1f}")
     table.add(made.php.release, WORKS_BARE, f"{least[WORKS_BARE]:.1f}")
-    beyond = least[WORKS] - least[WORKS_BARE]
-    table.add(made.php.release, WORKS, f"{beyond:+.1f} ({beyond / least[WORKS_BARE]:+.1%})")
+    for name in WORKING[1:]:
+        beyond = least[name] - least[WORKS_BARE]
+        table.add(made.php.release, name, f"{beyond:+.1f} ({beyond / least[WORKS_BARE]:+.1%})")
 
 
 if __name__ == "__main__":

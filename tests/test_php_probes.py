@@ -401,6 +401,89 @@ def test_engines_cache_and_compiler_change_no_count(make: Make, options: tuple[s
         assert calls(outcome.only) == {1: 20010.0, 2: 201.0}
 
 
+SITES = """<?php
+namespace App {
+    class Base {
+        function __construct($n = 0) {
+        }
+        function run($n) {
+            return $n;
+        }
+        static function make($n) {
+            return new static;
+        }
+        function other($n) {
+            return $n;
+        }
+    }
+    class Sub extends Base {
+        function __construct() {
+            parent::__construct(1);
+        }
+        function run($n) {
+            return parent::run($n) + self::plain(1);
+        }
+        static function plain($n) {
+            return $n;
+        }
+    }
+    class Magic {
+        function __call($name, $arguments) {
+            return $name;
+        }
+    }
+    function helper($n) {
+        return $n;
+    }
+    function both($n) {
+        return helper(strlen(\\Globals(helper($n)))) + \\abs(HELPER(2));
+    }
+}
+namespace {
+    use function App\\helper as renamed;
+    function globals($n) {
+        return (string) $n;
+    }
+    \\App\\both(1);
+    globals(renamed(1));
+    $name = 'globals';
+    $name(1);
+    call_user_func('globals', 1);
+    call_user_func_array('App\\helper', [1]);
+    array_map('App\\helper', [1, 2]);
+    $first = renamed(...);
+    $first(1);
+    $base = new App\\Base(globals(1));
+    $sub = App\\Sub::make(1);
+    $sub->run(1);
+    $sub->RUN($base->run(1));
+    $method = 'run';
+    $base->$method(1);
+    [$base, 'run'](1);
+    $base->other(1);
+    (new App\\Magic)->anything(1);
+    echo "ok";
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), CACHED], ids=["", "cached"])
+def test_calls_are_recorded_however_they_are_written(make: Make, options: tuple[str, ...]) -> None:
+    names = ("App\\helper", "globals", "App\\Base::run", "App\\Base::__construct", "App\\Sub::run", "App\\Magic::__call", "App\\both")
+    outcome = make(SITES, {name: ["number $n"] for name in names}).run(*options, "main.php")
+    assert (outcome.status, outcome.output, outcome.errors) == (0, "ok", "")
+    assert dict(zip(names, calls(outcome.only).values(), strict=True)) == {
+        "App\\helper": 8.0,
+        "globals": 5.0,
+        "App\\Base::run": 5.0,
+        "App\\Base::__construct": 2.0,
+        "App\\Sub::run": 2.0,
+        "App\\Magic::__call": 1.0,
+        "App\\both": 1.0,
+    }
+    assert outcome.only.totals.unfinished.sum() == 0
+
+
 VALUES = """<?php
 class Sized implements Countable {
     function count(): int {

@@ -49,8 +49,10 @@ static PHP_RINIT_FUNCTION(perfdiff)
 {
 	(void)type, (void)module_number;
 	pd_request++;
-	if (is_on)
+	if (is_on) {
 		pd_rest_end();
+		pd_sites_begin();
+	}
 	if (is_on && pd_counting_request_begin)
 		pd_counting_request_begin();
 	return SUCCESS;

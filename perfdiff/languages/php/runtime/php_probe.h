@@ -8,6 +8,10 @@
 #include <zend_fibers.h>
 #include <zend_gc.h>
 #include <zend_observer.h>
+#include <zend_vm.h>
+#if PHP_VERSION_ID >= 80400
+#include <zend_lazy_objects.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -97,6 +101,9 @@ extern uint32_t pd_request; /* the request's number in this process, from 1 */
 bool pd_sheet_open(const char *path);
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code);
 const char *pd_sheet_misplaced(const zend_op_array *code); /* the file's name in the tree, NULL where it lies where it should */
+bool pd_sheet_has_lines(const zend_op_array *code); /* a probe on the same lines, of whatever file */
+bool pd_sheet_has_name(const char *name);           /* a probe of this name, without what it stands in; in any case of letters */
+bool pd_sheet_has_traits(void);                     /* a probe in a file with traits */
 const char *pd_line_next(const char *line);
 size_t pd_line_length(const char *line);
 
@@ -113,6 +120,9 @@ void pd_value_read(struct pd_frame *frame, unsigned cell, enum pd_how how, zval 
 /* observer.c */
 bool pd_observer_begin(void);
 void pd_request_end(void);
+
+/* sites.c */
+void pd_sites_begin(void);
 
 /* garbage.c */
 void pd_garbage_begin(void);

@@ -16,6 +16,9 @@
 static struct pd_file_text *files; /* the last one first */
 static struct pd_probe_text **table;
 static uint64_t table_mask;
+static const char **names; /* of functions, without what they stand in; open addressing */
+static uint64_t names_mask;
+static int has_traits = -1; /* not known yet */
 
 static uint64_t place_of(uint32_t first_line, uint32_t last_line)
 {
@@ -141,6 +144,48 @@ static bool table_make(struct pd_probe_text *probes, uint64_t count)
 	return true;
 }
 
+static uint64_t name_hash(const char *name, size_t length) /* FNV-1a of small letters */
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)zend_tolower_ascii(name[i])) * 0x100000001b3u;
+	return hash ^ hash >> 29;
+}
+
+static const char *own_name(const char *name)
+{
+	size_t length = pd_line_length(name);
+
+	for (size_t i = length; i; i--)
+		if (name[i - 1] == ':' || name[i - 1] == '\\')
+			return name + i;
+	return name;
+}
+
+static const char **name_place(const char *name, size_t length)
+{
+	uint64_t i = name_hash(name, length) & names_mask;
+
+	while (names[i] && (pd_line_length(names[i]) != length || strncasecmp(names[i], name, length)))
+		i = (i + 1) & names_mask;
+	return &names[i];
+}
+
+/* Makes the names of all probes from the table that they are in. */
+static bool names_make(void)
+{
+	names_mask = 2 * table_mask + 1; /* the table has twice as many places as there are probes */
+	names = calloc(names_mask + 1, sizeof(*names));
+	for (uint64_t i = 0; names && i <= table_mask; i++)
+		for (const struct pd_probe_text *probe = table[i]; probe; probe = probe->next) {
+			const char *name = own_name(probe->name);
+
+			*name_place(name, pd_line_length(name)) = name;
+		}
+	return names != NULL;
+}
+
 bool pd_sheet_open(const char *path)
 {
 	const char *text = content(path);
@@ -164,7 +209,7 @@ bool pd_sheet_open(const char *path)
 			count++;
 		}
 	}
-	return table_make(probes, count);
+	return table_make(probes, count) && names_make();
 }
 
 /* Which file a path leads to; number 0: none. */
@@ -261,6 +306,53 @@ struct pd_probe_text *pd_sheet_find(const zend_op_array *code)
 		}
 	}
 	return found;
+}
+
+bool pd_sheet_has_name(const char *name)
+{
+	return *name_place(name, strlen(name)) != NULL;
+}
+
+bool pd_sheet_has_lines(const zend_op_array *code)
+{
+	uint32_t first = code->function_name ? code->line_start : 0, last = code->function_name ? code->line_end : 0;
+
+	for (const struct pd_probe_text *probe = table[place_of(first, last)]; probe; probe = probe->next)
+		if (probe->first_line == first && probe->last_line == last)
+			return true;
+	return false;
+}
+
+/* Whether a file has the word anywhere in it; one that cannot be read may have. */
+static bool has_word(const struct pd_file_text *file, const char *word)
+{
+	char path[PATH_MAX], *text;
+	bool has;
+
+	for (const struct pd_place *place = file->places; place; place = place->next) {
+		size_t length = pd_line_length(place->path);
+
+		if (length >= sizeof(path))
+			return true;
+		memcpy(path, place->path, length);
+		path[length] = '\0';
+		text = content(path);
+		has = !text || strcasestr(text, word);
+		free(text);
+		if (has)
+			return true;
+	}
+	return false;
+}
+
+bool pd_sheet_has_traits(void)
+{
+	if (has_traits >= 0)
+		return has_traits;
+	has_traits = false;
+	for (const struct pd_file_text *file = files; file && !has_traits; file = file->next)
+		has_traits = has_word(file, "trait");
+	return has_traits;
 }
 
 /* Looks for a file of the sheet by the end of a path. */

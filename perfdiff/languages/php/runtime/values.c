@@ -176,7 +176,8 @@ static bool nested_read(zval *value, zend_ulong *sum)
 	*sum = 0;
 	if (Z_TYPE_P(value) != IS_ARRAY || zend_hash_num_elements(Z_ARRVAL_P(value)) > NESTED_MOST)
 		return false;
-	ZEND_HASH_FOREACH_VAL_IND(Z_ARRVAL_P(value), element) {
+	ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(value), element) {
+		ZVAL_DEINDIRECT(element);
 		if (!length_read(element, &length))
 			return false;
 		*sum += length;
