@@ -832,7 +832,7 @@ def test_php_that_cannot_be_measured_is_told(tmp_path: Path, release: str, zts: 
 def test_extensions_compile_without_warnings() -> None:
     headers = [word for folder in extension.headers(php_programs.interpreter()) for word in ("-isystem", folder)]
     for folder, options in ((extension.SOURCES, ()), (extension.COUNTING, ("-DPD_PER_CALL",)), (extension.LINES, ())):
-        for compiler in ("gcc", "clang"):
+        for compiler in ("gcc", "clang") if folder == extension.SOURCES else ("gcc",):
             sources = [str(path) for path in sorted(folder.glob("*.c"))]
             flags = ("-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
             command = [compiler, *flags, *options, *headers, "-isystem", str(runtimes.library()), "-fsyntax-only", *sources]
