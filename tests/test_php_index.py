@@ -284,6 +284,19 @@ def test_a_file_that_cannot_be_parsed_is_a_problem_of_the_program(tmp_path: Path
     assert {"f", "h"} <= set(by_name(found))
 
 
+def test_long_chains_of_operators_are_read(tmp_path: Path) -> None:
+    chain = " . ".join(f"f({number})" for number in range(3000))
+    found = program(tmp_path, {"a.php": f"function f($a) {{ return ''; }}\necho {chain};"})
+    assert found.problems == ()
+    assert callees(found, "a.php::{main}") == {"f"}
+
+
+def test_what_is_nested_too_deeply_is_a_problem_of_the_program(tmp_path: Path) -> None:
+    found = program(tmp_path, {"a.php": f"echo {'(' * 3000}1{')' * 3000};", "b.php": "function f() {}"})
+    assert [problem.file for problem in found.problems] == ["a.php"]
+    assert "f" in by_name(found)
+
+
 def test_what_files_told_is_kept(shop: Path, tmp_path: Path) -> None:
     first = index(shop, depth=3, cache=tmp_path)
     kept = sorted(path for path in tmp_path.rglob("*.json"))

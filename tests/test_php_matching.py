@@ -163,3 +163,13 @@ def test_which_version_of_two_of_a_name_is_meant_is_told_by_the_file(tmp_path: P
     base = {"a.php": "function main() { return 1; }", "b.php": "function main() { return 2; }"}
     found = changes(tmp_path, base, {**base, "b.php": "function main() { return 3; }"})
     assert found == {"main": (Change.CHANGED, ("body changed",))}
+
+
+def test_closures_keep_their_counterparts_where_others_are_added_before_them(tmp_path: Path) -> None:
+    text = "function f($a) {{ {} return array_filter($a, function ($one) {{ return $one > 1; }}); }}"
+    first = "$a = array_map(function ($one) { return $one + 1; }, $a);"
+    found = compared(tmp_path, {"a.php": text.format("")}, {"a.php": text.format(first)})
+    [pair] = [one for one in found if one.base is not None and one.base.name == "f::{closure}"]
+    assert (pair.change, pair.head is not None and pair.head.name) == (Change.UNCHANGED, "f::{closure}#2")
+    [added] = [one for one in found if one.base is None]
+    assert (added.change, added.shown.name) == (Change.ADDED, "f::{closure}")

@@ -52,7 +52,7 @@ def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> Engine:
         _, _, _, caches, compiles, limit, extensions, zend = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return Engine(False, False, "", (), ())
-    names = tuple(sorted({*extensions, *zend}, key=str.lower))
+    names = tuple(sorted({name.lower(): name for name in (*extensions, *zend)}.values(), key=str.lower))
     watching = tuple(name for name in names if name.lower() in WATCHING)
     return Engine(bool(caches), bool(compiles), str(limit), names, watching)
 

@@ -55,7 +55,10 @@ def file_facts(source: SourceFile, depth: int) -> FileFacts:
     data = as_ascii(source.data)
     root = parse(data)
     walk = _File(source.file, data, depth)
-    walk.read(root)
+    try:
+        walk.read(root)
+    except RecursionError:
+        return FileFacts(source.file, (), (), (), (), strict=False, problem="it cannot be read: what is in it is nested too deeply")
     return FileFacts(
         source.file,
         tuple(_without_namesakes(sorted(walk.functions, key=lambda one: (one.definition.start, -one.definition.end)))),

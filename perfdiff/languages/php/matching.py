@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 
 from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames
 from perfdiff.languages.php import texts
+from perfdiff.languages.php.alignment import aligned
 from perfdiff.languages.php.facts import IMPORTED
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 
@@ -19,8 +21,15 @@ _KEPT = 4096  # texts taken apart that are kept: pairing asks several times for 
 
 
 def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
-    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
-    return matching.match(base, head, _PhpDialect())
+    """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well.
+
+    Closures and anonymous classes keep their counterparts where others are added before them.
+    """
+    dialect = _PhpDialect()
+    same, originals = aligned(base, head, dialect.tokens)
+    return tuple(
+        replace(pair, head=originals[pair.head.key]) if pair.head is not None else pair for pair in matching.match(base, same, dialect)
+    )
 
 
 class _PhpDialect:

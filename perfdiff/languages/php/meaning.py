@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, child, inner, text_of
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, child, inner, spine, text_of
 
 # Which visibility code has is checked when it is compiled; tags are where statements begin; what `use` and `declare` say is told of apart.
 _SILENT = frozenset(
@@ -94,6 +94,14 @@ def _add_leaf(node: Node, found: list[str]) -> None:
 
 
 def _add_children(node: Node, found: list[str], root: Node) -> None:
+    if node.type == "binary_expression":
+        *outer, innermost = spine(node)
+        for each in innermost.children:
+            _add(each, found, root)
+        for one in reversed(outer):
+            for each in one.children[1:]:
+                _add(each, found, root)
+        return
     body = node.child_by_field_name("body") if node.type in _WITH_BODY else None
     if body is None or body.type in _BLOCKS:
         for each in node.children:

@@ -12,7 +12,7 @@ from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expr
 from perfdiff.languages.php.facts import Member, References
 from perfdiff.languages.php.inclusions import written_path
 from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, Around
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, child, text_of
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, child, spine, text_of
 
 SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
 _CALLABLE = re.compile(r"\\?[A-Za-z_][\w\\]*(?:::[A-Za-z_]\w*)?")
@@ -272,8 +272,14 @@ class Names:
             self._import(CONSTANT, name)
 
     def _binary(self, node: Node) -> None:
+        *outer, innermost = spine(node)
+        self._operands(innermost, innermost.child_by_field_name("left"))
+        for each in reversed(outer):
+            self._operands(each, None)
+
+    def _operands(self, node: Node, left: Node | None) -> None:
+        """Take note of what an operator is applied to; of what stands on its left where that was not yet."""
         operator, right = text_of(node.child_by_field_name("operator")).lower(), node.child_by_field_name("right")
-        left = node.child_by_field_name("left")
         if left is not None:
             self._visit(left)
         if operator == "instanceof" and right is not None and left is not None:
@@ -293,7 +299,7 @@ class Names:
     def _catch(self, node: Node) -> None:
         kind, name = node.child_by_field_name("type"), node.child_by_field_name("name")
         if kind is not None:
-            found = [self.named_class(each) for each in _classes_in(kind)]
+            found = [self.named_class(each) for each in _types(kind)]
             if name is not None and len(found) == 1:
                 self.known.types[text_of(name)] = found[0]
         body = node.child_by_field_name("body")
@@ -441,9 +447,3 @@ def _types(node: Node) -> list[Node]:
     if node.type in ("named_type", "primitive_type", *NAMES):
         return [node]
     return [found for each in node.named_children for found in _types(each)]
-
-
-def _classes_in(node: Node) -> list[Node]:
-    if node.type in (*NAMES, "named_type"):
-        return [node]
-    return [found for each in node.named_children for found in _classes_in(each)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from filecmp import cmp
 from pathlib import Path
 
@@ -26,15 +26,15 @@ _COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
 _NOTED = re.compile(r"(?:.*/)?vendor/(?:autoload\.php|composer/.*\.(?:php|json))|composer\.(?:json|lock)")
 
 
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MeaningComparison:
-    """Compare the trees of two plain builds whose functions are `pairs`."""
-    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(_differing(base, head)))
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], packages: Collection[str] = ()) -> MeaningComparison:
+    """Compare the trees of two plain builds whose functions are `pairs`, those of some `packages` of others among them."""
+    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(_differing(base, head, packages)))
 
 
-def _differing(base: PlainBuild, head: PlainBuild) -> Iterator[str]:
+def _differing(base: PlainBuild, head: PlainBuild, packages: Collection[str]) -> Iterator[str]:
     compiled = bool(base.commands or head.commands)
     files = [dict(_files(build.tree, compiled=compiled)) for build in (base, head)]
-    indexed = [{one.file: one.data for one in source_files(build.tree)} for build in (base, head)]
+    indexed = [{one.file: one.data for one in source_files(build.tree, packages)} for build in (base, head)]
     for name in sorted(files[0].keys() | files[1].keys()):
         present = [(side[name], known.get(name)) for side, known in zip(files, indexed, strict=True) if name in side]
         if len(present) == 2 and _is_same_file(present[0][0], present[1][0]):

@@ -60,6 +60,14 @@ def inner(node: Node) -> Iterator[Node]:
         waiting.extend(reversed(each.children))
 
 
+def spine(node: Node) -> list[Node]:
+    """Return an expression of two operands, the one on its left, and so on down: chains of concatenations are hundreds deep."""
+    found = [node]
+    while (left := found[-1].child_by_field_name("left")) is not None and left.type == "binary_expression":
+        found.append(left)
+    return found
+
+
 def child(node: Node, *types: str) -> Node | None:
     """Return the first child of one of some types."""
     return next((each for each in node.children if each.type in types), None)

@@ -1,0 +1,118 @@
+"""Which of several functions without names of their own, that have numbers by their order, is which one of base."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.protocol import FunctionDefinition
+
+Tokens = Callable[[FunctionDefinition], Sequence[str]]
+_ALIKE = 0.5  # share of tokens that two units must have in common where their order does not tell which is which
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Where the number of a unit stands in a key: what is before it ends at `start`, the unit's part of the key at `end`.
+
+    The first unit may be written without: then `start` is `end`, and `mark` what would stand before the number.
+    """
+
+    start: int
+    end: int
+    value: int
+    mark: str = ""
+
+
+Find = Callable[[str, int], Number | None]  # the first number of a key behind a place
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A function without a name, or a class of such: what its keys begin with, its number, and its functions."""
+
+    prefix: str
+    number: int
+    functions: tuple[FunctionDefinition, ...]
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what it does."""
+        return digest(sorted(f"{one.key[len(self.prefix) :]} {one.tokens}" for one in self.functions))
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Finds counterparts of what has a number; `find` tells where that stands in a key, `tokens` what a function's text is made of."""
+
+    find: Find
+    tokens: Tokens
+
+    def keys(
+        self, base: Sequence[FunctionDefinition], head: Sequence[FunctionDefinition], before: str = "", after: str = ""
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the keys of head and those that they have in base, of functions whose keys begin with `before` and `after` there."""
+        first, second = self._units(base, before), self._units(head, after)
+        for one in head:
+            if self.find(one.key, len(after)) is None:
+                yield one.key, before + one.key[len(after) :]
+        for stem, units in second.items():
+            others = first.get(stem, [])
+            pairs = _pairs(others, units, self.tokens)
+            free = iter(range(max((each.number for each in (*others, *units)), default=0) + 1, 1 << 30))
+            for index, unit in enumerate(units):
+                if index in pairs:
+                    other = others[pairs[index]]
+                    yield from self.keys(other.functions, unit.functions, other.prefix, unit.prefix)
+                else:
+                    prefix = f"{before}{stem}{next(free)}"
+                    yield from ((one.key, prefix + one.key[len(unit.prefix) :]) for one in unit.functions)
+
+    def _units(self, functions: Iterable[FunctionDefinition], under: str) -> dict[str, list[_Unit]]:
+        """Return what has a number and begins directly under a prefix, by what stands before the number, in order."""
+        groups: dict[str, dict[tuple[int, str], list[FunctionDefinition]]] = defaultdict(lambda: defaultdict(list))
+        for one in functions:
+            found = self.find(one.key, len(under))
+            if found is not None:
+                groups[one.key[len(under) : found.start] + found.mark][found.value, one.key[: found.end]].append(one)
+        return {
+            stem: [_Unit(prefix, number, tuple(group)) for (number, prefix), group in sorted(units.items())]
+            for stem, units in groups.items()
+        }
+
+
+def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict[int, int]:
+    """Return by index in head which unit of base is the same: those that do the same in the same order, then what is left between."""
+    before, after = [one.digest for one in base], [one.digest for one in head]
+    found: dict[int, int] = {}
+    gap = (0, 0)
+    for start, other, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+        found |= _between(base, head, (gap[0], start), (gap[1], other), tokens)
+        found |= {other + step: start + step for step in range(size)}
+        gap = start + size, other + size
+    return found
+
+
+def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int], new: tuple[int, int], tokens: Tokens) -> dict[int, int]:
+    if old[1] - old[0] == new[1] - new[0]:
+        return dict(zip(range(*new), range(*old), strict=True))
+    words = {("base", index): _words(base[index], tokens) for index in range(*old)}
+    words |= {("head", index): _words(head[index], tokens) for index in range(*new)}
+    scored = sorted(((_likeness(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
+    found: dict[int, int] = {}
+    for score, i, j in scored:
+        if score >= _ALIKE and -j not in found and -i not in found.values():
+            found[-j] = -i
+    return found
+
+
+def _words(unit: _Unit, tokens: Tokens) -> Counter[str]:
+    return Counter(token for one in unit.functions for token in tokens(one))
+
+
+def _likeness(base: Counter[str], head: Counter[str]) -> float:
+    """Return Dice's coefficient of two multisets, 0 to 1."""
+    return 2 * (base & head).total() / max(base.total() + head.total(), 1)
