@@ -38,7 +38,7 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side

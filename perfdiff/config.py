@@ -54,6 +54,13 @@ class JavaConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PhpConfig:
+    """`[php]`: the `interpreter` of a project's programs, by name or path; None: `php`, as it is found on PATH."""
+
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """How far away a service is made, by a proxy before it: what its users find, not what it finds itself.
 
@@ -297,6 +304,7 @@ class Config:
     measure: MeasureConfig = MeasureConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
+    php: PhpConfig | None = None  # None: no PHP project
     services: tuple[ServiceConfig, ...] = ()
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None

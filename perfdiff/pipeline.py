@@ -9,40 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff import analysis, storage
-from perfdiff.analysis.findings import Findings
+from perfdiff import storage
 from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
-from perfdiff.concluded import Concluded, concluded
-from perfdiff.config import CompareConfig, Config
 from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.packs import Packs
+from perfdiff.outcome import Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
-from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.recorded import Kept, Recorded
-from perfdiff.records.schema import Experiment, SampleTable, Side
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
 from perfdiff.rounds import Rounds
-
-TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The findings, and the recorded calls, runs and counts of lines behind them."""
-
-    findings: Findings
-    samples: Callable[[int, Side], SampleTable | None]
-    experiment: Experiment | None = None
-    counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
-    lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
 
 
 def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
@@ -55,7 +38,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
-        outcome = _concluded(found, storage.experiment(cache, asked), cache, request.config.compare, progress)
+        outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress)
         try:
             storage.remember(cache, repository.name, asked)
         except OSError as error:
@@ -76,37 +59,6 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
-
-
-def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None) -> Outcome:
-    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there."""
-    watch = Stopwatch(progress)
-    samples = Kept(found.samples, TABLES)
-    findings = kept.load() if kept else None
-    if findings is None:
-        watch.stage("analysing", None)
-        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
-        if kept:
-            kept.save(findings)
-    stages = {**findings.stages, **watch.seconds}
-    return Outcome(replace(findings, stages=stages), samples, found.experiment, found.counts, found.lines)
-
-
-def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
-    """Return the outcome of the last comparison of a repository; raise RecordingError where there is none."""
-    name = find_repository(repository).name
-    with storage.in_use(cache):
-        asked = storage.last(cache, name)
-        if asked is None or not store.exists(storage.experiment(cache, asked)):
-            raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
-        folder = storage.experiment(cache, asked)
-        store.verify(folder)  # what was concluded from it would not show that it is damaged
-        return _concluded(_named(recorded.load(folder), asked), folder, cache, config.compare, progress)
-
-
-def _concluded(found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress) -> Outcome:
-    """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
-    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config))
 
 
 def measure(bench: Bench, folder: Path) -> None:
@@ -143,7 +95,7 @@ def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Pa
             found = _kept(folder, Silent())  # whoever was waited for may have asked the same
             if found is None:
                 measure(bench(builds, room), folder)
-    return _named(found or recorded.load(folder), asked)
+    return named(found or recorded.load(folder), asked)
 
 
 def _kept(folder: Path, progress: Progress) -> Recorded | None:
@@ -158,9 +110,3 @@ def _kept(folder: Path, progress: Progress) -> Recorded | None:
         return None
     progress.note(f"measured already, at {found.experiment.environment.created}")
     return found
-
-
-def _named(found: Recorded, asked: storage.Asked) -> Recorded:
-    """Return what was recorded with its revisions under the names by which they were asked for."""
-    stored = found.experiment
-    return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))

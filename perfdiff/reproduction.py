@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from perfdiff import units
-from perfdiff.config import CacheSize, Config, JavaConfig, PythonConfig, WorkloadConfig
+from perfdiff.config import CacheSize, Config, JavaConfig, PhpConfig, PythonConfig, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
@@ -123,6 +123,7 @@ def configuration_text(config: Config) -> str:
         "build": config.build,
         "python": config.python or PythonConfig(),
         "java": config.java or JavaConfig(),
+        "php": config.php or PhpConfig(),
         "probes": config.probes,
         "compare": config.compare,
         "counters": config.counters,

@@ -21,6 +21,7 @@ from spinning import FACTORS, NOMINAL_US
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
+from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records.recorded import Recorded
 
@@ -54,7 +55,7 @@ def measured(room: Path, turn: int, runs: int, seed: int) -> dict[float, Finding
     outcome = pipeline.compare(asked, Silent())
     if outcome.experiment is None:
         raise SystemExit("a comparison came without its experiment")
-    again = pipeline.analysed(Recorded(outcome.experiment, outcome.samples), CompareConfig(min_effect=FINE, seed=seed), Silent())
+    again = analysed(Recorded(outcome.experiment, outcome.samples), CompareConfig(min_effect=FINE, seed=seed), Silent())
     return {USUAL: outcome.findings, FINE: again.findings}
 
 

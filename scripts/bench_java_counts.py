@@ -91,7 +91,7 @@ def _counts(out: Path) -> object:
     """Return all that a run counted and that no chance is in."""
     (found,) = [recording.read(path) for path in out.glob("*.pdrec")]
     totals = found.totals
-    rows = {name: sums.tolist() for name, sums in totals.counters.items() if name != "collections"}
+    rows = {name: sums.tolist() for name, sums in totals.counters.items() if name not in ("collections", "heap_bytes")}
     order = sorted(range(len(totals.probe)), key=lambda row: totals.probe[row])
     return [[totals.probe[row], totals.calls[row], *(sums[row] for sums in rows.values())] for row in order], dict(found.library)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Print what perfdiff says of pairs of releases of Python packages: the verdict, the guilty function's place, and how long it took.
+"""Print what perfdiff says of pairs of releases of packages: the verdict, the guilty function's place, and how long it took.
 
-The pairs are in `fixtures/releases`, each with a program that runs the package. Their sources come from the package index.
+The pairs are in `fixtures/releases`, each with a program that runs the package. Their sources come from the registries.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="pairs (default: all)")
     options = parser.parse_args()
     chosen = [pair for pair in pairs() if not options.only or pair.name in options.only]
-    with tempfile.TemporaryDirectory() as room, figures.printed("Releases of Python packages", *COLUMNS) as table:
+    with tempfile.TemporaryDirectory() as room, figures.printed("Releases of packages", *COLUMNS) as table:
         right = 0
         for pair in chosen:
             checkout = repository(pair, Path(room) / pair.name)

@@ -1,12 +1,13 @@
 """The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads.
 
-Those of a `language` are C's, C++'s among them, Python's, or Java's.
+Those of a `language` are C's, C++'s among them, Python's, Java's, or PHP's.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -18,10 +19,11 @@ from perfdiff.config import Config
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
-SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",), "java": (".java",)}  # by language
+SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",), "java": (".java",), "php": (".php",)}  # by language
 LANGUAGES = tuple(SOURCES)
-FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA}  # of the programs in other languages than C
+FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA, "php": programs.PHP}  # of the programs in other languages than C
 MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
+NO_WORD = r"\W"
 MOST_LINES = 40  # of a function in Python that does so
 REAL = {"cmark links": cmark.ATTACK, "cmark paragraphs": cmark.PARAGRAPHS}
 
@@ -72,7 +74,8 @@ def _changed(program: str, change: str, checkout: Path) -> None:
 def move(checkout: Path, language: str = "c") -> None:
     """Tag a revision of base with a function of random length, never called, in each source of a language; nothing where there is one.
 
-    It stands at the top, in Python at the end, as docstrings and imports of the future come first, in Java in the last class of a file.
+    It stands at the top, in Python at the end, as docstrings and imports of the future come first, in Java in the last class of a file,
+    in PHP at the end.
     """
     if MOVED in programs.git(checkout, "tag").split():
         return
@@ -87,6 +90,9 @@ def move(checkout: Path, language: str = "c") -> None:
             lines = "".join(f"        moved = {number};\n" for number in range(rng.randrange(1, MOST_LINES)))
             end = path.read_text().rstrip().removesuffix("}")  # of the last class
             path.write_text(f"{end}\n    static void movesCode() {{\n        int moved;\n{lines}    }}\n}}\n")
+        elif path.suffix in SOURCES[language] and language == "php":
+            lines = "".join(f"    $moved = {number};\n" for number in range(rng.randrange(1, MOST_LINES)))
+            path.write_text(f"{path.read_text()}\nfunction moves_code_{re.sub(NO_WORD, '_', name)}(): void\n{{\n{lines}}}\n")
         elif path.suffix in SOURCES[language]:
             room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
             text = path.read_text(encoding="utf-8", errors="surrogateescape")

@@ -11,7 +11,7 @@ import findings as examples
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.errors import BuildError
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Revision, Source
 from perfdiff.request import Request

@@ -15,6 +15,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 PROGRAMS = FIXTURES / "programs"
 PYTHON = FIXTURES / "python"  # of which some have an extension module in C
 JAVA = FIXTURES / "java"  # built by javac alone, by ant, or by Maven from what Debian's packages bring
+PHP = FIXTURES / "php"  # run as they lie; one asks a database of SQLite's over PDO
 TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
 INPUTS = "inputs.sh"
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")

@@ -1,4 +1,4 @@
-"""Two releases of a Python package from the package index, as a git repository: regressions that really happened, and none."""
+"""Two releases of a package from a registry, as a git repository: regressions that really happened, and none."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Pair:
     head: str
     verdict: str
     guilty: tuple[str, ...]
+    registry: str
 
     @property
     def name(self) -> str:
@@ -39,7 +40,15 @@ def pairs() -> list[Pair]:
 
 def _read(path: Path) -> Pair:
     says = tomllib.loads(path.read_text())
-    return Pair(path.parent, says["package"], says["base"], says["head"], says["verdict"], tuple(says.get("guilty", ())))
+    return Pair(
+        path.parent,
+        says["package"],
+        says["base"],
+        says["head"],
+        says["verdict"],
+        tuple(says.get("guilty", ())),
+        says.get("registry", "pypi"),
+    )
 
 
 def repository(pair: Pair, folder: Path) -> Path:
@@ -49,11 +58,13 @@ def repository(pair: Pair, folder: Path) -> Path:
     git(checkout, "init", "-q")
     for side, version in (("base", pair.base), ("head", pair.head)):
         empty(checkout)
-        shutil.copytree(source_releases.unpacked(pair.package, version, folder / side), checkout, dirs_exist_ok=True)
+        unpacked = source_releases.REGISTRIES[pair.registry](pair.package, version, folder / side)
+        shutil.copytree(unpacked, checkout, dirs_exist_ok=True)
         git(checkout, "add", "-A", "-f")
         git(checkout, "commit", "-q", "-m", f"{pair.package} {version}")
         git(checkout, "tag", side)
-    for name in ("perfdiff.toml", "benchmarks"):
-        copy = shutil.copytree if (pair.folder / name).is_dir() else shutil.copyfile
-        copy(pair.folder / name, checkout / name)
+    for path in pair.folder.iterdir():
+        if path.name != "release.toml":
+            copy = shutil.copytree if path.is_dir() else shutil.copyfile
+            copy(path, checkout / path.name)
     return checkout

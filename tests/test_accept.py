@@ -16,7 +16,7 @@ from perfdiff import accepted, cli, pipeline
 from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
 from perfdiff.errors import ConfigError
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Change
 from perfdiff.report import document, json_report, terminal
 
@@ -211,7 +211,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "perfdiff.toml").write_text('[build]\ncommand = "make"\n[[workload]]\nname = "a"\ncommand = "./a"\n')
     monkeypatch.chdir(tmp_path)
     outcome = Outcome(findings(functions=(regressed(), *others())), lambda function, side: None)
-    monkeypatch.setattr(pipeline, "last", lambda *_: outcome)
+    monkeypatch.setattr("perfdiff.outcome.last", lambda *_: outcome)
     monkeypatch.setattr(pipeline, "compare", lambda *_: outcome)
     return tmp_path
 
@@ -274,7 +274,7 @@ def test_what_cannot_be_accepted_is_refused(checkout: Path, capsys: pytest.Captu
 def test_namesakes_must_be_told_apart(checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     twin = replace(regressed(), info=replace(regressed().info, id=9, file="src/queue.c"))
     outcome = Outcome(findings(functions=(regressed(), twin)), lambda function, side: None)
-    monkeypatch.setattr(pipeline, "last", lambda *_: outcome)
+    monkeypatch.setattr("perfdiff.outcome.last", lambda *_: outcome)
     assert code("accept", "insert", "--reason", "r") == 2
     assert "src/list.c:insert, src/queue.c:insert" in capsys.readouterr().err
     assert code("accept", "queue.c:insert", "--reason", "r") == 0

@@ -85,3 +85,14 @@ def test_tables_in_memory_are_loaded_like_stored_ones() -> None:
     held = Held(tables)
     assert held(1, Side.HEAD) is next(table for table in tables if (table.function, table.side) == (1, Side.HEAD))
     assert held(10_000, Side.BASE) is None
+
+
+def test_a_look_learns_own_time_alone_where_inputs_did_not_move() -> None:
+    callee = Made("leaf", same(300.0), calls=lambda side, n: {"work": 20})
+    work = Made("work", same(2000.0), change=Change.CHANGED, calls=lambda side, n: {"": 50})
+    made = World((work, callee))
+    ledger = open_ledger(made.experiment())
+    looked, end = (study(made.experiment(), made.samples, ledger, CONFIG)[0] for study in (study_decisive, study_all))
+    assert not np.array_equal(*(made.samples(1, Side.BASE).metrics[metric] for metric in ("self_ns", "wall_ns")))  # type: ignore[union-attr]
+    assert (looked.comparisons["self_ns"].base, looked.comparisons["wall_ns"].base) == (end.comparisons["self_ns"].base, None)
+    assert end.comparisons["wall_ns"].base is not None

@@ -10,11 +10,12 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.compare.phases import FEATURE, with_phase
+from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.stats.rows import without_features
 from perfdiff.config import CompareConfig
 from perfdiff.models import language
+from perfdiff.models.annotation import PHASE
 from perfdiff.records.schema import Change, SampleTable, Side
 
 
@@ -56,7 +57,7 @@ def test_a_slow_down_is_seen_through_the_warm_up() -> None:
 def test_a_warm_up_that_lasts_longer_is_a_regression_of_first_calls() -> None:
     finding = found({BASE: (30, 8.0), HEAD: (150, 8.0)})
     assert finding.verdict is Verdict.REGRESSION
-    assert finding.metrics["self_ns"].stratum in (f"{FEATURE} = first 150 calls", "mean of all calls")
+    assert finding.metrics["self_ns"].stratum in (f"{PHASE} = first 150 calls", "mean of all calls")
 
 
 def test_functions_without_warm_up_have_no_phases() -> None:
@@ -79,14 +80,14 @@ def warming() -> SampleTable:
 
 def test_an_annotation_has_a_scope_of_each_phase_and_is_written_and_read() -> None:
     (annotation,) = annotate("render", warming(), ["self_ns"], seed=1)
-    assert FEATURE in annotation.features
+    assert PHASE in annotation.features
     slopes = sorted(term.coefficient for scope in annotation.scopes for term in scope.terms if term.factors == (("n", "x"),))
     assert slopes == pytest.approx([20, 160], rel=0.1)
     assert language.parse(language.print_annotation(annotation)).features == annotation.features
 
 
 def test_calls_that_do_not_warm_up_are_all_steady_where_an_annotation_asks() -> None:
-    calls = without_features(with_phase(warming(), always=True), {FEATURE})
+    calls = without_features(with_phase(warming(), always=True), {PHASE})
     steady = with_phase(calls.rows(np.flatnonzero(calls.call > 150)), always=True)
-    assert steady.features[0].name == FEATURE
+    assert steady.features[0].name == PHASE
     assert not steady.values[:, 0].any()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments import Made, Noise, Side, World, same
-from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.compare.trend import over_runs
+from perfdiff.analysis.findings import RUN
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass

@@ -25,7 +25,7 @@ from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.cli import comparison, exits, options, waiting
 from perfdiff.config import RUNS_FOR_TIME, PythonConfig
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.request import Request
 
@@ -106,7 +106,7 @@ def seam(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Comparison:
     """Return what stands in for the pipeline."""
     stand_in = Comparison()
     monkeypatch.setattr(pipeline, "compare", stand_in.compare)
-    monkeypatch.setattr(pipeline, "last", stand_in.last)
+    monkeypatch.setattr("perfdiff.outcome.last", stand_in.last)
     return stand_in
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from experiments import BASE, Made, World
-from perfdiff import analysis, concluded, pipeline
+from perfdiff import analysis, concluded
 from perfdiff.analysis.findings import Findings
 from perfdiff.concluded import Concluded
 from perfdiff.config import CompareConfig
 from perfdiff.models.distribution import Binomial, Exponential, Normal
+from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records import codec, recorded, store
 from perfdiff.records.recorded import Recorded
@@ -35,9 +36,9 @@ def place(folder: Path, found: Recorded, config: CompareConfig) -> Concluded:
 def test_an_experiment_is_analysed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, config = recorded.load(folder), CompareConfig()
     kept = place(folder, found, config)
-    first = pipeline.analysed(found, config, Silent(), kept)
+    first = analysed(found, config, Silent(), kept)
     monkeypatch.setattr(analysis, "analyse", lambda *_: pytest.fail("analysed again"))
-    again = pipeline.analysed(found, config, Silent(), place(folder, recorded.load(folder), config))
+    again = analysed(found, config, Silent(), place(folder, recorded.load(folder), config))
     assert first.findings.verdict == "regression"
     assert repr(replace(again.findings, stages={})) == repr(replace(first.findings, stages={}))  # NaN is not equal to itself
     assert again.samples(1, Side.HEAD) is not None
@@ -68,7 +69,7 @@ def test_damaged_findings_are_made_again(folder: Path, content: str) -> None:
     kept.path.parent.mkdir()
     kept.path.write_text(content)
     assert kept.load() is None
-    assert pipeline.analysed(found, config, Silent(), kept).findings.verdict == "regression"
+    assert analysed(found, config, Silent(), kept).findings.verdict == "regression"
     assert isinstance(kept.load(), Findings)
 
 
@@ -76,7 +77,7 @@ def test_findings_that_cannot_be_kept_are_told_all_the_same(folder: Path) -> Non
     found, config = recorded.load(folder), CompareConfig()
     kept = place(folder, found, config)
     kept.path.parent.write_text("no folder")
-    assert pipeline.analysed(found, config, Silent(), kept).findings.verdict == "regression"
+    assert analysed(found, config, Silent(), kept).findings.verdict == "regression"
 
 
 @pytest.mark.parametrize("scatter", [Normal(2.0, 0.1), Exponential(3.0), Binomial(0.5, 4), None])

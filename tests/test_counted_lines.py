@@ -20,6 +20,7 @@ from perfdiff.cli.explain import explanation
 from perfdiff.collect import placing
 from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.outcome import analysed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import recorded
 from perfdiff.records.places import PlaceCounts
@@ -63,9 +64,9 @@ def test_the_line_that_makes_a_list_quadratic_is_named_by_every_report(list_appe
 
     assert outcome.experiment is not None
     samples.save(tmp_path / "saved", Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
-    again = pipeline.analysed(recorded.load(tmp_path / "saved"), list_append.config.compare, Silent())
+    again = analysed(recorded.load(tmp_path / "saved"), list_append.config.compare, Silent())
     assert again.findings.functions[0].lines == guilty.lines
-    without = pipeline.analysed(replace(recorded.load(tmp_path / "saved"), lines=recorded.no_lines), list_append.config.compare, Silent())
+    without = analysed(replace(recorded.load(tmp_path / "saved"), lines=recorded.no_lines), list_append.config.compare, Silent())
     assert (without.findings.verdict, without.findings.functions[0].lines) == (outcome.findings.verdict, ())
 
 

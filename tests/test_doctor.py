@@ -18,7 +18,7 @@ from perfdiff.cli.exits import ExitCode
 from perfdiff.collect import doctor, machine
 from perfdiff.collect.check import Check
 from perfdiff.collect.machine import Pmu
-from perfdiff.config import JavaConfig, PythonConfig
+from perfdiff.config import BuildConfig, Config, JavaConfig, PhpConfig, PythonConfig
 from perfdiff.languages.java import jdks
 from perfdiff.languages.python import extension, pip
 from perfdiff.records.schema import Environment
@@ -28,6 +28,11 @@ ROOT = Path(__file__).parent.parent
 
 def named(checks: tuple[Check, ...], name: str) -> Check:
     return next(check for check in checks if check.name == name)
+
+
+def of(python: PythonConfig | None = None, java: JavaConfig | None = None, php: PhpConfig | None = None) -> Config:
+    """Return the configuration of a project in these languages."""
+    return Config(BuildConfig(""), (), python=python, java=java, php=php)
 
 
 def executable(folder: Path, name: str, answer: str) -> Path:
@@ -140,7 +145,7 @@ def test_json_holds_every_check(tmp_path: Path) -> None:
 
 
 def test_a_python_project_needs_its_interpreter_with_headers_and_environments(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig())
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(python=PythonConfig()))
     found = {name: named(checks, name) for name in ("interpreter", "Python headers", "environments")}
     assert all(check.found and check.needed for check in found.values())
     assert "'python3' on PATH" in found["interpreter"].says
@@ -150,7 +155,7 @@ def test_a_python_project_needs_its_interpreter_with_headers_and_environments(tm
 
 
 def test_an_interpreter_that_is_not_there_is_missing_only_where_a_project_names_it(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig(interpreter="python9.9"))
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(python=PythonConfig(interpreter="python9.9")))
     assert not named(checks, "interpreter").found
     assert "[python] interpreter" in named(checks, "interpreter").remedy
     assert not doctor.can_compare(checks)
@@ -162,7 +167,7 @@ def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, 
     whole = extension.ask(Path(sys.executable))
     monkeypatch.setattr(extension, "ask", lambda _: replace(whole, include=(tmp_path / "include",)))
     monkeypatch.setattr(pip, "provide", lambda *_: None)
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, PythonConfig())
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(python=PythonConfig()))
     headers, environments = named(checks, "Python headers"), named(checks, "environments")
     assert (headers.found, headers.needed, "python3-dev" in headers.remedy) == (False, True, True)
     assert (environments.found, environments.needed, "python3-pip" in environments.remedy) == (False, False, True)
@@ -170,7 +175,7 @@ def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, 
 
 
 def test_a_java_project_needs_a_jdk_with_headers_and_a_parser(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig())
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(java=JavaConfig()))
     found = {name: named(checks, name) for name in ("JDK", "JDK headers", "Java parser", "Java agent")}
     assert all(check.found and check.needed for check in found.values())
     assert (Path(found["JDK headers"].says) / "jvmti.h").is_file()
@@ -178,7 +183,7 @@ def test_a_java_project_needs_a_jdk_with_headers_and_a_parser(tmp_path: Path) ->
 
 
 def test_a_jdk_that_is_not_there_is_missing_only_where_a_project_is_java(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig("no-such-folder"))
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(java=JavaConfig("no-such-folder")))
     assert (named(checks, "JDK").found, doctor.can_compare(checks)) == (False, False)
     assert "default-jdk-headless" in named(checks, "JDK").remedy
     elsewhere = doctor.examine(tmp_path / "cache", {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": ""}, tmp_path)
@@ -191,8 +196,24 @@ def test_a_jdk_without_headers_is_told_with_what_to_install(tmp_path: Path) -> N
     for name in ("java", "javac"):
         (tmp_path / "jdk/bin" / name).symlink_to(home / "bin" / name)
     (tmp_path / "jdk/release").write_text('JAVA_VERSION="17.0.1"\n')
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, java=JavaConfig("jdk"))
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(java=JavaConfig("jdk")))
     headers = named(checks, "JDK headers")
     assert (headers.found, headers.needed, "default-jdk-headless" in headers.remedy) == (False, True, True)
     assert headers.says.endswith("lacks jni.h and jvmti.h and linux/jni_md.h")
     assert not doctor.can_compare(checks)
+
+
+def test_a_php_project_needs_php_with_headers_and_a_parser(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(php=PhpConfig()))
+    found = {name: named(checks, name) for name in ("PHP", "PHP headers", "PHP parser", "PHP extension")}
+    assert all(check.found and check.needed for check in found.values()), found
+    assert re.search(r"8\.\d+\.\d+ at /.* \(opcache (?:on|off); JIT (?:on|off); \d+ extensions", found["PHP"].says)
+    assert "'php' on PATH" in found["PHP"].says
+
+
+def test_a_php_that_is_not_there_is_missing_only_where_a_project_is_php(tmp_path: Path) -> None:
+    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(php=PhpConfig("php9.9")))
+    assert (named(checks, "PHP").found, doctor.can_compare(checks)) == (False, False)
+    assert "php-cli" in named(checks, "PHP").remedy
+    elsewhere = doctor.examine(tmp_path / "cache", {**os.environ, "PATH": str(tmp_path)}, tmp_path)
+    assert (named(elsewhere, "PHP").found, named(elsewhere, "PHP").needed) == (False, False)

@@ -48,6 +48,8 @@ class Main {
             ByteBuffer.allocate(9), Optional.of(1), new Vector<>(List.of(1)), new long[70][1],
             Arrays.asList("ab", "c"), new EnumMap<>(Map.of(Kind.ONE, 1)), EnumSet.of(Kind.ONE), Collections.unmodifiableList(List.of(1, 2)),
             Collections.unmodifiableMap(linked), new TreeSet<>(Set.of(1, 2, 3)).headSet(2),
+            new TreeMap<>(linked).keySet(), new TreeMap<>(linked).values(), new TreeMap<>(linked).entrySet(), new Stack<>(),
+            new Properties(), new Hashtable<>(linked), new ConcurrentHashMap<>(linked).keySet(), new ConcurrentHashMap<>(linked).values(),
         };
         for (Object value : values) read(value);
     }
@@ -91,7 +93,7 @@ READ = (  # number, length, nested, type, ordinal
     (None, None, None, "Main$Written", None),
     (None, 9.0, None, "java.nio.HeapByteBuffer", None),
     (None, None, None, "java.util.Optional", None),
-    (None, None, None, "java.util.Vector", None),
+    (None, 1.0, None, "java.util.Vector", None),
     (None, 70.0, None, "[[J", None),
     (None, 2.0, 3.0, "java.util.Arrays$ArrayList", None),
     (None, 1.0, None, "java.util.EnumMap", None),
@@ -99,6 +101,14 @@ READ = (  # number, length, nested, type, ordinal
     (None, 2.0, None, "java.util.Collections$UnmodifiableRandomAccessList", None),
     (None, 1.0, None, "java.util.Collections$UnmodifiableMap", None),
     (None, None, None, "java.util.TreeSet", None),
+    (None, 1.0, None, "java.util.TreeMap$KeySet", None),
+    (None, 1.0, None, "java.util.TreeMap$Values", None),
+    (None, 1.0, None, "java.util.TreeMap$EntrySet", None),
+    (None, 0.0, None, "java.util.Stack", None),
+    (None, 0.0, None, "java.util.Properties", None),
+    (None, 1.0, None, "java.util.Hashtable", None),
+    (None, 1.0, None, "java.util.concurrent.ConcurrentHashMap$KeySetView", None),
+    (None, 1.0, None, "java.util.concurrent.ConcurrentHashMap$ValuesView", None),
 )
 
 
@@ -199,3 +209,36 @@ def test_boxed_numbers_are_kept_as_they_were_planned(tmp_path: Path, jdk: Jdk) -
     assert samples.cells[order][0][:4].view(np.int64).tolist() == [-3, 1 << 60, 1, 98]
     assert samples.cells[order][:, 4:].view(np.float64).tolist() == [[2.5, 4.0], [0.0, 1.5]]
     assert samples.read[order].tolist() == [[True] * 6, [False] * 5 + [True]]
+
+
+HIDDEN = """
+import java.util.*;
+class Box {
+    private final byte[] bytes; private final int number = 7; private final double ratio = 0.25; private boolean isOpen = true;
+    private final List<Integer> list = List.of(1, 2); private Box inner;
+    Box(int size, Box inner) { bytes = new byte[size]; this.inner = inner; }
+    byte[] bytes() { throw new Error("code of the program's ran"); }
+}
+class Crate extends Box { Crate() { super(5, new Box(6, null)); } }
+class Main {
+    static void read(Object any) { }
+    public static void main(String[] arguments) { read(new Box(3, null)); read("none"); read(new Crate()); read(null); }
+}
+"""
+
+
+@JDKS
+def test_fields_to_which_a_method_has_no_access_are_read_for_it_and_no_code_runs(tmp_path: Path, jdk: Jdk) -> None:
+    features = [
+        "length arg0.Box#~bytes#[B", "number arg0.Box#~number#I", "number arg0.Box#~ratio#D", "number arg0.Box#~isOpen#Z",
+        "length arg0.Box#~list#Ljava/util/List;", "length arg0.Box#~inner#LBox;.Box#~bytes#[B", "number arg0.Box#~gone#I",
+    ]  # fmt: skip
+    program = java_programs.program(tmp_path, jdk, {"Main.java": HIDDEN}, {"Main read (Ljava/lang/Object;)V": features})
+    outcome = program.run_undisturbed()
+    assert (outcome.output, outcome.said, outcome.notes) == ("", "", ())
+    assert program.values(outcome.only, "Main.read") == [
+        (3.0, 7.0, 0.25, 1.0, 2.0, None, None),
+        (None,) * 7,
+        (5.0, 7.0, 0.25, 1.0, 2.0, 6.0, None),
+        (None,) * 7,
+    ]

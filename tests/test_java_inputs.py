@@ -23,7 +23,12 @@ TEXT = """
         enum Mode { FAST, SLOW }
         interface Shape { int area(); }
         static class Square implements Shape { public int area() { return 1; } }
-        static class Node { int value; Node next; List<String> names; int[] cells; }
+        static class Node {
+            int value; Node next; List<String> names; int[] cells;
+            int size() { return cells.length; }
+            Node after() { return next; }
+            int grown() { return value + 1; }
+        }
 
         private int count;
         private final List<T> items = new ArrayList<>();
@@ -46,6 +51,8 @@ TEXT = """
         }
         void nested(int[][] grid, String[] words, List<List<T>> rows, Map<String, byte[]> blobs, List<Integer> flat, int[] plain) { }
         void files(File a, Path b, String path, String fileName, String text, String opened) throws IOException { new FileReader(opened); }
+        int asked(Node from) { return from.size() + total() + from.after().cells.length + from.grown(); }
+        int total() { return count; }
         int fields() { return count + items.size() + (mode == Mode.FAST ? 1 : 0) + title.length(); }
         int chained(Node from) { return first.next.value + from.names.size() + from.next.next.cells[0]; }
         int changed() { int sum = 0; for (Node at = first; at != null; at = at.next) { sum += at.value; } return sum; }
@@ -157,6 +164,14 @@ ITEMS = "this.p/Shelf#items#Ljava/util/List;"
             {
                 "from.names.size()": "length arg0.p/Shelf$Node#names#Ljava/util/List;",
                 "total size(from.names)": "nested arg0.p/Shelf$Node#names#Ljava/util/List;",
+            },
+        ),
+        (
+            "asked",
+            {
+                "from.cells.length": "length arg0.p/Shelf$Node#~cells#[I",
+                "from.next.cells.length": "length arg0.p/Shelf$Node#~next#Lp/Shelf$Node;.p/Shelf$Node#cells#[I",
+                "this.count": "number this.p/Shelf#count#I",
             },
         ),
         ("changed", {"this.first.value": "number this.p/Shelf#first#Lp/Shelf$Node;.p/Shelf$Node#value#I"}),

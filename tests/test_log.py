@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -159,6 +160,29 @@ def test_another_class_of_growth_is_told_with_its_cost_at_the_same_input() -> No
 
 
 @pytest.mark.statistical
+def test_a_revision_whose_first_calls_cost_more_is_no_obstacle_to_those_without_such() -> None:
+    def first(n: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(len(n)) % CALLS < 4, 8, 1) * (2000 + 8 * n)
+
+    rng = np.random.default_rng(3)
+    found = told(_numbered(recording(rng, "v1", cost=first)), _numbered(recording(rng, "v2")), _numbered(recording(rng, "v3", drift=2.0)))
+    assert steps(found) == {"v3": pytest.approx(2.0, rel=0.15)}
+    costs = [entry.costs["wall_ns"] for entry in found.entries]
+    assert costs[0].value == pytest.approx(costs[1].value, rel=0.1), "of steady calls"
+    assert not any(cost.broken for cost in costs)
+
+
+def _numbered(revision: Recording) -> Recording:
+    """Return a revision whose calls have their numbers in their runs."""
+    name, found = revision
+    assert isinstance(found, Recorded)
+    return name, replace(found, samples=lambda function, side: _in_order(found.samples(function, side)))
+
+
+def _in_order(samples: SampleTable | None) -> SampleTable | None:
+    return samples and replace(samples, call=np.arange(len(samples)) % CALLS + 1)
+
+
 def test_intervals_of_the_cost_hold_the_truth() -> None:
     """50 recordings; at 95 % in truth, fewer than 42 would hold it once in 10,000 times."""
     rng = np.random.default_rng(7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from perfdiff.models import modes
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
-from perfdiff.models.noise import estimate
+from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, kept
 from perfdiff.models.observations import columns_of
 from perfdiff.models.selection import Contest, Setting, basis, select
 from perfdiff.records.schema import Floats, Origin
@@ -427,3 +428,24 @@ def test_of_shapes_that_are_all_ruled_out_none_is_compared() -> None:
     cost = 100 + 3 * b + 0.02 * x**2 + rng.normal(0, 1, 40)
     contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0))
     assert set(select(contest, margin=0.0)) >= {(), (("x", "x2"),)}
+
+
+def test_a_metric_that_some_calls_lack_is_learnt_from_the_others_alone() -> None:
+    rng = np.random.default_rng(8)
+    n = rng.uniform(10, 1000, 400)
+    calls = table({"n": n}, noisy(rng, 100 + 5 * n))
+    some = np.where(np.arange(400) < 300, calls.metrics["wall_ns"], np.nan)
+    both = replace(calls, metrics=calls.metrics | {"self_ns": some})
+    learnt = [fit(both, metric, seed=1) for metric in ("wall_ns", "self_ns", "wall_ns")]
+    assert [each.n for each in learnt] == [400, 300, 400]
+    assert replace(learnt[1], metric="wall_ns") == fit(calls.rows(np.arange(300)), "wall_ns", seed=1)
+    assert learnt[0] == learnt[2] == fit(calls, "wall_ns", seed=1)
+
+
+@pytest.mark.parametrize("outliers", [0, 1, 30, 49, 50, 51, 52, 120])
+def test_upward_outliers_are_left_out_up_to_a_tenth(outliers: int) -> None:
+    rng = np.random.default_rng(outliers)
+    standardised = rng.permutation(np.concatenate([rng.uniform(-3, 3, 500 - outliers), rng.uniform(4, 9, outliers)]))
+    bound = max(OUTLIER, float(np.quantile(standardised, 1 - MAX_TRIMMED)))
+    assert kept(standardised).tolist() == (standardised <= bound).tolist()
+    assert np.count_nonzero(~kept(standardised)) == min(outliers, 50)

@@ -68,3 +68,13 @@ def test_few_calls_show_nothing() -> None:
 def test_both_sides_are_steady_behind_the_longer_warm_up() -> None:
     assert joined([None, None]) is None
     assert joined([WarmUp(300, 2.0), None, WarmUp(500, 1.5)]) == WarmUp(500, 1.5)
+
+
+def test_sizes_that_later_calls_hardly_varied_predict_no_absurd_costs() -> None:
+    rng = np.random.default_rng(6)
+    made = calls_of(np.ones(CALLS), rng)
+    early = made.call <= CALLS // 2
+    hardly = np.where(early, rng.integers(1, 900, len(made)), 1000 + (rng.random(len(made)) < 0.002))
+    cost = made.metrics["wall_ns"] * np.where(hardly == 1001, 3.0, 1.0)
+    found = warm_up(replace(made, values=hardly[:, None].astype(float), metrics={"wall_ns": cost}), "wall_ns")
+    assert found is None or found.factor < (cost.max() / cost.min()) ** 2

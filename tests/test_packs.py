@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request

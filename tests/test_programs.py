@@ -68,7 +68,8 @@ def longer(request: pipeline.Request) -> pipeline.Request:
 
 
 def named(findings: Findings, name: str) -> FunctionFinding:
-    found = [function for function in findings.functions if function.info.name.split("(")[0].split("::")[-1].split("<")[0] == name]
+    plain = {function.info.name: function.info.name.split("(")[0].split("<")[0] for function in findings.functions}
+    found = [one for one in findings.functions if name in (plain[one.info.name], plain[one.info.name].split("::")[-1])]
     assert len(found) == 1, [function.info.name for function in findings.functions]
     return found[0]
 

@@ -14,7 +14,7 @@ import hostile_texts
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.cli import comparison, options
 from perfdiff.errors import UsageError
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Skipped
 from perfdiff.report import github
 from perfdiff.report.document import build

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -42,10 +44,11 @@ ALLOWED = {
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
-    "pipeline": _GROUND
-    | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench", "rounds", "concluded"},
+    "outcome": _GROUND | {"records", "revisions", "storage", "analysis", "concluded"},
+    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "rounds", "outcome"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
-    "bisecting": _GROUND | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "pipeline", "searched"},
+    "bisecting": _GROUND
+    | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
     "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
@@ -217,3 +220,12 @@ def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
 )
 def test_the_rule_sees_what_it_forbids(source: str, found: str) -> None:
     assert found in list(forbidden(ast.parse(source)))
+
+
+def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> None:
+    asked = "import sys, perfdiff.outcome, perfdiff.report.explain; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    assert "perfdiff.outcome" in loaded
+    assert not {"perfdiff.analysis.analysis", "perfdiff.models.fitting", "perfdiff.bench", "perfdiff.languages.registry", "pyarrow"} & set(
+        loaded
+    )

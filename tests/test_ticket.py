@@ -24,7 +24,7 @@ from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
 from perfdiff.errors import UsageError
-from perfdiff.pipeline import Outcome
+from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Note, Revision, Side, Skipped, Workload
 from perfdiff.report import drawing, ticket

@@ -1,5 +1,19 @@
-"""From sample tables and exact sums to findings: what got slower, by how much, for which inputs, and why."""
+"""From sample tables and exact sums to findings: what got slower, by how much, for which inputs, and why.
 
-from perfdiff.analysis.analysis import analyse, look
+What analyses is loaded when it is asked for: who only reads findings would wait for it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perfdiff.analysis.analysis import analyse, look
 
 __all__ = ["analyse", "look"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from perfdiff.analysis import analysis
+
+    return getattr(analysis, name)

@@ -27,14 +27,15 @@ from perfdiff.analysis.compare.study import (
     study_all,
     study_decisive,
 )
-from perfdiff.analysis.compare.trend import RUN, over_runs
+from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.growth import with_counted_growth
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all, works_more
 from perfdiff.analysis.counts.work import work_of
-from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
@@ -81,6 +82,7 @@ def analyse(
     found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
     functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)

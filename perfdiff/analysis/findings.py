@@ -13,6 +13,8 @@ from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
+RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
+
 
 class Verdict(StrEnum):
     """What can be said of a function or of the whole comparison."""

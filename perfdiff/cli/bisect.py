@@ -15,7 +15,7 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.search.bisection import Bisection
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
 
 app = options.application()
 

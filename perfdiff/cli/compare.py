@@ -15,7 +15,7 @@ from perfdiff.cli.comparison import check_destination, deliver, headline
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
 
 app = options.application()
@@ -61,7 +61,7 @@ def compared(base: Path, head: Path, overrides: Overrides, progress: Progress) -
     config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
     progress.stage("reading samples", None)
     recorded = samples.load_pair(base, head)
-    from perfdiff import pipeline
+    from perfdiff.outcome import analysed
 
-    outcome = pipeline.analysed(recorded, config.compare, progress)
+    outcome = analysed(recorded, config.compare, progress)
     return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

@@ -23,7 +23,7 @@ from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
     from perfdiff.report.blocks import Block
     from perfdiff.request import Request
 
@@ -32,7 +32,7 @@ app = options.application()
 _NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
-Compare the performance of two git revisions of a C, C++, Python or Java program, function by function.
+Compare the performance of two git revisions of a C, C++, Python, Java or PHP program, function by function.
 
 BASE and HEAD are anything git knows: branches, tags, commits. `A..B` is both in one word, `A...B` starts from their merge base, and one
 revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run.
@@ -234,6 +234,9 @@ def _users_environment() -> dict[str, str]:
 
 
 def _guess(config: Config) -> str:
+    if not config.build.command and config.python is None:
+        told = config.build_guessed_from
+        return f"a PHP project, as {told} tells: each revision runs as it lies; `perfdiff init` writes down what can be changed"
     if not config.build.command:
         return (
             f"a Python project, as {config.build_guessed_from} tells: each revision gets an environment of its own; `perfdiff init` writes "

@@ -38,7 +38,7 @@ def doctor(
     cache: options.Cache = None,
     chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
 ) -> None:
-    """Say what can be measured on this machine, what is missing, and what to do about it; of a Python or Java project, what runs it.
+    """Say what can be measured on this machine, what is missing, and what to do about it; of a Python, Java or PHP project, what runs it.
 
     Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
     """
@@ -48,7 +48,7 @@ def doctor(
         directory = repository.absolute()
         found = configuration.load(directory, overrides=Overrides(file=config), environment=os.environ, measuring=False)
         place = configuration.project(directory, config)
-        checks = examination.examine(options.cache_folder(cache), os.environ, place, found.python, found.java)
+        checks = examination.examine(options.cache_folder(cache), os.environ, place, found)
         possible = examination.can_compare(checks)
         output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join(_lines(checks, possible=possible)))
         raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)

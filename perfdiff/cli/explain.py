@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfdiff.analysis.findings import Findings, FunctionFinding
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
 
 app = options.application()
 
@@ -60,10 +60,10 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def last(directory: Path, cache: Path, file: Path | None, progress: Progress) -> Outcome:
     """Return the last comparison of the repository at `directory`, with known costs as they were found."""
-    from perfdiff import pipeline
+    from perfdiff import outcome
 
     config = configuration.load(directory, overrides=Overrides(file=file), environment=os.environ, measuring=False)
-    return pipeline.last(directory, cache, config, progress)
+    return outcome.last(directory, cache, config, progress)
 
 
 def explanation(outcome: Outcome, function: str) -> str:
@@ -113,7 +113,8 @@ def is_named(given: str, name: str, file: str) -> bool:
     folder, colon, bare = given.rpartition(":")
     if colon and not folder.endswith(":"):
         return file.endswith(folder) and is_named(bare, name, file)
-    return given in (name, name.partition("(")[0], name.partition("(")[0].rpartition("::")[2])
+    plain = name.partition("(")[0]
+    return given in (name, plain, plain.rpartition("::")[2], plain.rpartition("\\")[2])
 
 
 def _unknown(function: str, findings: Findings) -> str:

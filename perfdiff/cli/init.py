@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem, javaproject, pythonproject
+from perfdiff.configuration import buildsystem, javaproject, phpproject, pythonproject
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.errors import UsageError
 
@@ -65,6 +66,22 @@ _JAVA = """\
 
 """
 
+_PHP_COMMAND = "php {script} {{n}}"
+_AS_IT_LIES = "{file} was found. Each revision runs as it lies, with the `vendor` that it has. What builds more of it, if anything:"
+_PHP = """\
+[php]
+# interpreter = "php8.2"       # by name or path: its release, headers and ini files; else `php` on PATH
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PhpFound:
+    """A PHP project: the file that tells it, and a script of it that may be a workload, None where none is known."""
+
+    file: str
+    script: str | None
+
 
 @app.command()
 def init(
@@ -83,31 +100,37 @@ def init(
             target.write_text(template(found, _start(folder, found)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        if isinstance(found, str):
+        if isinstance(found, PhpFound):
+            built = f"a PHP project, as {found.file} tells"
+        elif isinstance(found, str):
             built = f"a Python project, as {found} tells"
         else:
             built = f"built with '{found.command}'" if found else "no build system was found: fill in the build command"
         output.write(f"wrote {target} ({built})\nnext: fill in the workload's command, then run `perfdiff BASE HEAD`")
 
 
-def _found(folder: Path) -> BuildSystem | str | None:
+def _found(folder: Path) -> BuildSystem | PhpFound | str | None:
     """Return the file that tells a Python project, else the build system, where there is one; C's before Java's, as bindings have both."""
-    return pythonproject.recognise(folder, ()) or buildsystem.detect(folder) or javaproject.build_system(folder)
+    found = pythonproject.recognise(folder, ()) or buildsystem.detect(folder) or javaproject.build_system(folder)
+    php = phpproject.recognise(folder, ()) if found is None else None
+    return PhpFound(php, phpproject.script(folder)) if php else found
 
 
-def _start(folder: Path, found: BuildSystem | str | None) -> javaproject.Start | None:
+def _start(folder: Path, found: BuildSystem | PhpFound | str | None) -> javaproject.Start | None:
     """Return what the programs of a Java project are started with, None of other projects."""
     return javaproject.start(folder, found) if isinstance(found, BuildSystem) and found.name in javaproject.BUILD_SYSTEMS else None
 
 
-def template(found: BuildSystem | str | None, java: javaproject.Start | None = None) -> str:
-    """Return the text of a configuration for a build system, or for the Python project that a file tells.
+def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start | None = None) -> str:
+    """Return the text of a configuration for a build system, or for the Python or PHP project that a file tells.
 
     `java` is what the programs of a Java project are started with. Where nothing is known, what builds the program is to be filled in.
     """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
     is_python = isinstance(found, str)
-    if isinstance(found, str):
+    if isinstance(found, PhpFound):
+        says, command = _AS_IT_LIES.format(file=found.file), '# command = "composer install --no-dev"'
+    elif isinstance(found, str):
         says, command = _INSTALLED.format(file=found), '# command = "python -m pip install -e ."'
     elif found:
         text = json.dumps(found.command)
@@ -115,10 +138,12 @@ def template(found: BuildSystem | str | None, java: javaproject.Start | None = N
     else:
         says, command = "Whatever builds a fresh tree:", 'command = "make"'
     started = _JAVA_COMMAND.format(classes=":".join(java.classes), main=java.main or "Main") if java else TEMPLATE_COMMAND
+    if isinstance(found, PhpFound):
+        started = _PHP_COMMAND.format(script=found.script or "benchmark.php")
     return _TEMPLATE.format(
         says=says,
         command=command,
-        languages=_PYTHON if is_python else _JAVA if java else "",
+        languages=_PYTHON if is_python else _PHP if isinstance(found, PhpFound) else _JAVA if java else "",
         workload=_PYTHON_COMMAND if is_python else started,
         build_timeout=build.timeout_s,
         runs=workload.runs,

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.pipeline import Outcome
+    from perfdiff.outcome import Outcome
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
     from perfdiff.request import Request

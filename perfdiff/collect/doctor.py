@@ -10,11 +10,11 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import compilers
-from perfdiff.collect import counters, javahost, machine, pythonhost
+from perfdiff.collect import counters, javahost, machine, phphost, pythonhost
 from perfdiff.collect.check import Check
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
-from perfdiff.config import JavaConfig, PythonConfig
+from perfdiff.config import Config
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
 _FREE_BYTES = 2e9
@@ -22,12 +22,10 @@ _FREE_BYTES = 2e9
 _BUSY_SHARE = 0.5
 
 
-def examine(
-    cache: Path, variables: Mapping[str, str], project: Path, config: PythonConfig | None = None, java: JavaConfig | None = None
-) -> tuple[Check, ...]:
+def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Config | None = None) -> tuple[Check, ...]:
     """Look at this machine; `variables` are the user's, for PATH and CC. Nothing is changed but the cache folder, which is made.
 
-    `config` is of the Python project in the folder `project`, `java` of the Java project there, None where there is none.
+    `config` is that of the folder `project`, which tells what the programs there are written in.
     """
     library = counters.library()
     return (
@@ -37,8 +35,9 @@ def examine(
         _libclang(),
         *_build_tools(variables),
         _cache_writable(cache),
-        *pythonhost.examine(config, project, cache, variables),
-        *javahost.examine(java, project, cache, variables),
+        *pythonhost.examine(config.python if config else None, project, cache, variables),
+        *javahost.examine(config.java if config else None, project, cache, variables),
+        *phphost.examine(config.php if config else None, project, cache, variables),
         _cache_room(cache),
         _clock(),
         _counters(),

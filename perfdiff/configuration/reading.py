@@ -20,13 +20,26 @@ from perfdiff.config import (
     CountersConfig,
     JavaConfig,
     MeasureConfig,
+    PhpConfig,
     ProbeConfig,
     PythonConfig,
     ServiceConfig,
     WorkloadConfig,
     program,
 )
-from perfdiff.configuration import asv, buildsystem, inputs, javaproject, pythonproject, requests, services, settings, suites, tomlfile
+from perfdiff.configuration import (
+    asv,
+    buildsystem,
+    inputs,
+    javaproject,
+    phpproject,
+    pythonproject,
+    requests,
+    services,
+    settings,
+    suites,
+    tomlfile,
+)
 from perfdiff.configuration.links import Worse, links, require_services, swept
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
@@ -95,16 +108,19 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         raise ConfigError(_no_workload(source), slug="config-no-workload")
     commands = [
         *(workload.command for workload in workloads if not workload.requests),
-        *(service.command for service in offered if not service.outside),
+        *(service.command.removeprefix("exec ") for service in offered if not service.outside),
     ]
     sign = pythonproject.recognise(place, commands)
     is_python = sign is not None or bool(values["python"]) or (source is not None and "python" in source.table)
     is_python = is_python or any(workload.suite for workload in workloads)
     is_java = bool(values["java"]) or (source is not None and "java" in source.table)
     is_java = is_java or javaproject.recognise(place, commands) is not None
-    guessed = None  # a Python project is installed without any command
-    if measuring and (not is_python or (is_java and sign in commands)) and "command" not in values["build"]:
-        guessed = _guess(place, source, is_java=is_java)
+    php = phpproject.recognise(place, commands)
+    is_php = php is not None or bool(values["php"]) or (source is not None and "php" in source.table)
+    guessed = None  # a Python project is installed without any command, and PHP runs as it lies
+    if measuring and not _is_ready(place, is_python=is_python and not (is_java and sign in commands), is_php=is_php, is_java=is_java):
+        guessed = None if "command" in values["build"] else _guess(place, source, is_java=is_java)
+    sign = sign or php
     values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
@@ -116,6 +132,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         source=str(source.path) if source else None,
         python=PythonConfig(**values["python"]) if is_python else None,
         java=JavaConfig(**values["java"]) if is_java else None,
+        php=PhpConfig(**values["php"]) if is_php else None,
         services=offered,
         links=tuple(replace(link, delays_ms=()) for link in far),
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
@@ -208,7 +225,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     spelled: dict[str, str] = {}
     for each in known:
-        for form in (each, each.partition("(")[0].rpartition("::")[2]):
+        plain = each.partition("(")[0]
+        for form in (each, plain.rpartition("::")[2], plain.rpartition("\\")[2]):
             spelled.setdefault(form.casefold(), each)
     near = difflib.get_close_matches(word.casefold(), spelled, n=1)
     return f"; did you mean '{spelled[near[0]]}'?" if near else ""
@@ -220,6 +238,13 @@ def _checked(found: object, setting: Setting, place: str, key: str) -> Any:
         where = key if place == _COMMAND_LINE else f"{place}: '{key}'"
         raise ConfigError(f"{where} is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
     return value
+
+
+def _is_ready(tree: Path, *, is_python: bool, is_php: bool, is_java: bool) -> bool:
+    """Return whether programs run without a build command: what a project has in C or Java beside its PHP is built all the same."""
+    if is_python:
+        return True
+    return is_php and buildsystem.detect(tree) is None and not (is_java and javaproject.build_system(tree) is not None)
 
 
 def _guess(tree: Path, source: TomlFile | None, *, is_java: bool) -> buildsystem.BuildSystem:

@@ -220,6 +220,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "editable": _TRUTH,
     },
     "java": {"home": Setting('the folder of a JDK, such as "/usr/lib/jvm/java-17-openjdk-amd64"', _text, text=True)},
+    "php": {"interpreter": Setting('a name or path, such as "php8.2"', _text, text=True)},
     "probes": {
         "overhead": _SHARE,
         "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),

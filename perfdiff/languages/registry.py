@@ -9,6 +9,7 @@ from perfdiff.config import Config
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.java.pack import Java
 from perfdiff.languages.packs import Packs
+from perfdiff.languages.php.pack import Php
 from perfdiff.languages.protocol import Language
 from perfdiff.languages.python.pack import Python
 
@@ -21,4 +22,6 @@ def packs(config: Config, project: Path, cache: Path, environment: Mapping[str, 
         others.append(Python(config, project, environment, cache))
     if config.java:
         others.append(Java(config.java, project, environment, cache))
+    if config.php:
+        others.append(Php(config.php, project, environment, cache))
     return Packs(compiled, tuple(others))

@@ -14,6 +14,9 @@ from perfdiff.records.schema import Floats
 
 Factors = tuple[tuple[str, str], ...]
 
+PHASE = "phase of the run"  # the feature that tells calls while a function warms up from later ones
+STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those
+
 
 class CostClass(StrEnum):
     """The growth of a cost, in rising order."""
@@ -142,6 +145,12 @@ class Scope:
         return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
     @property
+    def is_warming(self) -> bool:
+        """Return whether the scope is of calls while the function warms up."""
+        phases = [condition for condition in self.conditions if condition.feature == PHASE]
+        return any((condition.operator is Operator.IN) is (condition.labels != (STEADY,)) for condition in phases)
+
+    @property
     def condition(self) -> str:
         """Return the conditions as text over feature names; "" where there are none."""
         return " && ".join(condition.text(condition.feature) for condition in self.conditions)
@@ -167,7 +176,7 @@ class Annotation:
     """A fitted annotation. `ranges` are the features' measured ranges; `twins` lists, per feature, the others it cannot be told from.
 
     `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value. `levels`
-    is None where nothing is known of single runs.
+    is None where nothing is known of single runs. `by_counts` is the growth of counts where it is told instead of the cost's own.
     """
 
     function: str
@@ -183,6 +192,7 @@ class Annotation:
     origins: Mapping[str, str] = field(default_factory=dict)
     typical: Mapping[str, float] = field(default_factory=dict)
     levels: Levels | None = None
+    by_counts: CostClass | None = None
 
     @property
     def growth(self) -> CostClass:
@@ -190,9 +200,17 @@ class Annotation:
 
         Such modes are several speeds of the same growth, as on a machine with other work, or of the same constant.
         """
-        alike = {(scope.cost_class, frozenset(name for term in scope.terms for name, _ in term.factors)) for scope in self.scopes}
-        bounded = any(each.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in self.scopes for each in scope.conditions)
-        return self.scopes[0].cost_class if self.cost_class is CostClass.MIXTURE and len(alike) == 1 and not bounded else self.cost_class
+        if self.by_counts is not None:
+            return self.by_counts
+        steady = self.steady
+        alike = {(scope.cost_class, frozenset(name for term in scope.terms for name, _ in term.factors)) for scope in steady}
+        bounded = any(each.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in steady for each in scope.conditions)
+        return steady[0].cost_class if self.cost_class is CostClass.MIXTURE and len(alike) == 1 and not bounded else self.cost_class
+
+    @property
+    def steady(self) -> tuple[Scope, ...]:
+        """Return the scopes of calls after the warm-up: all of them where no phases are told apart."""
+        return tuple(scope for scope in self.scopes if not scope.is_warming) or self.scopes
 
     def predict(self, values: Mapping[str, Floats]) -> Floats:
         """Return the predicted metric (n,) at columns of feature values (n,)."""

@@ -36,21 +36,22 @@ class Refinement:
     terms: tuple[Factors, ...]
 
 
-def refined(rows: Observations, terms: tuple[Factors, ...], tolerance: Tolerance) -> Refinement | None:
+def refined(regime: Regime, terms: tuple[Factors, ...]) -> Refinement | None:
     """Return terms for the main trend of the cost, else for its lower bound, where the regression with `terms` leaves most unexplained.
 
     Only delays, which add to a cost and never shorten it, give such selections a meaning: the residuals must be skewed upward. The
     main trend comes first, since it describes half of the calls or more.
     """
+    rows = regime.rows
     if len(rows) < SELECTABLE:
         return None
-    columns, fit = Regime(rows, tolerance).fitted(terms)
+    columns, fit = regime.fitted(terms)
     residuals = rows.cost - columns @ fit.coefficients
     kept = fit.weights > 0
     if not is_skewed(residuals) or residuals[kept].var() < UNEXPLAINED * rows.cost[kept].var():
         return None
     candidates = ((trend, name) for trend in (Trend.MAIN_TREND, Trend.LOWER_BOUND) for name in _promising(rows, trend))
-    return next((found for trend, name in candidates if (found := _regression(rows, trend, name, tolerance))), None)
+    return next((found for trend, name in candidates if (found := _regression(rows, trend, name, regime.tolerance))), None)
 
 
 def selected(trend: Trend, feature: Floats, cost: Floats) -> Ints:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.annotation import Annotation, CostClass, Operator, Scope, Term, Trend, design
+from perfdiff.models.annotation import Annotation, Condition, CostClass, Factors, Operator, Scope, Term, Trend, design
 from perfdiff.models.digits import rounded_coefficients, rounded_distribution, six_digits
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
 from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
 from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
 from perfdiff.models.observations import Observations, observe
-from perfdiff.models.regression import EXACT, NOISY, Tolerance, fit_terms, matrix
-from perfdiff.models.scopes import grow
+from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, matrix
+from perfdiff.models.scopes import Leaf, grow
 from perfdiff.models.threads import one_thread
 from perfdiff.records.schema import METRICS, Feature, Floats, Ints, Origin, SampleTable, metric_of
 
@@ -41,22 +41,43 @@ def fit(
     observations = _observed(_joined(table, points or {}), metric)
     tolerance = _tolerance(metric)
     searched = observations.rows(_thinned(observations.cost))
+    leaves = grow(searched, tolerance)
     scopes = []
-    for leaf in grow(searched, tolerance):
+    for leaf in leaves:
         for terms, rows in leaf.modes:
-            members = searched.rows(rows)
-            found = refined(members, terms, tolerance) if len(leaf.modes) == 1 and metric in _DELAYED else None
-            empty = tuple(Term(0.0, factors) for factors in completed(found.terms if found else terms, members.columns))
+            alone = len(leaf.modes) == 1
+            regime = leaf.regime if alone else Regime(searched.rows(rows), tolerance)
+            found = refined(regime, terms) if alone and metric in _DELAYED else None
+            empty = tuple(Term(0.0, factors) for factors in completed(found.terms if found else terms, regime.rows.columns))
             scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions, trend=found.trend if found else Trend.MEAN)
             # Modes need coefficients before rows can be given to the nearest.
-            scopes.append(_fitted(scope, members, tolerance, alone=False)[0] if len(leaf.modes) > 1 else scope)
-    return _annotated(scopes, observations, metric, function or f"f{table.function}", seed)
+            scopes.append(scope if alone else _fitted(scope, regime, alone=False)[0])
+    known = {leaf.conditions: leaf for leaf in leaves if len(leaf.modes) == 1} if len(searched) == len(observations) else {}
+    return _annotated(scopes, _Subject(observations, metric, function or f"f{table.function}", seed, known))
 
 
 @one_thread()
 def refit(annotation: Annotation, table: SampleTable, metric: str, *, seed: int = 1) -> Annotation:
     """Return the same structure with the coefficients of another table; a scope without records there keeps its own, with share 0."""
-    return _annotated(annotation.scopes, _observed(table, metric), metric, annotation.function, seed)
+    return _annotated(annotation.scopes, _Subject(_observed(table, metric), metric, annotation.function, seed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The `rows` that an annotation of a `metric` is fitted to; `leaves` holds those of them that the search for scopes fitted already."""
+
+    rows: Observations
+    metric: str
+    function: str
+    seed: int
+    leaves: Mapping[tuple[Condition, ...], Leaf] = field(default_factory=dict)
+
+    def regime(self, scope: Scope, index: Ints) -> Regime:
+        """Return the rows of a scope, which stand at `index`, with the fits that are known of them."""
+        leaf = self.leaves.get(scope.conditions)
+        if leaf is not None and np.array_equal(leaf.rows, index):
+            return leaf.regime
+        return Regime(self.rows.rows(index), _tolerance(self.metric))
 
 
 def _observed(table: SampleTable, metric: str) -> Observations:
@@ -92,14 +113,14 @@ def _thinned(cost: Floats) -> Ints:
     return np.sort(np.argsort(cost, kind="stable")[places])
 
 
-def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bool) -> tuple[Scope, Floats]:
-    """Return the scope with coefficients and distribution from these rows, and the rows' final weights (n,).
+def _fitted(scope: Scope, regime: Regime, *, alone: bool) -> tuple[Scope, Floats]:
+    """Return the scope with coefficients and distribution from a regime's rows, and the rows' final weights (n,).
 
     The components of a mixture, which are not `alone`, are normal: what lies between them has been dealt to the nearest.
     """
-    factors = [term.factors for term in scope.terms]
-    columns = matrix(factors, rows.columns, len(rows))
-    found = _verdict(scope, rows, columns, tolerance, alone=alone)
+    rows = regime.rows
+    factors = tuple(term.factors for term in scope.terms)
+    columns, found = _verdict(scope, regime, factors, alone=alone)
     law = rounded_distribution(found.distribution)
     values = rounded_coefficients(columns, found.coefficients)
     if isinstance(law, Binomial) and law.trials is not None:
@@ -117,16 +138,19 @@ def _fitted(scope: Scope, rows: Observations, tolerance: Tolerance, *, alone: bo
     return learnt, found.weights
 
 
-def _verdict(scope: Scope, rows: Observations, columns: Floats, tolerance: Tolerance, *, alone: bool) -> Verdict:
-    """Return coefficients and distribution of a scope's terms, from the rows that its trend describes."""
+def _verdict(scope: Scope, regime: Regime, factors: tuple[Factors, ...], *, alone: bool) -> tuple[Floats, Verdict]:
+    """Return the columns (n, k) of a scope's terms, and their coefficients and distribution, from the rows that its trend describes."""
+    rows, tolerance = regime.rows, regime.tolerance
     if scope.trend is not Trend.MEAN:
-        feature = next(rows.columns[name] for term in scope.terms for name, _ in term.factors)
+        columns = matrix(factors, rows.columns, len(rows))
+        feature = next(rows.columns[name] for each in factors for name, _ in each)
         chosen = selected(scope.trend, feature, rows.cost) if len(rows) >= SELECTABLE else np.arange(len(rows))
         solution = fit_terms(columns[chosen], rows.cost[chosen], tolerance).coefficients
-        return (bounded if scope.trend is Trend.LOWER_BOUND else trending)(columns, rows.cost, solution)
-    result = fit_terms(columns, rows.cost, tolerance)
+        return columns, (bounded if scope.trend is Trend.LOWER_BOUND else trending)(columns, rows.cost, solution)
+    columns, result = regime.fitted(factors)
     counts = counted(columns, rows.cost, result.coefficients) if alone and not tolerance.robust else None
-    return counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+    found = counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+    return columns, found
 
 
 def _sigma(law: Distribution, residuals: Floats) -> float:
@@ -141,8 +165,9 @@ def _sigma(law: Distribution, residuals: Floats) -> float:
     return six_digits(float(np.sqrt(np.mean(residuals**2))))
 
 
-def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, function: str, seed: int) -> Annotation:
+def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
     """Fit every scope to its rows and measure the quality of the whole."""
+    rows = subject.rows
     fitted: list[Scope] = []
     weights = np.zeros(len(rows))
     for _, group in groupby(scopes, key=lambda scope: scope.conditions):
@@ -153,15 +178,15 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
             if len(index) == 0:
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
-            learned, weights[index] = _fitted(scope, rows.rows(index), _tolerance(metric), alone=len(modes) == 1)
+            learned, weights[index] = _fitted(scope, subject.regime(scope, index), alone=len(modes) == 1)
             if len(modes) > 1:  # the mean over modes is what inputs predict, so no mode may outweigh another
                 weights[index] = (weights[index] > 0) / max(float(np.mean(rows.cost**2)), 1e-300)
             fitted.append(replace(learned, share=six_digits(len(index) / len(rows)), probability=six_digits(len(index) / within)))
     names = dict.fromkeys(name for scope in fitted for name in _names(scope))
     known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
     annotation = Annotation(
-        function=function,
-        metric=metric,
+        function=subject.function,
+        metric=subject.metric,
         cost_class=_overall(fitted),
         scopes=tuple(fitted),
         features=tuple(names),
@@ -177,7 +202,7 @@ def _annotated(scopes: Sequence[Scope], rows: Observations, metric: str, functio
     return replace(
         annotation,
         r2=_explained(rows.cost, annotation.predict(rows.columns), weights > 0),
-        cv_r2=_explained(rows.cost, _held_out(columns, rows, weights, seed), weights > 0),
+        cv_r2=_explained(rows.cost, _held_out(columns, rows, weights, subject.seed), weights > 0),
     )
 
 
@@ -211,8 +236,9 @@ def _names(scope: Scope) -> list[str]:
 
 def _overall(scopes: Sequence[Scope]) -> CostClass:
     """Return the class of the whole: mixture where inputs do not separate modes, piecewise where pieces of a range or modes of
-    different classes meet, else the class that all modes share.
+    different classes meet, else the class that all modes share. Calls while the function warms up have no part in it.
     """
+    scopes = [scope for scope in scopes if not scope.is_warming] or scopes
     if any(scope.probability < 1 for scope in scopes):
         return CostClass.MIXTURE
     bounded = any(c.operator is Operator.AT_MOST and not c.labels for scope in scopes for c in scope.conditions)
@@ -232,6 +258,12 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     fold[dealt] = np.arange(len(runs)) % _FOLDS
     predicted = np.full(len(rows), np.nan)
     root = np.sqrt(weights)
+    if columns.shape[1] == 1:  # sums serve for all folds, as most costs are constant
+        column, folds = columns[:, 0], min(_FOLDS, len(runs))
+        seen, told = (np.bincount(fold[index], weights * column * each, folds) for each in (column, rows.cost))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.where(seen.sum() > seen, (told.sum() - told) / (seen.sum() - seen), 0.0)
+        return np.asarray(slopes[fold[index]] * column)
     scale = np.maximum(np.sqrt(((columns * root[:, None])[weights > 0] ** 2).sum(axis=0)), 1e-300)
     for held in range(min(_FOLDS, len(runs))):
         test = fold[index] == held

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.models.middle import median, quantile
 from perfdiff.records.schema import Floats, Ints
@@ -23,6 +25,8 @@ MAX_TRIMMED = 0.10
 # A group of rows of similar cost must have this many members to say how far costs scatter there.
 _GROUP = 5
 _COLLINEAR = 1e-24  # of a unit vector's square: less is the arithmetic's, and both parts say the same
+_LOG_4 = np.log(4.0)
+_ROUNDING = np.finfo(np.float64).eps  # of a level: a scatter below is the arithmetic's
 NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 
 
@@ -37,6 +41,8 @@ class Noise:
     def deviation(self, expected: Floats) -> Floats:
         """Return the standard deviation (n,) at expected costs (n,), never 0."""
         variance = self.additive**2 + (self.relative**2 + self.floor**2) * expected**2
+        if variance.min(initial=np.inf) > 0:
+            return np.asarray(np.sqrt(variance))
         smallest = variance[variance > 0].min(initial=np.inf)
         return np.asarray(np.sqrt(np.where(variance > 0, variance, smallest if np.isfinite(smallest) else 1.0)))
 
@@ -56,21 +62,32 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     """
     largest = float(np.abs(expected).max())
     magnitude = np.maximum(np.abs(expected), 1e-9 * largest) if largest > 0 else np.ones(len(expected))
-    group = np.floor(np.log(magnitude) / np.log(4.0)).astype(np.int64)
+    apart = np.abs(residuals)
     levels, scatter = [], []
-    for label in np.unique(group):
-        rows = group == label
-        level, spread = median(magnitude[rows]), NORMAL_MAD * median(np.abs(residuals[rows]))
-        if rows.sum() >= _GROUP and spread > level * np.finfo(np.float64).eps:  # less is the arithmetic's
+    for rows in _groups_of_like_size(magnitude):
+        level, spread = median(magnitude[rows]), NORMAL_MAD * median(apart[rows])
+        if spread > level * _ROUNDING:
             levels.append(level)
             scatter.append(spread)
     if not levels:
-        return Noise(0.0, NORMAL_MAD * median(np.abs(residuals) / magnitude), floor)
+        return Noise(0.0, NORMAL_MAD * median(apart / magnitude), floor)
     at, spreads = np.array(levels), np.array(scatter)
     unit = spreads.max()
     spreads = np.maximum(spreads, 1e-60 * unit)  # their squares must stay numbers
     additive, relative = _two_parts((unit / spreads) ** 2, (at / spreads) ** 2)
     return Noise(math.sqrt(additive) * float(unit), math.sqrt(relative), floor)
+
+
+def _groups_of_like_size(magnitude: Floats) -> Iterator[npt.NDArray[np.bool_] | slice]:
+    """Yield the rows of each power of four that holds enough of the positive values (n,), none below a billionth of the largest."""
+    powers = np.floor(np.log(magnitude) / _LOG_4).astype(np.int64)
+    least = int(powers.min())
+    sizes = np.bincount(powers - least)
+    if len(sizes) == 1 and len(magnitude) >= _GROUP:  # most often; spares copies
+        yield slice(None)
+        return
+    for label in np.flatnonzero(sizes >= _GROUP):
+        yield powers == least + label
 
 
 def _two_parts(first: Floats, second: Floats) -> tuple[float, float]:
@@ -101,6 +118,9 @@ def huber_weights(standardised: Floats) -> Floats:
 
 def kept(standardised: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which rows are no upward outliers (n,); at most `MAX_TRIMMED` of them are."""
+    within = standardised <= OUTLIER
+    if np.count_nonzero(within) > (1 - MAX_TRIMMED) * len(within) + 1:  # then the quantile below is no higher
+        return np.asarray(within)
     bound = max(OUTLIER, quantile(standardised, 1 - MAX_TRIMMED))
     return np.asarray(standardised <= bound)
 

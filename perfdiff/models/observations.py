@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ _LARGEST_SIZE = 2.0**40
 # Values of a numeric feature that may be codes of modes: few, small, whole.
 _CODES = 8
 _LARGEST_CODE = 15
+_PLAINNESS = {origin: place for place, origin in enumerate(Origin)}  # of twins the first is named
+_KEPT = 4  # tables whose inputs are kept: a function's of both sides, as they are and with fewer rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +89,61 @@ def observe(table: SampleTable, metric: str) -> Observations:
     cost = np.clip(table.metrics[metric], -_LARGEST, _LARGEST)
     cost = np.where(np.abs(cost) < _SMALLEST, 0.0, cost)
     present = np.isfinite(table.metrics[metric])
-    columns = {name: column[present] for name, column in columns_of(table).items()}
-    ordered = sorted(table.features, key=lambda feature: list(Origin).index(feature.origin))
-    point = table.point[present]
-    varying = [f for f in ordered if len(_distinct(columns[f.name])) > 1]
-    classes = _twin_classes([f for f in varying if not _is_mode(f, columns[f.name])], columns, point)
+    of_all = present.all()
+    inputs = _inputs_of(_Same(table)) if of_all else _inputs(table, present)
     return Observations(
-        cost=cost[present],
+        cost=cost if of_all else cost[present],
+        columns=inputs.columns,
+        numeric=inputs.numeric,
+        codes=inputs.codes,
+        branches=tuple(branch_names(table.branches)),
+        twins=inputs.twins,
+        origins={f.name: f.origin for f in table.features},
+        run=table.run if of_all else table.run[present],
+        point=table.point if of_all else table.point[present],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What rows say whatever their cost is; the fields are those of `Observations`."""
+
+    columns: Mapping[str, Floats]
+    numeric: tuple[str, ...]
+    codes: Mapping[str, Mapping[int, str]]
+    twins: Mapping[str, tuple[str, ...]]
+
+
+class _Same:
+    """A table that equals itself alone, as its arrays cannot be compared."""
+
+    def __init__(self, table: SampleTable) -> None:
+        self.table = table
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.table is other.table
+
+    def __hash__(self) -> int:
+        return id(self.table)
+
+
+@functools.lru_cache(_KEPT)
+def _inputs_of(same: _Same) -> _Inputs:
+    """Return the inputs of all rows of a table: a function's metrics are learnt one after the other from the same rows."""
+    return _inputs(same.table, slice(None))
+
+
+def _inputs(table: SampleTable, rows: npt.NDArray[np.bool_] | slice) -> _Inputs:
+    columns = {name: column[rows] for name, column in columns_of(table).items()}
+    ordered = sorted(table.features, key=lambda feature: _PLAINNESS[feature.origin])
+    distinct = {f.name: _distinct(columns[f.name]) for f in ordered}
+    varying = [f for f in ordered if len(distinct[f.name]) > 1]
+    classes = _twin_classes([f for f in varying if not _is_mode(f, distinct[f.name])], columns, table.point[rows])
+    return _Inputs(
         columns=columns,
         numeric=tuple(classes),
-        codes={f.name: f.labels for f in ordered if _has_codes(f, columns[f.name])},
-        branches=tuple(branch_names(table.branches)),
+        codes={f.name: f.labels for f in ordered if _has_codes(f, distinct[f.name])},
         twins={name: others for name, others in classes.items() if others},
-        origins={f.name: f.origin for f in table.features},
-        run=table.run[present],
-        point=point,
     )
 
 
@@ -116,16 +159,16 @@ def _distinct(column: Floats) -> Floats:
     return np.unique(column[np.isfinite(column)])
 
 
-def _has_codes(feature: Feature, column: Floats) -> bool:
+def _has_codes(feature: Feature, values: Floats) -> bool:
+    """Return whether the distinct `values` of a feature, rising, may be codes of modes."""
     if feature.category:
         return True
-    values = _distinct(column)
     return 2 <= len(values) <= _CODES and bool(np.all(values == np.round(values)) and values[0] >= -1 and values[-1] <= _LARGEST_CODE)
 
 
-def _is_mode(feature: Feature, column: Floats) -> bool:
-    """Return whether a feature can only tell modes apart: a category, or a few codes."""
-    return feature.category or (_has_codes(feature, column) and _few(_distinct(column)))
+def _is_mode(feature: Feature, values: Floats) -> bool:
+    """Return whether a feature of these distinct values can only tell modes apart: a category, or a few codes."""
+    return feature.category or (_has_codes(feature, values) and _few(values))
 
 
 def _few(codes: Floats) -> bool:

@@ -183,6 +183,8 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
 
 def _chosen(regime: Regime, setting: Setting, *, margin: float) -> tuple[Factors, ...]:
     candidates = regime.candidates()
+    if not candidates.shapes:
+        return candidates.factors
     contest = Contest(candidates, regime.rows.cost, setting)
     terms = select(contest, margin=margin)
     features = tuple(
@@ -212,5 +214,7 @@ def _scatter(residuals: Floats, terms: int) -> float:
 def _solve(columns: Floats, cost: Floats, root: Floats) -> Floats:
     scaled = columns * root[:, None]
     norms = np.sqrt((scaled**2).sum(axis=0))
+    if len(norms) == 1 and norms[0] > 0:  # as most costs are constant
+        return np.asarray((scaled[:, 0] / norms[0]) @ (cost * root) / norms)
     norms = np.where(norms > 0, norms, 1.0)
     return np.asarray(np.linalg.lstsq(scaled / norms, cost * root, rcond=1e-12)[0] / norms)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.annotation import Condition, Factors, Operator
+from perfdiff.models.annotation import PHASE, STEADY, Condition, Factors, Operator
+from perfdiff.models.middle import median
 from perfdiff.models.modes import split_modes
 from perfdiff.models.observations import Observations, ranks
 from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix, survey
 from perfdiff.models.selection import MARGIN, Setting
+from perfdiff.models.warmup import LEAST_FACTOR
 from perfdiff.records.schema import Floats
 
 # A scope must take away this share of what the common regime leaves unexplained in it: modes that differ less than the noise are one.
@@ -35,10 +37,11 @@ _PLAINNESS = 1.02  # a plainer split wins unless another leaves 2 % less
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scope's rows: indices into the observations, and one set of terms per mode with the rows of that mode."""
+    """A scope's rows: indices into the observations, as a regime, and one set of terms per mode with the rows of that mode."""
 
     conditions: tuple[Condition, ...]
     rows: npt.NDArray[np.int64]
+    regime: Regime
     modes: tuple[tuple[tuple[Factors, ...], npt.NDArray[np.int64]], ...]
 
 
@@ -52,21 +55,49 @@ class Split:
 
 
 def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
-    """Return the scopes; together they hold every row once."""
-    return list(_grow(Regime(observations, tolerance), np.arange(len(observations)), ()))
+    """Return the scopes; together they hold every row once.
+
+    Calls while a function warms up have scopes of their own where the model of the later ones falls short of them: over few calls of a
+    run they weigh so much that no shape of all calls together is sure.
+    """
+    rows = np.arange(len(observations))
+    found = _phases(observations, tolerance)
+    if found is None:
+        return list(_grow(Regime(observations, tolerance), rows, ()))
+    parts = ((rows[found.holds], found.condition), (rows[~found.holds], found.condition.negated()))
+    return [leaf for part, condition in parts for leaf in _grow(Regime(observations.rows(part), tolerance), part, (condition,))]
+
+
+def _phases(rows: Observations, tolerance: Tolerance) -> Split | None:
+    """Return the split into calls while a function warms up and later ones, None where there is none or the cost does not show it."""
+    if not tolerance.robust or PHASE not in rows.codes:
+        return None
+    label = next(label for label in rows.codes[PHASE].values() if label != STEADY)
+    value = next(float(value) for value, name in rows.codes[PHASE].items() if name == label)
+    condition = Condition(PHASE, Operator.IN, (value,), (label,))
+    warming = condition.holds(rows.columns[PHASE])
+    if min(warming.sum(), (~warming).sum()) < max(SMALLEST, SMALLEST_SHARE * len(rows)):
+        return None
+    steady = Regime(rows.rows(~warming), tolerance)
+    terms = decide(steady, survey(steady)).terms
+    if any(not np.isfinite(rows.columns[name]).all() for factors in terms for name, _ in factors):
+        return None
+    expected = matrix(terms, rows.rows(warming).columns, int(warming.sum())) @ steady.fitted(terms)[1].coefficients
+    excess = median(rows.cost[warming] - LEAST_FACTOR * np.maximum(expected, 0.0))
+    return Split(condition, warming) if excess > 0 else None
 
 
 def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
     """Yield the scopes of a regime's rows, which stand at `index` (n,) in all observations."""
     if len(index) < 2:
-        yield Leaf(conditions, index, ((((),), index),))
+        yield Leaf(conditions, index, regime, ((((),), index),))
         return
     setting = survey(regime)
     choice = decide(regime, setting)
     parted = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if parted is None:
         modes = split_modes(regime, choice.terms)
-        yield Leaf(conditions, index, tuple((terms, index[which]) for terms, which in modes))
+        yield Leaf(conditions, index, regime, tuple((terms, index[which]) for terms, which in modes))
         return
     split, (inside, outside) = parted
     yield from _grow(inside, index[split.holds], _narrowed(conditions, split.condition))
@@ -183,10 +214,12 @@ def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
     explaining = [name for factors in whole.terms for name, _ in factors]
     for name in dict.fromkeys([*explaining, *_ordering(regime)]):
         column = regime.rows.columns[name]
-        if len(np.unique(column)) < _DISTINCT:
+        ordered = np.sort(column)
+        if np.count_nonzero(np.diff(ordered)) < _DISTINCT - 1:
             continue
-        for bound in np.unique(np.quantile(column, np.linspace(0, 1, _BORDERS + 2)[1:-1], method="lower")):
-            condition = Condition(name, Operator.AT_MOST, (float(bound),))
+        places = np.floor(np.linspace(0, 1, _BORDERS + 2)[1:-1] * (len(column) - 1)).astype(np.int64)
+        for bound in sorted(set(ordered[places].tolist())):
+            condition = Condition(name, Operator.AT_MOST, (bound,))
             yield Split(condition, condition.holds(column), border=True)
 
 

@@ -145,6 +145,8 @@ class Contest:
     def bic(self, sets: Sequence[Sequence[int]]) -> Floats:
         """Return the BIC of each set of columns."""
         lengths = [len(each) for each in sets]
+        if len(sets) == 1:
+            return self._setting.bic(self._misfits(np.array(sets)), lengths[0])
         longest = max(lengths)
         columns = np.array([[*each, *[self._empty] * (longest - length)] for each, length in zip(sets, lengths, strict=True)])
         return self._setting.bic(self._misfits(columns), np.array(lengths))
@@ -181,10 +183,9 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
         name, gained = _best_feature(contest, chosen)
         if name is None or gained > score - margin:
             break
-        chosen[name] = _best_shape(contest, chosen, name, margin)
-        for other in chosen:
-            chosen[other] = _best_shape(contest, chosen, other, margin)
-        score = _score(contest, chosen)
+        chosen[name], score = _best_shape(contest, chosen, name, margin)
+        for other in chosen if len(chosen) > 1 else ():
+            chosen[other], score = _best_shape(contest, chosen, other, margin)
     return tuple(contest.basis.factors[position] for position in _positions(contest, chosen))
 
 
@@ -196,18 +197,18 @@ def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> 
     current = [contest.index[factors] for factors in terms]
     products = {factors: position for factors, position in contest.index.items() if len(factors) == 2}
     score = float(contest.bic([current])[0])
-    while True:
+    while products:
         lines = {factors: [contest.index[((name, "x"),)] for name, _ in factors] for factors in products}
         sets = [[*start, at] for f, at in products.items() if at not in current for start in (current, [0, *lines[f]], [0])]
         scores = contest.bic(sets) if sets else np.array([np.inf])
         if scores.min() >= score - margin:
             break
         current, score = sets[int(scores.argmin())], float(scores.min())
-    return tuple(contest.basis.factors[position] for position in _pruned(contest, current, margin))
+    return tuple(contest.basis.factors[position] for position in _pruned(contest, current, score, margin))
 
 
-def _pruned(contest: Contest, current: list[int], margin: float) -> list[int]:
-    score = float(contest.bic([current])[0])
+def _pruned(contest: Contest, current: list[int], score: float, margin: float) -> list[int]:
+    """Return the places of the terms left of those whose BIC is `score` when those that do not pay are dropped, one by one."""
     while len(current) > 1:
         smaller = [[*current[:place], *current[place + 1 :]] for place in range(1, len(current))]
         scores = contest.bic(smaller)
@@ -237,8 +238,8 @@ def _best_feature(contest: Contest, chosen: Mapping[str, int]) -> tuple[str | No
     return moves[best][0], float(scores[best])
 
 
-def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: float) -> int:
-    """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features.
+def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: float) -> tuple[int, float]:
+    """Return the plainest shape of a feature that no other beats by the margin, beside the other chosen features, and its BIC.
 
     A single term that alone would make the cost negative at 0 is not plainer than one that grows faster: without the margin, a square
     measured over a few sizes in noise passes for such a line, which says too little of larger inputs.
@@ -252,7 +253,7 @@ def _best_shape(contest: Contest, chosen: Mapping[str, int], name: str, margin: 
             continue
         if scores[best] - scores[place] > margin or (is_alone and _is_bent_short(contest, name, (best, place), margin)):
             best = place
-    return best
+    return best, float(scores[best])
 
 
 def is_below_zero(intercept: float, least: float, gained: float, margin: float) -> bool:

@@ -62,7 +62,11 @@ def _sizes(table: SampleTable, index: Ints) -> Floats:
 
 
 def _relative(logs: Floats, sizes: Floats) -> Floats:
-    """Return the logarithms of costs (rows,) less what the later half of the calls costs at the same sizes (rows, p)."""
+    """Return the logarithms of costs (rows,) less what the later half of the calls costs at the same sizes (rows, p).
+
+    Sizes that lie far from all later ones say little: no call is expected to cost less or more than the later calls do by more than
+    their own range (in logarithms). In an interpreter, sizes that later hardly varied made costs of e^10,000 be expected.
+    """
     later = len(logs) // 2
     if sizes.shape[1]:
         centred = sizes[later:] - sizes[later:].mean(axis=0)
@@ -71,7 +75,8 @@ def _relative(logs: Floats, sizes: Floats) -> Floats:
         sizes = sizes[:, np.argsort(-strength, kind="stable")[:_FEATURES]]
     columns = np.column_stack([np.ones(len(logs)), sizes])
     solution = np.linalg.lstsq(columns[later:], logs[later:], rcond=1e-9)[0]
-    return np.asarray(logs - columns @ solution)
+    low, high = float(logs[later:].min()), float(logs[later:].max())
+    return np.asarray(logs - np.clip(columns @ solution, 2 * low - high, 2 * high - low))
 
 
 def _clipped(values: Floats) -> Floats:

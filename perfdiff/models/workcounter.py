@@ -25,6 +25,7 @@ class WorkCounter:
 WORK_COUNTERS = (
     WorkCounter("blocks", "basic blocks", ("loads", "stores"), is_bounded=True),
     WorkCounter("bytecode_blocks", "basic blocks of bytecode", (), is_bounded=False),
+    WorkCounter("opcodes", "instructions", (), is_bounded=False),
     WorkCounter("lines", "lines", (), is_bounded=False),
 )
 WORK_METRICS = tuple(each.metric for each in WORK_COUNTERS)

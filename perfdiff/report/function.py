@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
-from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import Cause, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, Cause, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo, Point

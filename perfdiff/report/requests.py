@@ -16,7 +16,7 @@ def request_table(rows: Sequence[RequestFinding]) -> Table | None:
         return None
     columns = (
         Column("request"),
-        Column("whole run", minor=True),
+        Column("whole run"),
         Column("a run", right=True),
         Column("failed", right=True),
         Column("base", right=True),

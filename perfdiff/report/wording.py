@@ -111,9 +111,14 @@ def classes(finding: MetricFinding) -> str:
     """Return the growth on both sides: `linear → quadratic`, or one word where it is the same."""
     if finding.base is None or finding.head is None:
         only = finding.base or finding.head
-        return f"{only.growth.value} (only {'base' if finding.base else 'head'})" if only else ABSENT
-    base, head = finding.base.growth.value, finding.head.growth.value
+        return f"{growth(only)} (only {'base' if finding.base else 'head'})" if only else ABSENT
+    base, head = growth(finding.base), growth(finding.head)
     return base if base == head else f"{base} → {head}"
+
+
+def growth(annotation: Annotation) -> str:
+    """Return how a cost grows, and whether it is counts that say so."""
+    return annotation.growth.value if annotation.by_counts is None else f"{annotation.growth.value} (by counts)"
 
 
 def calls(finding: FunctionFinding) -> str:

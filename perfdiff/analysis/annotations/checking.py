@@ -10,10 +10,10 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, Standing, check
-from perfdiff.analysis.compare.phases import FEATURE, with_phase
+from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals, metric_of
 
@@ -103,15 +103,15 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
         for place, table in enumerate(tables):
             for same in metrics.values():
                 if len(same) == len(those):
-                    yield same[place], _calls(table, same[place])
+                    yield same[place], calls_against(table, same[place])
 
 
-def _calls(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
+def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
     """Return calls to hold against an annotation, with their phase where it tells of phases, or the reason why there are none."""
     if table is None or not len(table):
         return "none of its single calls was kept"
     found = some(table)
-    return with_phase(found, always=True) if FEATURE in annotation.features else found
+    return with_phase(found, always=True) if PHASE in annotation.features else found
 
 
 def some(table: SampleTable) -> SampleTable:

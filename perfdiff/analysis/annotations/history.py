@@ -10,13 +10,13 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
 from perfdiff.analysis.annotations.assertion import Assertion, Setting, Standing, check
-from perfdiff.analysis.annotations.checking import some, whole_runs
+from perfdiff.analysis.annotations.checking import calls_against, whole_runs
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import DRIFT
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import FunctionInfo, Note, Revision, Side, metric_of
 
@@ -145,7 +145,8 @@ class _Levels:
             return Entry(revision, calls, reason="never called by any workload" if calls is None else "none of its single calls was kept")
         learnt = list(annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed))
         setting = Setting(found.experiment.points, whole_runs(found.experiment.totals), self._config)
-        cases = [(self._began[each.metric][0], some(table)) for each in learnt if each.metric in self._began]
+        began = [self._began[each.metric][0] for each in learnt if each.metric in self._began]
+        cases = [(each, calls_against(table, each)) for each in began]
         held = {each.annotation.metric: each for each in check(cases, setting)}
         return Entry(revision, calls, {each.metric: self._cost(each, held.get(each.metric), revision) for each in learnt})
 
@@ -183,6 +184,7 @@ def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig) -> 
     for metric, cost in entry.costs.items():
         annotation = cost.annotation
         values = {name: np.array([value]) for name, value in reference.items() if name in annotation.features}
+        values |= {PHASE: np.array([STEADY_CODE])} if PHASE in annotation.features else {}
         value = float(annotation.predict(values)[0])
         mean, half = _level(annotation, config.confidence)
         costs[metric] = replace(cost, value=value * math.exp(mean), low=value * math.exp(mean - half), high=value * math.exp(mean + half))

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfdiff.analysis.policy import FOLLOWED, MORE_ALLOCATED, MOSTLY_NEW, OWNED
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats, Ints, Side
 
 _Edges = dict[tuple[int, int], tuple[float, float]]
@@ -109,5 +110,5 @@ def _edges(ledger: Ledger) -> _Edges:
     for (_, side), book in ledger.books.items():
         for (callee, caller), made in book.edges.items():
             both = sums.setdefault((int(ids[callee]), int(ids[caller])), np.zeros(2))
-            both[list(Side).index(side)] += float(np.median(made))
+            both[list(Side).index(side)] += median(made)
     return {pair: (float(both[0]), float(both[1])) for pair, both in sums.items()}

@@ -20,6 +20,7 @@ from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
@@ -221,5 +222,5 @@ def _typical(rates: Mapping[tuple[int, int], Floats], width: int) -> Floats:
     """Return the medians of rates over runs as a matrix (f, f + 1) [callee, caller]."""
     found = np.zeros((width, width + 1))
     for pair, rate in rates.items():
-        found[pair] = np.median(rate)
+        found[pair] = median(rate)
     return found

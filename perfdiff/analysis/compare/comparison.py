@@ -286,7 +286,8 @@ def _is_fine(question: Question) -> bool:
         return False
     tables = (question.base, question.head)
     fine_ns = max(FINE_NS, *(FINE_STEPS * table.resolution_ns for table in tables))
-    return min(float(np.nanmedian(table.metrics[question.metric])) for table in tables) < fine_ns
+    costs = (table.metrics[question.metric] for table in tables)
+    return min(median(cost[np.isfinite(cost)]) for cost in costs) < fine_ns
 
 
 def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) -> Floats:

@@ -184,7 +184,7 @@ def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
         before, after = before[np.isfinite(before)], after[np.isfinite(after)]
         if not len(before) or not len(after):
             continue
-        moved = abs(math.log((1 + abs(float(np.median(after)))) / (1 + abs(float(before[0]))))) > 0.5 * OCTAVE
+        moved = abs(math.log((1 + abs(median(after))) / (1 + abs(float(before[0]))))) > 0.5 * OCTAVE
         if (moved or feature.category) and not np.any(after == before[0]):
             found.append(feature)
     return tuple(found)

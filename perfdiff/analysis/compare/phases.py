@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff import units
+from perfdiff.models.annotation import PHASE, STEADY, STEADY_CODE
 from perfdiff.models.warmup import LEAST_SHARE, WarmUp, joined, warm_up
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 
 METRIC = "self_ns"  # the time by which phases are told apart
-FEATURE = "phase of the run"
-_WARMING, _STEADY = 1, 0
+_WARMING = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _has_both(table: SampleTable, calls: int) -> bool:
 
 
 def _with_phase(table: SampleTable, calls: int) -> SampleTable:
-    labels = {_STEADY: "steady", _WARMING: f"first {units.times(calls)} calls"}
-    column = np.where(table.call <= calls, float(_WARMING), float(_STEADY))
-    features = (Feature(FEATURE, Origin.DERIVED, True, labels), *table.features)
+    labels = {int(STEADY_CODE): STEADY, _WARMING: f"first {units.times(calls)} calls"}
+    column = np.where(table.call <= calls, float(_WARMING), STEADY_CODE)
+    features = (Feature(PHASE, Origin.DERIVED, True, labels), *table.features)
     return replace(table, features=features, values=np.column_stack([column, table.values]))

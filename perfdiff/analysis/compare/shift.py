@@ -13,7 +13,7 @@ from perfdiff.analysis.policy import CLASS_LEVEL
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass, Term, design, term_names
+from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import growth_class
 from perfdiff.models.middle import median
@@ -260,9 +260,9 @@ def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
 
     Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
     """
-    if len(annotation.scopes) != 1 or len(annotation.features) > 1:
+    if len(annotation.steady) != 1 or len({*annotation.features} - {PHASE}) > 1 or annotation.by_counts is not None:
         return None
-    scope = annotation.scopes[0]
+    scope = replace(annotation.steady[0], conditions=())
     if annotation.cost_class is CostClass.CONSTANT or not feature:
         return next((term for term in scope.terms if not term.factors), None)
     high = annotation.ranges.get(feature, (0.0, 1.0))[1]

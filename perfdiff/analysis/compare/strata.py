@@ -97,6 +97,8 @@ def switched(base: SampleTable, head: SampleTable) -> Iterator[Switch]:
         # A look at the first rows spares most quantities the sort of all.
         if len(np.unique(values[0][: 4 * MAX_MODES])) > MAX_MODES:
             continue
+        if values[0].min() == values[0].max():  # as most are that pass
+            continue
         modes = np.intersect1d(values[0][np.isfinite(values[0])], values[1][np.isfinite(values[1])])
         if not 2 <= len(modes) <= MAX_MODES or _follows_points(base.point, values[0]):
             continue

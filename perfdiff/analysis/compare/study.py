@@ -32,6 +32,8 @@ PRIMARY = "self_ns"  # a function's own time, by which it is guilty
 ALLOCATION = ("alloc_bytes", "alloc_count")
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)
+# What a look learns on base of every function: time with callees decides little of it, and is compared as the other metrics are.
+LOOKED_AT = (PRIMARY,)
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
 # With fewer functions, processes would take longer to start than they save.
@@ -85,7 +87,7 @@ def _studied(batch: Sequence[FunctionInfo], samples: Samples, ground: _Ground, t
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
     """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
     trifles = _trifles(experiment.functions, ledger)
-    ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE)
+    ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT)
     kept = [name for name in ledger.metrics if name != "calls"]
     others = sum(name not in DECISIVE for name in kept)
     return [
@@ -160,13 +162,17 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What all functions are compared on, with how their `sums` over a run differ; `only` these metrics, if any are named."""
+    """What all functions are compared on, with how their `sums` over a run differ; `only` these metrics, if any are named.
+
+    Of every function the metrics `learnt` are learnt on base.
+    """
 
     ledger: Ledger
     points: Sequence[Point]
     config: CompareConfig
     sums: Mapping[str, Sequence[Ratio | None]]
     only: tuple[str, ...] | None = None
+    learnt: tuple[str, ...] = LEARNT
 
     def sum_ratio(self, function: int, metric: str) -> Ratio | None:
         """Return head over base of a metric's sum over a run, or of the number of calls."""
@@ -176,12 +182,13 @@ class _Ground:
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
     both = Tables(*tables)
+    few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
     asked: dict[str, Asked] = {}
     for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
         if all(metric in table.metrics and _present(table, metric) for table in both.sides):
-            annotation = _learn(metric, both.base, asked.get("self_ns"), info.name, ground.config)
+            annotation = _learn(metric, few, asked.get("self_ns"), info.name, ground)
             question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
                 asked[metric] = question
@@ -257,12 +264,12 @@ def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:
     return {int(point): means[of.points == point].T for point in np.unique(of.points)}
 
 
-def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, config: CompareConfig) -> Annotation | None:
+def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, ground: _Ground) -> Annotation | None:
     """Return base's annotation of a metric, or None where the comparison needs none; `own` is what is asked of own time."""
     if metric == "wall_ns" and own is not None and own.question.annotation is not None and same_cost([base]):
         return replace(own.question.annotation, metric=metric)
     inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
-    return learn(base, metric, function, config) if metric in LEARNT or inputs_moved else None
+    return learn(base, metric, function, ground.config) if metric in ground.learnt or inputs_moved else None
 
 
 def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:

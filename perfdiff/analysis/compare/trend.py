@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.compare.shift import describe
-from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.findings import RUN, MetricFinding, Ratio
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import STEP_NS
@@ -21,7 +21,6 @@ from perfdiff.models.fitting import fit
 from perfdiff.models.middle import median
 from perfdiff.records.schema import Feature, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
-RUN = "run_ns"
 LEAST_POINTS = 3  # fewer tell no growth
 
 

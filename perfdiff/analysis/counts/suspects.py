@@ -11,6 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.policy import REWRITTEN
 from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
 from perfdiff.records.schema import Floats, FunctionInfo, Side, metric_of
 
@@ -98,9 +99,9 @@ def _price(function: int, counted: Ledger) -> float:
     """Return the least that a call takes in head without its callees, in ns."""
     column = counted.place[function]
     books = [counted.pair(point)[1] for point in counted.points]
-    calls = sum(float(np.median(book.calls[:, column])) for book in books)
+    calls = sum(float(book.medians["calls"][column]) for book in books)
     spent = sum(
-        price * float(np.median(book.other[counter][:, column]))
+        price * float(book.medians[counter][column])
         for counter, price in WORK_NS.items()
         if _is_counted(counter, counted)
         for book in books
@@ -116,12 +117,12 @@ def _extra(
     sums: dict[str, tuple[float, float]] = {}
     for place, point in enumerate(counted.points):
         before, after = counted.pair(point)
-        alike = _ratio_of_calls(before.calls[:, column], after.calls[:, column])
+        alike = _ratio_of_calls(float(before.medians["calls"][column]), float(after.medians["calls"][column]))
         for counter, price in WORK_NS.items():
             if not _is_counted(counter, counted):
                 continue
             values = [book.other[counter][:, column] for book in (before, after)]
-            base, head = float(np.median(values[0])) * alike, float(np.median(values[1]))
+            base, head = float(before.medians[counter][column]) * alike, float(after.medians[counter][column])
             priced[place] += (head - base) * price
             dearest[place] += max(head - base, 0.0) * DEAREST_NS[counter]
             had = sums.get(counter, (0.0, 0.0))
@@ -140,10 +141,9 @@ def _extra(
     return ExtraWork(info.id, info.name, counted.points, priced, dearest, sums, repeats)
 
 
-def _ratio_of_calls(base: Floats, head: Floats) -> float:
+def _ratio_of_calls(base: float, head: float) -> float:
     """Return head's calls over base's, 1 where there were none on one side: then all that it does is the change's."""
-    before, after = float(np.median(base)), float(np.median(head))
-    return after / before if before and after else 1.0
+    return head / base if base and head else 1.0
 
 
 def _more_calls(caller: int, point: int, ledger: Ledger) -> dict[int, float]:
@@ -159,8 +159,8 @@ def _more_calls(caller: int, point: int, ledger: Ledger) -> dict[int, float]:
     for callee in {callee for book in books for callee, by in book.edges if by == column and callee != column}:
         base, head = (_calls_per_call(book, callee, column) for book in books)
         if base.max() < head.min() or head.max() < base.min():
-            made = float(np.median(books[1].calls[:, column]))
-            more[ledger.ids[callee]] = float(np.median(head) - np.median(base)) * made
+            made = float(books[1].medians["calls"][column])
+            more[ledger.ids[callee]] = (median(head) - median(base)) * made
     return more
 
 

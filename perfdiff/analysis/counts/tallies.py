@@ -13,9 +13,10 @@ from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.policy import EVIDENCE, LEAST_WORK
 from perfdiff.analysis.stats.inference import Contrast, contrasts, false_discovery
-from perfdiff.analysis.stats.panel import Panel, Runs, panel
+from perfdiff.analysis.stats.panel import Runs, panel
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
+from perfdiff.models.middle import median
 from perfdiff.models.prices import WORK_NS
 from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import Floats, Point, Side, metric_of
@@ -30,7 +31,7 @@ _TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that
 class _Seen:
     """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show.
 
-    They stand in a `panel` of all counters of the point, as one `question`.
+    `exact`: all runs of a side counted the same.
     """
 
     function: int
@@ -38,20 +39,13 @@ class _Seen:
     point: Point
     sums: tuple[Floats, Floats]
     calls: tuple[Floats, Floats]
-    panel: Panel
-    question: int
     contrast: Contrast
-
-    @property
-    def exact(self) -> bool:
-        """Return whether all runs of a side counted the same."""
-        sides = (self.panel.base.values, self.panel.head.values)
-        return all(np.nanmax(values[0, self.question]) == np.nanmin(values[0, self.question]) for values in sides)
+    exact: bool
 
     @property
     def extra(self) -> float:
         """Return what head counts more in one run."""
-        return float(np.median(self.sums[1]) - np.median(self.sums[0]))
+        return median(self.sums[1]) - median(self.sums[0])
 
 
 def work_finding(counts: Mapping[str, CountFinding]) -> CountFinding | None:
@@ -115,10 +109,11 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
     together = panel(
         *(Runs(np.array(side)[None], book.blocks[None], np.zeros(1, dtype=bool)) for side, book in zip(levels, books, strict=True))
     )
+    exact = np.logical_and.reduce([np.ptp(side, axis=1) == 0 for side in map(np.array, levels)])
     for question, ((column, counter), seen) in enumerate(zip(asked, contrasts(together), strict=True)):
         if seen is not None:
             base, head = ((book.other[counter][:, column], book.calls[:, column]) for book in books)
-            yield _Seen(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), together, question, seen)
+            yield _Seen(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), seen, bool(exact[question]))
 
 
 def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
@@ -138,7 +133,7 @@ def _standing(told: tuple[_Seen, int]) -> tuple[bool, float]:
 
 
 def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
-    base, head = (float(np.median(sums / calls)) for sums, calls in zip(seen.sums, seen.calls, strict=True))
+    base, head = (median(sums / calls) for sums, calls in zip(seen.sums, seen.calls, strict=True))
     return CountFinding(
         counter=seen.counter,
         point=seen.point,
@@ -171,6 +166,6 @@ def _rate(seen: _Seen, ledger: Ledger) -> float:
         book = ledger.books[seen.point.id, side]
         if any(name not in book.other for name in ACCESSES):
             return math.nan
-        accesses = float(np.median(sum(book.other[name][:, ledger.place[seen.function]] for name in ACCESSES)))
-        rates.append(float(np.median(sums)) / accesses if accesses else math.nan)
+        accesses = median(np.sum([book.other[name][:, ledger.place[seen.function]] for name in ACCESSES], axis=0))
+        rates.append(median(sums) / accesses if accesses else math.nan)
     return rates[1] / rates[0] if rates[0] else math.nan

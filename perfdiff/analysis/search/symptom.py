@@ -9,8 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 from perfdiff import units
-from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
+from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
 from perfdiff.analysis.policy import WORK_CARRIES
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.models.workcounter import WORK_METRICS

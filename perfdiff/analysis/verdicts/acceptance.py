@@ -8,8 +8,7 @@ from datetime import date
 
 from perfdiff import units
 from perfdiff.analysis.compare.study import ALLOCATION
-from perfdiff.analysis.compare.trend import RUN
-from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.doubt import WORK

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from perfdiff.analysis.compare.trend import RUN
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import Findings, Standing, Verdict
+from perfdiff.analysis.findings import RUN, Findings, Standing, Verdict
 from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig

@@ -16,7 +16,7 @@ from typing import Any
 
 from perfdiff.languages.java import tools
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.java.kept import Kept
+from perfdiff.languages.kept import Kept
 
 _READER = Path(__file__).parent / "facts"
 _MAIN = "perfdiff.facts.Facts"

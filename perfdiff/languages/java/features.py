@@ -3,13 +3,14 @@
 An expression is one line, `HOW PATH`. HOW is `number`, `length`, `nested` (sizes within sizes, summed), `type`, `ordinal`, `file` or
 `depth`.
 PATH begins at `this`, `argN` (the Nth parameter, from 0) or `static` and goes on by steps `.OWNER#FIELD#DESCRIPTOR`, with internal names;
-only such fields are read as the instructions of the method read themselves, to which it has access.
+only such fields are read as the instructions of the method read themselves, to which it has access, and those that methods give back
+which it calls, and which do nothing else: `.OWNER#~FIELD#DESCRIPTOR`, as it may have no access to them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perfdiff.languages.java import types
@@ -51,7 +52,10 @@ _STRING = "Ljava/lang/String;"
 _FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _STEP = re.compile(r"\.([^#.]+)#([^#.]+)#([^.]+)")
+_GETTER = re.compile(r"aload 0\ngetfield ([^#\n]+)#([^#\n]+)#(\S+)\n(?:arraylength\n)?[ilfda]return\n")
 _OUTER, _CAPTURED = "this$", "val$"  # fields of inner classes: the object around, and variables of the method that they stand in
+_Step = tuple[str, str, str]  # owner, field, descriptor
+_INDIRECT = "~"  # before the name of a field that the runtime reads for the method
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,7 @@ def _parameters(inputs: Inputs) -> Iterator[_Value]:
 
 def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
     """Yield the fields that the instructions read, of what is there at the start."""
-    assert inputs.method.code is not None, "it has instructions"
-    for path in inputs.method.code.paths:
-        root, steps = path.partition(".")[0], _STEP.findall(path)
+    for root, steps in _ways(inputs):
         if root == "this" and inputs.method.name == "<init>":
             continue  # nothing is in its fields yet
         owner, field, descriptor = steps[-1]
@@ -131,7 +133,8 @@ def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
             name = names.get(root, "this")
         else:
             continue
-        for _, step, kind in steps:
+        for _, named, kind in steps:
+            step = named.removeprefix(_INDIRECT)
             if step.startswith(_OUTER):
                 name = f"{types.simple(kind)}.this"
             elif step.startswith(_CAPTURED):
@@ -139,9 +142,36 @@ def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
             else:
                 name = f"{name}.{step}"
         if "$" not in name and not field.startswith(_OUTER):
-            declared = _declared(inputs, owner, field)
+            declared = _declared(inputs, owner, field.removeprefix(_INDIRECT))
             generic = (declared.signature if declared is not None else None) or descriptor
+            path = "".join((root, *(f".{'#'.join(step)}" for step in steps)))
             yield _Value(name, path, descriptor, generic, origin)
+
+
+def _ways(inputs: Inputs) -> Iterator[tuple[str, list[_Step]]]:
+    """Yield where the instructions begin to follow fields, and which."""
+    assert inputs.method.code is not None, "it has instructions"
+    for path in inputs.method.code.paths:
+        steps = _given_back(inputs, _STEP.findall(path))
+        if steps is not None:
+            yield path.partition(".")[0], steps
+
+
+def _given_back(inputs: Inputs, steps: Iterable[_Step]) -> list[_Step] | None:
+    """Return steps with fields in the place of the methods that give them back, None where one of these does anything else."""
+    found: list[_Step] = []
+    for owner, name, descriptor in steps:
+        if not name.endswith("()"):
+            found.append((owner, name, descriptor))
+            continue
+        named = inputs.hierarchy.resolved(owner, name.removesuffix("()"), f"(){descriptor}")
+        code = inputs.hierarchy.classes[named[0]].by_signature[named[1:]].code if named is not None else None
+        gets = _GETTER.fullmatch(code.text) if code is not None else None
+        home = inputs.hierarchy.field_owner(gets[1], gets[2]) if gets else None
+        if gets is None or home is None:
+            return None
+        found.append((home, gets[2] if home == inputs.of.name else _INDIRECT + gets[2], gets[3]))
+    return found
 
 
 def _distance(path: str) -> int:

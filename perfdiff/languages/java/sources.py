@@ -12,8 +12,8 @@ from typing import Any
 
 from perfdiff.languages.java import syntax
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS
-from perfdiff.languages.java.kept import Kept
 from perfdiff.languages.java.syntax import MemberText, Role, SourceText, TypeText
+from perfdiff.languages.kept import Kept
 from perfdiff.languages.stored import plain
 
 _SUFFIX = ".java"

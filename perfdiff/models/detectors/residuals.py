@@ -30,6 +30,7 @@ VOLUMES: Mapping[str, float] = {
     "perf::PERF_COUNT_HW_INSTRUCTIONS": 0.3,
     "INST_RETIRED": 0.3,
     "bytecode_blocks": 1.0,
+    "opcodes": 10.0,
     "lines": 100.0,
     "wall_ns": 1.0,
 }

@@ -1,4 +1,7 @@
-/* What an interpreter tells beside its calls: what these cost on their way to us, that all threads stand still, and that one waits for a lock. */
+/*
+ * What an interpreter tells beside its calls: what these cost on their way to us, that all threads stand still, that one waits for a lock, and
+ * that the process waits for work.
+ */
 #include <string.h>
 
 #include "runtime.h"
@@ -32,6 +35,23 @@ PD_API void pd_costs_add(double counted, double timed, double inside, double pas
 	pd_process.costs[PD_COST_SAMPLED_INNER] += (uint64_t)(inside * unit);
 	pd_process.pass_cost += (uint64_t)(passed * unit);
 	memcpy(pd_process.header->costs, pd_process.costs, sizeof(pd_process.costs));
+}
+
+/* The process waits for its next piece of work, with no call open: whatever ends it here, SIGKILL too, its recording is whole. */
+PD_API void pd_rest_begin(void)
+{
+	if (!pd_is_recorded_process() || !pd_self.thread || pd_self.thread->top->parent)
+		return;
+	pd_thread_settle(pd_self.thread);
+	pd_clock_refresh();
+	pd_order();
+	pd_process.header->flags |= PD_ENDED;
+}
+
+PD_API void pd_rest_end(void)
+{
+	if (pd_is_recorded_process() && pd_probes)
+		pd_process.header->flags &= ~(uint32_t)PD_ENDED;
 }
 
 PD_API void pd_pause_begin(void)

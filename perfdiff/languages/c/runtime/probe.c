@@ -669,6 +669,26 @@ PD_API void pd_resume_keyed(unsigned probe, const void *key)
 		unwind_to_key(pd_self.thread, probe, key);
 }
 
+/* Drops all calls of this thread that are open: an interpreter has left them without an end, as where it gives a request up. */
+PD_API void pd_drop_calls(void)
+{
+	struct pd_thread *thread = pd_self.thread;
+
+	while (thread && thread->top->parent)
+		abandon(thread, thread->top);
+}
+
+/* Counts what has passed the gates of a thread that goes on behind them. */
+void pd_thread_settle(struct pd_thread *thread)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++) {
+		struct pd_local *local = &thread->locals[probe];
+
+		if (local->granted != thread->gates[probe] && local->totals)
+			count_passed(thread, local, local->edge, &thread->root);
+	}
+}
+
 /* Counts what has passed the gates of a thread that ends. */
 void pd_thread_count_passed(struct pd_thread *thread)
 {

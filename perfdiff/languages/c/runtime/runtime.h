@@ -280,6 +280,7 @@ uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry);
 
 /* probe.c */
 void pd_thread_count_passed(struct pd_thread *thread);
+void pd_thread_settle(struct pd_thread *thread);
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);
 
 /* counters.c */

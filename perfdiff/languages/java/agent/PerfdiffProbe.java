@@ -13,6 +13,7 @@ import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Hashtable;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -20,9 +21,12 @@ import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.Properties;
 import java.util.Set;
+import java.util.Stack;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.Vector;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -142,6 +146,94 @@ public final class PerfdiffProbe {
         return value instanceof Enum ? ((Enum<?>) value).ordinal() : ABSENT;
     }
 
+    /** What a field refers to, `com.acme.Box#items`, of an object of its class; null where it cannot be had. */
+    public static Object field(Object value, String key) {
+        try {
+            Field field = fieldOf(value, key);
+            return field == null ? null : field.get(value);
+        } catch (Throwable thrown) {
+            return null;
+        }
+    }
+
+    /** The whole number in a field. */
+    public static long wholeField(Object value, String key) {
+        try {
+            Field field = fieldOf(value, key);
+            return field == null ? ABSENT : field.getType() != boolean.class ? field.getLong(value) : field.getBoolean(value) ? 1 : 0;
+        } catch (Throwable thrown) {
+            return ABSENT;
+        }
+    }
+
+    /** The number in a field. */
+    public static double floatingField(Object value, String key) {
+        try {
+            Field field = fieldOf(value, key);
+            return field == null ? Double.longBitsToDouble(ABSENT)
+                    : field.getType() != boolean.class ? field.getDouble(value) : field.getBoolean(value) ? 1 : 0;
+        } catch (Throwable thrown) {
+            return Double.longBitsToDouble(ABSENT);
+        }
+    }
+
+    /** The field of an object by its key, which is the same text whoever asks. */
+    private static Field fieldOf(Object value, String key) {
+        if (value == null) {
+            return null;
+        }
+        Object[] known = fields;
+        for (int at = key.hashCode() & known.length - 2; known[at] != null; at = at + 2 & known.length - 1) {
+            if (known[at] == key && ((Field) known[at + 1]).getDeclaringClass().isInstance(value)) {
+                return (Field) known[at + 1];
+            }
+        }
+        return found(value, key);
+    }
+
+    private static synchronized Field found(Object value, String key) {
+        int split = key.indexOf('#');
+        Class<?> type = value.getClass();
+        while (type != null && !type.getName().equals(key.substring(0, split))) {
+            type = type.getSuperclass();
+        }
+        try {
+            Field field = type == null ? null : type.getDeclaredField(key.substring(split + 1));
+            if (field != null) {
+                field.setAccessible(true);
+                keep(key, field);
+            }
+            return field;
+        } catch (ReflectiveOperationException | RuntimeException absent) {
+            return null;
+        }
+    }
+
+    private static void keep(String key, Field field) {
+        Object[] known = fields;
+        if (4 * ++fieldCount > known.length) { // a fourth of its places: half of them are keys
+            known = new Object[2 * known.length];
+            for (int i = 0; i < fields.length; i += 2) {
+                if (fields[i] != null) {
+                    put(known, fields[i], fields[i + 1]);
+                }
+            }
+        } else {
+            known = known.clone();
+        }
+        put(known, key, field);
+        fields = known;
+    }
+
+    private static void put(Object[] known, Object key, Object field) {
+        int at = key.hashCode() & known.length - 2;
+        while (known[at] != null) {
+            at = at + 2 & known.length - 1;
+        }
+        known[at] = key;
+        known[at + 1] = field;
+    }
+
     /** How long a text, an array, a collection or a map is. */
     public static long length(Object value) {
         try {
@@ -178,6 +270,9 @@ public final class PerfdiffProbe {
         }
         Field wrapped = wrappers.get(type);
         if (wrapped != null) {
+            if (wrapped.getType() == int.class) {
+                return wrapped.getInt(value);
+            }
             Object inside = wrapped.get(value);
             return inside == null ? ABSENT : lengthOf(inside, inside.getClass());
         }
@@ -284,8 +379,11 @@ public final class PerfdiffProbe {
 
     private static Set<Class<?>> lists;
     private static Set<Class<?>> collections;
-    private static Map<Class<?>, Field> wrappers; // what has its size from another one, and where that is
+    private static Map<Class<?>, Field> wrappers; // what has its size from another one, or in a field, and where that is
     private static volatile Set<Class<?>> maps; // written last
+
+    private static volatile Object[] fields = new Object[64]; // keys, each before its field: hashed
+    private static int fieldCount;
 
     private static final int MOST_TYPES = 1024; // more are numbers without a name
     private static volatile long[] types = {}; // that were told
@@ -305,7 +403,13 @@ public final class PerfdiffProbe {
                 Collections.emptySet(), Collections.singleton(1), EnumSet.noneOf(Thread.State.class));
         collections.addAll(lists);
         wrappers = new HashMap<>();
-        wrap("m", new TreeSet<>(), Collections.unmodifiableMap(map), Collections.unmodifiableSortedMap(new TreeMap<>()));
+        Map<Object, Object> tree = new TreeMap<>();
+        Map<Object, Object> shared = new ConcurrentHashMap<>();
+        wrap("elementCount", new Vector<>(), new Stack<>()); // their own size() takes their lock
+        wrap("count", new Hashtable<>());
+        wrap("map", new Properties(), shared.keySet(), shared.values(), shared.entrySet());
+        wrap("this$0", tree.values(), tree.entrySet());
+        wrap("m", tree.keySet(), new TreeSet<>(), Collections.unmodifiableMap(map), Collections.unmodifiableSortedMap(new TreeMap<>()));
         wrap("c", Collections.unmodifiableCollection(lists), Collections.unmodifiableList(new LinkedList<>()),
                 Collections.unmodifiableList(new ArrayList<>()), Collections.unmodifiableSet(lists));
         Set<Class<?>> found = classes(

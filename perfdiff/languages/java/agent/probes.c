@@ -9,8 +9,10 @@
 #ifdef PD_PER_CALL
 #include "../counting/counts.h"
 #define settle pd_calls_settle
+#define find_heap pd_heap_find
 #else
 #define settle() ((void)0)
+#define find_heap(environment) ((void)(environment))
 #endif
 
 #define PROBE_BITS 20
@@ -35,6 +37,7 @@ static inline uint64_t call_enter(JNIEnv *environment, struct pd_frame *call, in
 	if (pd_unlikely(!pd_gates) && !pd_thread_is_recorded(environment))
 		return 0;
 	settle();
+	find_heap(environment);
 	number = NO_ADDRESS | (++self.entered << PROBE_BITS & ~(NO_ADDRESS | IS_READ)) | call->probe;
 	*is_read = pd_enter_moving(call, (const void *)number);
 	return call->entry ? number : 0;

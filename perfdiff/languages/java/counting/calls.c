@@ -14,24 +14,26 @@
 #include "../../c/runtime/runtime.h"
 #include "counts.h"
 
-enum { BLOCKS, OBJECTS, BYTES, COLLECTIONS, COUNTERS };
+enum { BLOCKS, OBJECTS, BYTES, COLLECTIONS, HEAP, COUNTERS }; /* the last one not of every JVM */
 
 static const char **names; /* of functions, by their numbers in the sheet */
 static uint32_t *numbers;  /* by which the runtime knows them */
 static size_t count;
 static _Atomic uint64_t collections;
+static bool has_heap;
 
 static uint32_t source_open(struct pd_counter *counters, uint32_t room)
 {
-	static const char *const counted[COUNTERS] = {"bytecode_blocks", "objects", "object_bytes", "collections"};
+	static const char *const counted[COUNTERS] = {"bytecode_blocks", "objects", "object_bytes", "collections", "heap_bytes"};
 
 	if (room < COUNTERS)
 		return 0;
 	for (int i = 0; i < COUNTERS; i++) {
 		strcpy(counters[i].name, counted[i]);
-		counters[i].flags = i == COLLECTIONS ? 0 : PD_COUNTER_EXACT;
+		counters[i].flags = i >= COLLECTIONS ? 0 : PD_COUNTER_EXACT;
 	}
-	return COUNTERS;
+	has_heap = pd_heap_open();
+	return has_heap ? COUNTERS : HEAP;
 }
 
 /* Collections are the process's: those that other threads set off meanwhile are among them. */
@@ -43,6 +45,8 @@ static void source_read(struct pd_thread *thread __attribute__((unused)), uint64
 	values[OBJECTS] = own ? own->objects : 0;
 	values[BYTES] = own ? own->object_bytes : 0;
 	values[COLLECTIONS] = atomic_load_explicit(&collections, memory_order_relaxed);
+	if (has_heap)
+		values[HEAP] = pd_heap_bytes();
 }
 
 PD_API const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read};
@@ -125,5 +129,7 @@ bool pd_calls_open(const char *path)
 
 bool pd_calls_begin(JNIEnv *environment)
 {
+	if (has_heap)
+		pd_heap_begin(environment);
 	return pd_memory_begin(environment, 2 * count);
 }

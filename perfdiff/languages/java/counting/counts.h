@@ -32,4 +32,10 @@ bool pd_calls_begin(JNIEnv *environment);
 void pd_calls_settle(void); /* the calls so far were made by the probed call that is open */
 void pd_collection_count(void);
 
+/* heap.c */
+bool pd_heap_open(void);
+void pd_heap_begin(JNIEnv *environment);
+void pd_heap_find(JNIEnv *environment);
+uint64_t pd_heap_bytes(void);
+
 #endif

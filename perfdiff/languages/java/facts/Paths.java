@@ -8,6 +8,8 @@ import java.util.Set;
 /**
  * Which values that were there when a call began its instructions get at: `this.com/acme/Box#items#Ljava/util/List;`.
  *
+ * <p>What a method without parameters gives back is a step as well, `com/acme/Box#size()#I`: whether it is a field, its own code tells.
+ *
  * <p>Locals and stack hold such paths, null for every other value. Each instruction is looked at once, as it is first reached: a
  * variable that holds different things in turn is known by the first of them.
  */
@@ -122,7 +124,7 @@ final class Paths {
         } else if (opcode >= 0x4f && opcode <= 0x56) {
             depth -= opcode == 0x50 || opcode == 0x52 ? 3 : 2;
             String array = pop();
-            if (array != null && array.indexOf('#') >= 0) {
+            if (array != null && array.indexOf('#') >= 0 && !last(array).contains("()")) {
                 stored.add(last(array));
             }
         } else if (opcode == 0xc0) {
@@ -200,13 +202,18 @@ final class Paths {
             }
         }
         depth -= slots;
+        String given = descriptor.substring(descriptor.indexOf(')') + 1);
+        String result = null;
         if (opcode != 0xb8 && opcode != 0xba) {
             String receiver = pop();
             if (opcode != 0xb7) {
                 asked(receiver);
             }
+            if (opcode == 0xb6 && count == 0 && !given.equals("V") && !member[0].startsWith("java/") && !member[0].startsWith("[")) {
+                result = step(receiver, new String[] {member[0], member[1] + "()", given});
+            }
         }
-        push(null, size(descriptor.charAt(descriptor.indexOf(')') + 1)));
+        push(result, size(given.charAt(0)));
     }
 
     private void asked(String path) {

@@ -16,6 +16,27 @@ final class Feature {
             this.field = field;
             this.descriptor = descriptor;
         }
+
+        /** Whether PerfdiffProbe reads the field, for one who may have no access to it. */
+        boolean isIndirect() {
+            return field.startsWith("~");
+        }
+
+        /** The field as PerfdiffProbe knows it. */
+        String key() {
+            return owner.replace('/', '.') + "#" + field.substring(1);
+        }
+
+        /** What PerfdiffProbe reads: `J`, `D`, or `Ljava/lang/Object;`. */
+        String read(boolean isFloating) {
+            return !"BSIJCZFD".contains(descriptor) ? "Ljava/lang/Object;" : isFloating || "FD".contains(descriptor) ? "D" : "J";
+        }
+
+        /** The method of PerfdiffProbe that reads it. */
+        String reader(boolean isFloating) {
+            String read = read(isFloating);
+            return read.equals("J") ? "wholeField" : read.equals("D") ? "floatingField" : "field";
+        }
     }
 
     static final int THIS = -1;

@@ -125,6 +125,13 @@ final class FeatureReader {
         if (type.getSort() != Type.OBJECT) {
             return null;
         }
+        if (step.isIndirect()) {
+            Type read = Type.getType(step.read(feature.isFloating));
+            String signature = "(Ljava/lang/Object;Ljava/lang/String;)" + read.getDescriptor();
+            code.add(new LdcInsnNode(step.key()));
+            code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, ProbeWeaver.PROBE, step.reader(feature.isFloating), signature, false));
+            return read;
+        }
         code.add(new VarInsnNode(Opcodes.ASTORE, object));
         code.add(new VarInsnNode(Opcodes.ALOAD, object));
         if (type.getInternalName().equals(step.owner)) {

@@ -102,7 +102,7 @@ final class FeatureReader {
             if (type != null && !type.isClassOrInterface()) {
                 return false;
             }
-            type = ClassDesc.ofDescriptor(step.descriptor);
+            type = step.isIndirect() ? ClassDesc.ofDescriptor(step.read(feature.isFloating)) : ClassDesc.ofDescriptor(step.descriptor);
         }
         return isConvertible(feature, type);
     }
@@ -136,6 +136,12 @@ final class FeatureReader {
         if (type == null) {
             code.getstatic(owner, step.field, field);
             return field;
+        }
+        if (step.isIndirect()) {
+            ClassDesc read = ClassDesc.ofDescriptor(step.read(feature.isFloating));
+            MethodTypeDesc signature = MethodTypeDesc.of(read, ConstantDescs.CD_Object, ConstantDescs.CD_String);
+            code.loadConstant(step.key()).invokestatic(ProbeWeaver.PROBE, step.reader(feature.isFloating), signature);
+            return read;
         }
         code.astore(object).aload(object);
         if (type.equals(owner)) {

@@ -1,0 +1,28 @@
+/* What the parts share that count what calls do. */
+#ifndef PD_COUNTING_H
+#define PD_COUNTING_H
+
+#include "../../c/runtime/runtime.h"
+#undef pd_likely
+#undef pd_unlikely
+#include "../lines/lines.h"
+
+/* What the process has asked the engine's allocator for so far. */
+struct pd_allocations {
+	uint64_t count;
+	uint64_t bytes;
+};
+
+extern struct pd_allocations pd_allocations;
+
+void pd_allocations_begin(void); /* in each request: its memory is given back by the engine's own allocator */
+void pd_allocations_end(void);
+
+/* calls.c */
+void pd_calls_begin(void);
+
+/* spans.c: how long calls take that leave the project's code; the caller's frame tells the end of one */
+void pd_span_begin(uint32_t number, const void *callee);
+void pd_span_end(const void *callee);
+
+#endif

@@ -1,0 +1,62 @@
+"""What a PHP runs programs with: what it caches and compiles, and which extensions it has."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_TIMEOUT_S = 60.0
+_READ = ("PATH", "PHPRC", "PHP_INI_SCAN_DIR", "HOME")
+_QUESTION = """
+$status = function_exists('opcache_get_status') ? @opcache_get_status(false) : false;
+echo json_encode([extension_loaded('Zend OPcache'), ini_get('opcache.enable'), ini_get('opcache.enable_cli'), (bool) $status,
+    $status ? ($status['jit']['on'] ?? false) : false, ini_get('memory_limit'), get_loaded_extensions(), get_loaded_extensions(true)]);
+"""
+# What takes over or watches every call, so that it costs more: debuggers, profilers, tracers.
+WATCHING = ("xdebug", "pcov", "blackfire", "tideways", "xhprof", "excimer", "newrelic", "ddtrace", "opentelemetry", "uopz", "phpdbg")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What a PHP is set to at the command line; `watching` are extensions that see each call."""
+
+    caches: bool
+    compiles: bool
+    memory_limit: str
+    extensions: tuple[str, ...]
+    watching: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """Return it in words."""
+        cache = "opcache on" if self.caches else "opcache off"
+        watched = f"watched by {', '.join(self.watching)}" if self.watching else ""
+        return "; ".join(filter(None, (cache, "JIT on" if self.compiles else "JIT off", f"{len(self.extensions)} extensions", watched)))
+
+
+@functools.lru_cache
+def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> Engine:
+    try:
+        ended = subprocess.run(
+            [str(executable), "-d", "display_errors=0", "-r", _QUESTION],
+            env=dict(variables),
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+        )
+        _, _, _, caches, compiles, limit, extensions, zend = json.loads(ended.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return Engine(False, False, "", (), ())
+    names = tuple(sorted({*extensions, *zend}, key=str.lower))
+    watching = tuple(name for name in names if name.lower() in WATCHING)
+    return Engine(bool(caches), bool(compiles), str(limit), names, watching)
+
+
+def ask(executable: Path, environment: Mapping[str, str]) -> Engine:
+    """Return what a PHP is set to in an environment; nothing of one that does not answer."""
+    return _asked(executable, tuple((name, environment[name]) for name in _READ if name in environment))

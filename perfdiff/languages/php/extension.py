@@ -1,0 +1,114 @@
+"""The extensions that probe PHP functions, count what their calls do, and count lines: compiled for one PHP, and kept by content."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from perfdiff.errors import BuildError
+from perfdiff.languages import compiled
+from perfdiff.languages.php import start
+from perfdiff.languages.php.interpreters import Php
+
+SOURCES = Path(__file__).parent / "runtime"
+LINES = Path(__file__).parent / "lines"
+COUNTING = Path(__file__).parent / "counting"
+MODULE = "perfdiff.so"
+
+_ENTRY = "module.c"  # where an extension begins
+_FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers", "-DZEND_COMPILE_DL_EXT=1")
+# Never unloaded: the runtime library reads our counters until the process has ended, and forks call us.
+_LINK_FLAGS = ("-lpthread", "-Wl,-z,nodelete")
+# Machine code of the engine's compiler counts no instruction of the engine's.
+_COUNTING_SETTINGS = (("opcache.jit", "disable"), ("opcache.jit_buffer_size", "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the extensions: its sources, what it is linked with, and the settings of PHP that hold where it is loaded."""
+
+    folders: tuple[Path, ...]
+    options: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+def build(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
+    """Return the extension that probes calls under `php`, compiling it at the first call.
+
+    `runtime` is the folder of the runtime library, which the extension finds there when it is loaded. Beside it lies the folder with the
+    ini file that has it loaded (`start.environment`).
+    Raises BuildError where the headers of `php` are missing and where the compiler fails; StoreError where `cache` cannot be written.
+    """
+    return _built(php, _Kind((SOURCES,), _over(runtime)), compiler, cache)
+
+
+def build_counting(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
+    """Return the extension that probes calls and counts what they do, as `build` does."""
+    return _built(php, _Kind((SOURCES, COUNTING, LINES), ("-DPD_PER_CALL", *_over(runtime)), _COUNTING_SETTINGS), compiler, cache)
+
+
+def build_lines(php: Php, compiler: str, cache: Path) -> Path:
+    """Return the extension that counts lines under `php`, as `build` does; it needs no runtime library."""
+    return _built(php, _Kind((LINES,), (), _COUNTING_SETTINGS), compiler, cache)
+
+
+def headers(php: Php) -> tuple[str, ...]:
+    """Return the folders of the headers of a PHP; raise BuildError where it has none."""
+    return _headers(php)
+
+
+def _over(runtime: Path) -> tuple[str, ...]:
+    return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
+
+
+@functools.lru_cache
+def _headers(php: Php) -> tuple[str, ...]:
+    """Return the folders that `php-config` names, where the engine's own header is in one of them."""
+    told = compiled.run([str(php.config), "--includes"]).decode() if php.config else ""
+    folders = tuple(word.removeprefix("-I") for word in shlex.split(told) if word.startswith("-I"))
+    if not any(Path(folder, "Zend", "zend_observer.h").is_file() for folder in folders):
+        number = ".".join(map(str, php.version))
+        raise BuildError(
+            f"the headers of {php.executable} (PHP {php.release}) are not installed, or are another release's; install them (Debian and"
+            f" Ubuntu: php{number}-dev, Fedora: php-devel, Alpine: php{number.replace('.', '')}-dev), or name a PHP with its own"
+            " `php-config` beside it, as `interpreter` under [php]",
+            slug="no-php-headers",
+        )
+    return folders
+
+
+def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
+    includes, cache = _headers(php), cache.absolute()  # the ini file names it
+    driver = compiled.c_driver(compiler)
+    digest = hashlib.sha256(compiled.run([driver, "--version"]))
+    digest.update(repr((php, kind, includes, cache, driver, _FLAGS, _LINK_FLAGS)).encode())
+    for source in _sources(kind.folders):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    name = f"php-{digest.hexdigest()[:24]}"
+    ini = start.text(cache / name / MODULE, kind.settings)
+    return compiled.kept(cache, name, partial(_make, _command(kind, includes, driver), ini)) / MODULE
+
+
+def _sources(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the sources of an extension: of several folders, the first says how it begins."""
+    for folder in folders:
+        yield from (
+            path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h") and (folder is folders[0] or path.name != _ENTRY)
+        )
+
+
+def _command(kind: _Kind, includes: Sequence[str], driver: str) -> tuple[str, ...]:
+    headers = [argument for include in includes for argument in ("-isystem", include)]
+    sources = [str(source) for source in _sources(kind.folders) if source.suffix == ".c"]
+    return (driver, "-shared", *_FLAGS, *headers, *sources, *kind.options, *_LINK_FLAGS)
+
+
+def _make(command: Sequence[str], ini: str, made: Path) -> None:
+    compiled.run([*command, "-o", str(made / MODULE)])
+    (made / start.INI).mkdir()
+    (made / start.INI / "perfdiff.ini").write_text(ini)

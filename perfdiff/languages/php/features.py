@@ -1,0 +1,175 @@
+"""The features of a function's input: numbers and sizes of what it is given, and of the properties and globals that its body names.
+
+Which type a value has is known only when it is there: a parameter is planned as a number and by its length, unless its type or its default
+rules one of them out, and what does not apply is left unread. Nothing that is read runs code of the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from perfdiff.languages.php.names import SUPERGLOBALS, Names
+from perfdiff.languages.php.naming import BUILT_IN
+from perfdiff.languages.php.syntax import inner, text_of
+from perfdiff.languages.protocol import FeaturePlan, Load
+from perfdiff.records.schema import Origin
+
+MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
+_NUMBERS = frozenset(("int", "float", "bool", "false", "true"))
+_SIZED = frozenset(("string", "array", "iterable"))
+_COLLECTIONS = frozenset(
+    (
+        "ArrayObject", "ArrayIterator", "SplObjectStorage", "SplFixedArray", "SplDoublyLinkedList", "SplQueue", "SplStack", "SplHeap",
+        "SplMinHeap", "SplMaxHeap", "SplPriorityQueue", "Countable", "Traversable", "Iterator", "IteratorAggregate", "ArrayAccess",
+    )
+)  # fmt: skip
+_UNREADABLE = frozenset(("callable", "null", "void", "never", "Closure"))
+_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder", "uri"))
+_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
+_STEP = re.compile(r"->|\[|::")
+_THIS = "$this"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as it is written: `$name`, the names of its types, its default (None where there is none)."""
+
+    name: str
+    types: frozenset[str]
+    default: Node | None
+    is_variadic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a function is given: its parameters, and what its body names.
+
+    `unset` tells that the object has no properties yet when the call begins, `has_object` that there is one.
+    """
+
+    parameters: Sequence[Parameter]
+    names: Names
+    has_object: bool
+    unset: bool
+
+
+def parameters(function: Node) -> Iterator[Parameter]:
+    """Yield the parameters of a function."""
+    listed = function.child_by_field_name("parameters")
+    for each in listed.named_children if listed is not None else ():
+        name = each.child_by_field_name("name")
+        if name is None:
+            continue
+        named = next((one for one in inner(name) if one.type == "variable_name"), name)
+        kind = each.child_by_field_name("type")
+        words = (
+            {text_of(one).lstrip("\\") for one in inner(kind) if one.type in ("primitive_type", "named_type")}
+            if kind is not None
+            else set()
+        )
+        if kind is not None and kind.type == "optional_type":
+            words.add("null")
+        simple = {word.lower() if word.lower() in BUILT_IN else word.rpartition("\\")[2] for word in words}
+        yield Parameter(text_of(named), frozenset(simple), each.child_by_field_name("default_value"), each.type == "variadic_parameter")
+
+
+def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
+    """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
+    planned: dict[str, FeaturePlan] = {}
+    for plan in _plans(inputs, depth):
+        planned.setdefault(plan.expression, plan)
+    return tuple(planned.values())[:MAX_FEATURES]
+
+
+def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
+    for one in inputs.parameters:
+        yield from _argument(one, inputs.names)
+    for one in inputs.parameters:
+        yield from _derived(one, inputs.names)
+    roots = {one.name for one in inputs.parameters if not one.is_variadic}
+    if inputs.has_object and not inputs.unset:
+        roots.add(_THIS)
+    for path in sorted(inputs.names.paths, key=lambda path: (len(_STEP.findall(path)), path)):
+        root, steps = _STEP.split(path)[0], len(_STEP.findall(path))
+        if root in SUPERGLOBALS or root == "$GLOBALS" or "::" in path:
+            steps -= 1
+        if steps > depth:
+            continue
+        if root in roots and root != path:
+            yield from _both(path, Origin.FIELD)
+        elif root in SUPERGLOBALS or root == "$GLOBALS" or "::" in path:
+            yield from _global(path)
+    for name in sorted(inputs.names.globals):
+        yield from _both(f"$GLOBALS[{name[1:]}]", Origin.GLOBAL, name)
+
+
+def _argument(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
+    if one.is_variadic:
+        yield _length(one.name, Origin.ARGUMENT, f"count({one.name})")
+        return
+    is_number, is_sized = _kinds(one)
+    if is_number:
+        yield FeaturePlan(one.name, Origin.ARGUMENT, Load.FLOATING, f"number {one.name}")
+    if is_sized:
+        yield _length(one.name, Origin.ARGUMENT, _length_name(one, names))
+    objects = one.types - BUILT_IN - _COLLECTIONS - _UNREADABLE
+    if objects and len(objects) == 1 and one.types <= objects | {"null"}:
+        yield FeaturePlan(f"{one.name}->name", Origin.ARGUMENT, Load.TYPE, f"enum {one.name}", category=True)
+
+
+def _length_name(one: Parameter, names: Names) -> str:
+    if one.types and one.types <= {"string", "null"}:
+        return f"strlen({one.name})"
+    if one.types & {"array", "iterable"} or one.types & _COLLECTIONS or one.name in names.iterated | names.counted:
+        return f"count({one.name})"
+    return f"length({one.name})"
+
+
+def _both(path: str, origin: Origin, name: str = "") -> Iterator[FeaturePlan]:
+    yield FeaturePlan(name or path, origin, Load.FLOATING, f"number {path}")
+    yield _length(path, origin, f"length({name or path})")
+
+
+def _global(path: str) -> Iterator[FeaturePlan]:
+    if path in SUPERGLOBALS:
+        yield _length(path, Origin.GLOBAL, f"count({path})")
+    else:
+        yield from _both(path, Origin.GLOBAL)
+
+
+def _length(path: str, origin: Origin, name: str) -> FeaturePlan:
+    return FeaturePlan(name, origin, Load.UNSIGNED, f"length {path}")
+
+
+def _derived(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
+    """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
+    name = one.name
+    is_text = not one.types or bool(one.types & {"string", "mixed"})
+    if not one.is_variadic and is_text and (_is_path(name) or name in names.opened):
+        yield FeaturePlan(f"filesize({name})", Origin.DERIVED, Load.FILE, f"file {name}")
+        yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, f"depth {name}")
+    if name in names.iterated and (not one.types or bool(one.types & {"array", "iterable", "mixed"})):
+        yield FeaturePlan(f"sum(count({name}[]))", Origin.DERIVED, Load.UNSIGNED, f"nested {name}")
+    if name in names.asked and not one.is_variadic:
+        yield FeaturePlan(f"{name}::class", Origin.DERIVED, Load.TYPE, f"type {name}", category=True)
+
+
+def _is_path(name: str) -> bool:
+    return not _FILE_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name))
+
+
+def _kinds(one: Parameter) -> tuple[bool, bool]:
+    """Return whether a parameter may be read as a number, and by its length, by what its type and its default say."""
+    if one.types:
+        unknown = "mixed" in one.types
+        return unknown or bool(one.types & _NUMBERS), unknown or bool(one.types & (_SIZED | _COLLECTIONS))
+    if one.default is not None:
+        if one.default.type in ("integer", "float", "boolean"):
+            return True, False
+        if one.default.type in ("string", "encapsed_string", "array_creation_expression"):
+            return False, True
+    return True, True

@@ -1,0 +1,93 @@
+"""The PHP of a revision: workloads find the same one on both sides, and it is kept beside the tree which one that was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.config import PhpConfig
+from perfdiff.errors import StoreError, store_errors
+from perfdiff.languages.dependencies import DependencyChange, changes
+from perfdiff.languages.php import interpreters, packages
+from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.protocol import Prepared
+from perfdiff.records.schema import Note
+
+_RECORD = "php.json"
+_PROGRAMS = "php-programs"  # beside the tree: the folder in which `php` is the one that the configuration names
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a built revision runs under: the program, its release, and `versions` of packages of others."""
+
+    executable: Path
+    release: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Gives the revisions of a project their PHP. `project` is its folder in the user's checkout, `environment` the user's."""
+
+    config: PhpConfig
+    project: Path
+    environment: Mapping[str, str]
+
+    @property
+    def php(self) -> Php:
+        """Return the PHP of all revisions; raise BuildError (`no-php`, `php-unsupported`)."""
+        return interpreters.find(self.config.interpreter, self.project, self.environment)
+
+    @property
+    def identity(self) -> str:
+        """Return what a build depends on because of its PHP."""
+        return self.php.identity
+
+    def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
+        """Return the variables by which the build finds PHP; raise BuildError."""
+        php = self.php
+        if self.config.interpreter is None:
+            return Prepared({})
+        with store_errors(beside):
+            (beside / _PROGRAMS).mkdir(exist_ok=True)
+            (beside / _PROGRAMS / interpreters.DEFAULT).symlink_to(php.executable)
+        return Prepared(variables(beside, environment))
+
+    def broken(self, beside: Path) -> str | None:
+        """Return why a kept build cannot run: its PHP is gone."""
+        kept = read(beside)
+        return None if kept.executable.is_file() else f"{kept.executable} is gone"
+
+    def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
+        """Keep which PHP it was, and which packages of others the revision has."""
+        php = self.php
+        with store_errors(beside):
+            found = {"executable": str(php.executable), "release": php.release, "versions": packages.versions(place)}
+            (beside / _RECORD).write_text(json.dumps(found))
+        return ()
+
+
+def read(beside: Path) -> Kept:
+    """Return what the build in a folder runs under; raise StoreError (`damaged-build`) where that cannot be read."""
+    try:
+        found = json.loads((beside / _RECORD).read_text())
+        return Kept(Path(found["executable"]), str(found["release"]), dict(found["versions"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"what is kept of PHP in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
+        ) from error
+
+
+def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
+    """Return how the packages differ that two builds use, whose folders these are; raise StoreError."""
+    return changes(read(base).versions, read(head).versions)
+
+
+def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes the PHP that a configuration names the one that commands find in `environment`."""
+    folder = beside / _PROGRAMS
+    return {"PATH": os.pathsep.join([str(folder), *filter(None, [environment.get("PATH", "")])])} if folder.is_dir() else {}

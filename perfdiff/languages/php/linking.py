@@ -1,0 +1,218 @@
+"""Files become a program: what each function calls, depends on, reads and writes, over all files."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
+from perfdiff.languages.php.facts import MAIN, FileFacts, FunctionFacts, Kind, References, ValueFacts
+from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
+from perfdiff.records.schema import Skipped
+
+_MOST_OWNERS = 4  # classes with a property of one name to which reading and writing it is put down
+_STRICT = "declare(strict_types)"
+# What statements and built-in functions may call on anything: that a method of the project is meant needs more evidence than the name.
+_SILENT = frozenset(
+    name.lower()
+    for name in (
+        "__get", "__set", "__toString", "__invoke", "__clone", "offsetGet", "offsetSet", "getIterator", "current", "key", "next", "rewind",
+        "valid", "count", "jsonSerialize", "__serialize", "__sleep", "__unserialize", "__wakeup", "__construct",
+    )
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Links:
+    """What one piece of code leads to."""
+
+    uses: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+
+def link(files: Iterable[FileFacts]) -> Program:
+    """Return the program that the facts of all files make."""
+    facts = _distinct(sorted(files, key=lambda one: one.file))
+    problems = tuple(Skipped(one.file.rpartition("/")[2], one.file, one.problem) for one in facts if one.problem is not None)
+    return _Linker(facts).program(problems)
+
+
+def _distinct(files: list[FileFacts]) -> list[FileFacts]:
+    """Return the files with a key of its own for each function: those of one name in several files have their file in it."""
+    counts = Counter(one.definition.key for file in files for one in file.functions)
+    shared = {key for key, count in counts.items() if count > 1}
+    if not shared:
+        return files
+    found = []
+    for file in files:
+        keys = {key: f"php:{file.file}::{key.removeprefix('php:')}" for one in file.functions if (key := one.definition.key) in shared}
+        found.append(replace(file, functions=tuple(_rekeyed(one, keys) for one in file.functions)) if keys else file)
+    return found
+
+
+def _rekeyed(one: FunctionFacts, keys: dict[str, str]) -> FunctionFacts:
+    inner = frozenset(keys.get(key, key) for key in one.references.inner)
+    definition = replace(one.definition, key=keys.get(one.definition.key, one.definition.key))
+    return replace(one, definition=definition, references=replace(one.references, inner=inner))
+
+
+class _Linker:
+    def __init__(self, files: list[FileFacts]) -> None:
+        self._files = files
+        self._classes = Classes(
+            (one for file in files for one in file.classes),
+            (one for file in files for one in file.functions),
+            (one for file in files for one in file.values),
+        )
+        self._mains = {one.definition.file: one.definition.key for file in files for one in file.functions if one.name == MAIN}
+        self._ends: dict[str, list[str]] = defaultdict(list)
+        for name in self._mains:
+            self._ends[posixpath.basename(name)].append(name)
+        self._imports = {one.key for file in files for one in file.imports}
+        self._homes = {one.name.lower(): file.file for file in files for one in file.classes}
+        self._declarations: dict[str, Declaration] = {}
+        self._depends: dict[str, set[str]] = {}
+        self._declare()
+
+    def program(self, problems: tuple[Skipped, ...]) -> Program:
+        """Return all functions with what they lead to, and what they depend on."""
+        functions: dict[str, FunctionDefinition] = {}
+        for file in self._files:
+            for one in file.functions:
+                links = self._links(one.references, file.file, one.owner)
+                if one.owner:
+                    links.uses |= self._class_keys(one.owner)
+                    links.uses.add(_strict_key(file.file))
+                definition = one.definition
+                is_main = one.name == MAIN
+                functions[definition.key] = replace(
+                    definition,
+                    uses=frozenset(self._closure(links.uses | {_strict_key(file.file)})),
+                    calls=frozenset(links.calls - {definition.key}),
+                    reads=frozenset(links.reads - links.writes if is_main else links.reads),
+                    writes=frozenset(links.writes),
+                )
+        return Program(dict(sorted(functions.items())), dict(sorted(self._declarations.items())), problems)
+
+    def _links(self, references: References, file: str, owner: str) -> _Links:
+        links = _Links(calls=set(references.inner))
+        classes, visible = self._classes, self._visible(references, owner)
+        for candidates in references.functions:
+            links.calls |= {one.definition.key for one in classes.functions(candidates)}
+        for text in references.handed:
+            name, _, method = text.partition("::")
+            found = classes.methods(name, method) if method else classes.functions(name)
+            links.calls |= {one.definition.key for one in found}
+        for expression, name in references.methods:
+            links.calls |= {one.definition.key for one in self._methods(expression, name, visible)}
+        for name in references.classes:
+            links.uses |= self._class_keys(name)
+        for candidates in references.constants:
+            found_values = next((value for name in candidates.split("|") if (value := classes.value("constant", "", name))), [])
+            links.uses |= {_value_key(one) for one in found_values}
+        for expression, name in references.class_constants:
+            links.uses |= {_value_key(one) for one in classes.value("constant", classes.type_of(expression), name)}
+        for members, names in ((references.reads, links.reads), (references.writes, links.writes)):
+            for expression, name in members:
+                self._property(expression, name, names, links)
+        links.reads |= {f"$GLOBALS[{name[1:]}]" for name in references.reads_globals}
+        links.writes |= {f"$GLOBALS[{name[1:]}]" for name in references.writes_globals}
+        for path in references.included:
+            links.calls |= {self._mains[one] for one in self._included(path, file)}
+        links.uses |= {key for name in references.imports if (key := f"{file}::{name}") in self._imports}
+        return links
+
+    def _methods(self, expression: str, name: str, visible: frozenset[str]) -> Iterator[FunctionFacts]:
+        owner = self._classes.type_of(expression)
+        if owner and (owner.lower() in self._classes.classes or self._classes.descendants(owner)):
+            yield from self._classes.methods(owner, name)
+            return
+        if owner:
+            return  # an object of another project's class
+        named = self._classes.methods_named.get(name.lower(), [])
+        if name.lower() in _SILENT or len(named) > MOST_NAMESAKES:
+            named = [one for one in named if one.owner.lower() in visible]
+        yield from named
+
+    def _visible(self, references: References, owner: str) -> frozenset[str]:
+        """Return the classes whose objects a function may hold, as far as it names them."""
+        named = {name.lower() for name in references.classes} | ({owner.lower()} if owner else set())
+        named |= {found.lower() for expression, _ in references.methods if (found := self._classes.type_of(expression))}
+        return frozenset(each for name in named for each in (*self._classes.lineage(name), *self._classes.descendants(name)))
+
+    def _property(self, expression: str, name: str, names: set[str], links: _Links) -> None:
+        owner = self._classes.type_of(expression)
+        if owner and owner.lower() in self._classes.classes:
+            names.add(f"{self._classes.first_owner(owner, name)}::${name}")
+            links.uses |= {_value_key(one) for one in self._classes.value("property", owner, name)}
+        if owner:
+            return  # what is asked of a class that is not known, is its own
+        owners = {self._classes.first_owner(one, name) for one in self._classes.owners.get(name, ())}
+        if 0 < len(owners) <= _MOST_OWNERS:
+            names |= {f"{one}::${name}" for one in owners}
+        elif owners:
+            names.add(f"->{name}")
+
+    def _included(self, path: str, file: str) -> Iterator[str]:
+        if not path.startswith("*"):
+            if path in self._mains and path != file:
+                yield path
+            return
+        end = path[1:]
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(file), end))
+        if beside in self._mains:
+            yield beside
+            return
+        yield from (name for name in self._ends.get(posixpath.basename(end), ()) if name == end or name.endswith(f"/{end}"))
+
+    def _class_keys(self, name: str) -> set[str]:
+        return {_class_key(self._classes.classes[each].name) for each in self._classes.lineage(name)}
+
+    def _declare(self) -> None:
+        for file in self._files:
+            says = f"{_STRICT} of {file.file}"
+            word = "1" if file.strict else "0"
+            self._declarations[_strict_key(file.file)] = Declaration(_strict_key(file.file), says, word, word, file.file, 1)
+            for one in file.classes:
+                key = _class_key(one.name)
+                self._declarations[key] = Declaration(key, f"{one.kind} {one.name}", one.fingerprint, one.summary, file.file, one.line)
+                self._depends[key] = set()
+            for imported in file.imports:
+                self._declarations[imported.key] = Declaration(
+                    imported.key, imported.says, digest([imported.target]), imported.target, file.file, imported.line
+                )
+            for value in file.values:
+                key = _value_key(value)
+                self._declarations[key] = Declaration(key, _says(value), value.fingerprint, value.summary, file.file, value.line)
+                self._depends[key] = self._links(value.references, file.file, value.owner).uses - {key}
+
+    def _closure(self, keys: set[str]) -> set[str]:
+        reached, waiting = set[str](), set(keys)
+        while waiting:
+            key = waiting.pop()
+            reached.add(key)
+            waiting |= self._depends.get(key, set()) - reached
+        return reached & self._declarations.keys()
+
+
+def _says(value: ValueFacts) -> str:
+    if value.kind is Kind.PROPERTY:
+        return f"property {value.owner}::${value.name}"
+    return f"{value.kind} {value.owner}::{value.name}" if value.owner else f"{value.kind} {value.name}"
+
+
+def _class_key(name: str) -> str:
+    return f"php:class {name}"
+
+
+def _value_key(value: ValueFacts) -> str:
+    return f"php:{_says(value)}"
+
+
+def _strict_key(file: str) -> str:
+    return f"php:{file}::{_STRICT}"

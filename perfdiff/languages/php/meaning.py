@@ -1,0 +1,192 @@
+"""The meaning of code as words: its tokens without comments, attributes and layout, and without the bodies of functions inside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from tree_sitter import Node
+
+from perfdiff.languages.digest import digest
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, child, inner, text_of
+
+# Which visibility code has is checked when it is compiled; tags are where statements begin; what `use` and `declare` say is told of apart.
+_SILENT = frozenset(
+    (
+        COMMENT, "attribute_list", "visibility_modifier", "final_modifier", "abstract_modifier", "php_tag", "php_end_tag", "heredoc_start",
+        "heredoc_end", "namespace_use_declaration",
+    )
+)  # fmt: skip
+_WITH_BODY = frozenset(("if_statement", "else_clause", "else_if_clause", "while_statement", "for_statement", "foreach_statement"))
+_BLOCKS = frozenset(("compound_statement", "colon_block"))
+_CLOSERS = frozenset((")", "]", "}"))
+_LITERALS = frozenset(("boolean", "null", "primitive_type", "cast_type"))
+_DECLARED = frozenset(("function_definition", *CLASSES)) - {"anonymous_class"}
+_LOCAL = "\0"  # begins the words that are variables
+_KEPT = frozenset(
+    ("$this", "$GLOBALS", "$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV", "$argv", "$argc")
+)
+# What reads or sets variables by their names.
+_BY_NAME = frozenset(("compact", "extract", "get_defined_vars", "parse_str", "eval"))
+_INCLUDES = frozenset(("include_expression", "include_once_expression", "require_expression", "require_once_expression"))
+_PLAIN = re.compile(r"[^\\$']*")
+
+
+def fingerprint(node: Node, parameters: Iterable[str]) -> str:
+    """Return a digest of what a function means; equal for texts that differ in layout and in the names of its local variables alone."""
+    found = words(node)
+    return digest(_numbered(found, frozenset(parameters)) if _renames(node) else plain(found))
+
+
+def plain(found: Iterable[str]) -> list[str]:
+    """Return words as they are written."""
+    return [word.removeprefix(_LOCAL) for word in found]
+
+
+def words(node: Node) -> list[str]:
+    """Return the words of a node, with a mark before variables."""
+    found: list[str] = []
+    _add(node, found, node)
+    return found
+
+
+def _add(node: Node, found: list[str], root: Node) -> None:
+    kind = node.type
+    if kind in _SILENT:
+        return
+    if node is not root and (kind in FUNCTIONS or kind in CLASSES):
+        _add_inner(node, found, root)
+    elif kind == "namespace_definition":
+        _add_namespace(node, found, root)
+    elif kind == "declare_statement" and _is_of_types(node):
+        pass
+    elif kind == "variable_name":
+        found.append(f"{_LOCAL}{text_of(node)}")
+    elif kind in ("string", "encapsed_string") and (text := _literal(node)) is not None:
+        found.append(text)
+    elif kind in ("array_creation_expression", "list_literal"):
+        _add_list(node, found, root)
+    elif not node.children:
+        _add_leaf(node, found)
+    else:
+        _add_children(node, found, root)
+
+
+def _add_namespace(node: Node, found: list[str], root: Node) -> None:
+    """Add the statements of a namespace; its name is that of what stands in it."""
+    body = node.child_by_field_name("body")
+    for each in body.named_children if body is not None else ():
+        _add(each, found, root)
+
+
+def _is_of_types(node: Node) -> bool:
+    """Return whether a `declare` says no more than how types are checked."""
+    directive = child(node, "declare_directive")
+    return directive is not None and text_of(directive).lstrip().lower().startswith("strict_types")
+
+
+def _add_leaf(node: Node, found: list[str]) -> None:
+    text = text_of(node)
+    if node.type in _CLOSERS and found and found[-1] == ",":
+        found.pop()
+    if text:
+        found.append(text.lower() if not node.is_named or node.type in _LITERALS else text)
+
+
+def _add_children(node: Node, found: list[str], root: Node) -> None:
+    body = node.child_by_field_name("body") if node.type in _WITH_BODY else None
+    if body is None or body.type in _BLOCKS:
+        for each in node.children:
+            _add(each, found, root)
+        return
+    for each in node.children:
+        if each == body:
+            found.append("{")
+        _add(each, found, root)
+        if each == body:
+            found.append("}")
+
+
+def _add_list(node: Node, found: list[str], root: Node) -> None:
+    """Add `array(…)` and `list(…)` as `[…]`, which is the same."""
+    inside = [each for each in node.children if each.type not in ("array", "list")]
+    found.append("[")
+    for each in inside[1:-1]:
+        _add(each, found, root)
+    if found[-1] == ",":
+        found.pop()
+    found.append("]")
+
+
+def _add_inner(node: Node, found: list[str], root: Node) -> None:
+    """Add what a function or class inside does where it stands: it is made there, and told of by itself."""
+    if node.type in _DECLARED:
+        if root.type in FUNCTIONS:
+            found.append(f"declares {text_of(node.child_by_field_name('name'))}")
+    elif node.type in CLOSURES:
+        for each in node.children:
+            if each.type not in _BLOCKS and each != node.child_by_field_name("body"):
+                _add(each, found, root)
+        found.append("…")
+    elif node.type == "anonymous_class":
+        for each in node.children:
+            if each.type != "declaration_list":
+                _add(each, found, root)
+        found.append("…")
+    else:
+        found.append(text_of(node.child_by_field_name("name")))
+
+
+def _literal(node: Node) -> str | None:
+    """Return a text without variables and escapes in it, whatever its quotes; None of another one."""
+    contents = [each for each in node.children if each.is_named]
+    if any(each.type != "string_content" for each in contents):
+        return None
+    text = "".join(map(text_of, contents))
+    return f"'{text}'" if _PLAIN.fullmatch(text) else None
+
+
+def _renames(node: Node) -> bool:
+    """Return whether nothing in a function asks for variables by their names; those of a file's own code are everybody's."""
+    if node.type not in FUNCTIONS:
+        return False
+    for each in inner(node):
+        if each.type in _INCLUDES or each.type == "dynamic_variable_name":
+            return False
+        if each.type == "function_call_expression" and text_of(each.child_by_field_name("function")).lstrip("\\").lower() in _BY_NAME:
+            return False
+    return True
+
+
+def _numbered(found: Sequence[str], parameters: frozenset[str]) -> list[str]:
+    """Return words with a number for each variable that is neither a parameter nor everybody's."""
+    numbers: dict[str, str] = {}
+    named = [each.removeprefix(_LOCAL) for each in found]
+    globals_ = {name for name in named if name in _KEPT} | _globals(found)
+    result: list[str] = []
+    for word, name in zip(found, named, strict=True):
+        if word.startswith(_LOCAL) and name not in parameters and name not in globals_ and not _is_property(result):
+            result.append(numbers.setdefault(name, f"${len(numbers) + 1}"))
+        else:
+            result.append(name)
+    return result
+
+
+def _is_property(before: Sequence[str]) -> bool:
+    return bool(before) and before[-1] == "::"
+
+
+def _globals(found: Sequence[str]) -> set[str]:
+    """Return the variables that `global` statements name."""
+    names: set[str] = set()
+    inside = False
+    for word in found:
+        inside = word == "global" or (inside and word != ";")
+        if inside and word.startswith(_LOCAL):
+            names.add(word.removeprefix(_LOCAL))
+    return names
+
+
+def body_of(node: Node) -> Node | None:
+    """Return the body of a function."""
+    return node.child_by_field_name("body") or child(node, "compound_statement")

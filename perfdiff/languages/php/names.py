@@ -1,0 +1,449 @@
+"""What a stretch of code names: functions, methods by their receivers, classes, constants, properties, and what begins in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expressions, constant_text
+from perfdiff.languages.php.facts import Member, References
+from perfdiff.languages.php.inclusions import written_path
+from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, Around
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, child, text_of
+
+SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
+_CALLABLE = re.compile(r"\\?[A-Za-z_][\w\\]*(?:::[A-Za-z_]\w*)?")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_COUNTING = frozenset(("count", "sizeof"))
+_WALKING = frozenset(
+    ("array_map", "array_filter", "array_walk", "array_sum", "array_merge", "implode", "usort", "in_array", "array_reduce", "array_column")
+)
+_OPENING = frozenset(
+    (
+        "fopen", "file", "file_get_contents", "readfile", "filesize", "is_file", "is_dir", "file_exists", "scandir", "opendir", "glob",
+        "simplexml_load_file", "parse_ini_file", "md5_file", "hash_file", "stat", "unlink", "copy", "rename", "mkdir", "filemtime",
+    )
+)  # fmt: skip
+# Methods that built-in functions and statements call on what they are given.
+_BUILT_IN_CALLS: dict[str, tuple[str, ...]] = {
+    "count": ("count",),
+    "sizeof": ("count",),
+    "json_encode": ("jsonSerialize",),
+    "serialize": ("__serialize", "__sleep"),
+    "unserialize": ("__unserialize", "__wakeup"),
+    "strval": ("__toString",),
+    "iterator_to_array": ("getIterator", "current", "key", "next", "rewind", "valid"),
+    "iterator_apply": ("getIterator", "current", "key", "next", "rewind", "valid"),
+}
+_ITERATING = ("getIterator", "current", "key", "next", "rewind", "valid")
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A function or class that begins in a stretch of code, with what it stands in and the types of variables that it sees."""
+
+    node: Node
+    around: Around
+    types: Mapping[str, str]
+
+
+@dataclass
+class Names:
+    """What a walk over one stretch of code found. `top` tells that its variables are everybody's."""
+
+    around: Around
+    known: Expressions  # the types of its variables
+    top: bool = False
+    functions: set[str] = field(default_factory=set)
+    methods: set[Member] = field(default_factory=set)
+    classes: set[str] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+    class_constants: set[Member] = field(default_factory=set)
+    reads: set[Member] = field(default_factory=set)
+    writes: set[Member] = field(default_factory=set)
+    reads_globals: set[str] = field(default_factory=set)
+    writes_globals: set[str] = field(default_factory=set)
+    handed: set[str] = field(default_factory=set)
+    included: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
+    inner: list[Inner] = field(default_factory=list)
+    defined: list[tuple[Node, Around]] = field(default_factory=list)  # calls of `define`
+    paths: dict[str, None] = field(default_factory=dict)  # values that are read, as the sheet of probes has them
+    iterated: set[str] = field(default_factory=set)
+    counted: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)  # whose methods are called, or type asked for
+    opened: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+
+    def read(self, nodes: Iterable[Node]) -> None:
+        """Walk over nodes."""
+        for node in nodes:
+            self._visit(node)
+
+    def references(self, inner: Iterable[str] = ()) -> References:
+        """Return what was found as values."""
+        return References(
+            functions=frozenset(self.functions),
+            methods=frozenset(self.methods),
+            classes=frozenset(self.classes) - {""},
+            constants=frozenset(self.constants),
+            class_constants=frozenset(self.class_constants),
+            reads=frozenset(self.reads),
+            writes=frozenset(self.writes),
+            reads_globals=frozenset(self.reads_globals),
+            writes_globals=frozenset(self.writes_globals),
+            handed=frozenset(self.handed),
+            inner=frozenset(inner),
+            included=frozenset(self.included),
+            imports=frozenset(self.imports),
+        )
+
+    def named_class(self, node: Node | None) -> str:
+        """Return the full name of the class that a node names, and take note of it; "" where it names none."""
+        if node is None or node.type not in (*NAMES, "relative_scope", "named_type", "static", "self", "parent"):
+            return ""
+        word = "".join(text_of(node).split())
+        found = self.around.class_of(word)
+        self._import(CLASS, word)
+        self.classes.add(found)
+        return found
+
+    def type_named(self, node: Node | None) -> str:
+        """Return the class that a declared type allows, "" where it is several or none; all of them are taken note of."""
+        if node is None:
+            return ""
+        named = [each for each in _types(node) if text_of(each).lower() not in BUILT_IN]
+        found = [self.named_class(each) for each in named]
+        return found[0] if len(found) == 1 else ""
+
+    def _visit(self, node: Node) -> None:
+        found = _VISITS.get(node.type)
+        if found is not None:
+            found(self, node)
+        elif node.type != COMMENT:
+            for each in node.named_children:
+                self._visit(each)
+
+    def _skip(self, node: Node) -> None:
+        """Leave out what names nothing that runs."""
+
+    def _inner(self, node: Node) -> None:
+        self.inner.append(Inner(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
+        for each in node.children:
+            if node.type in CLASSES and each.type == "arguments":
+                self._visit(each)
+
+    def _function_call(self, node: Node) -> None:
+        function = node.child_by_field_name("function")
+        arguments = _arguments(node)
+        if function is not None and function.type in NAMES:
+            name = text_of(function)
+            self.functions.add("|".join(self.around.section.of_function(name)))
+            self._import(FUNCTION, name)
+            self._built_in(name.lstrip("\\").lower(), node, arguments)
+        elif function is not None:
+            self._visit(function)
+            self.methods.add((self.known.type_of(function), "__invoke"))
+        self._call_arguments(node)
+
+    def _built_in(self, name: str, node: Node, arguments: list[Node]) -> None:
+        self.methods.update(("", method) for method in _BUILT_IN_CALLS.get(name, ()))
+        if name == "define":
+            self.defined.append((node, self.around))
+        paths = [path for each in arguments if (path := self.known.path_of(each)) is not None]
+        if name in _COUNTING:
+            self.counted.update(paths[:1])
+        if name in _WALKING:
+            self.iterated.update(paths)
+        if name in _OPENING:
+            self.opened.update(paths[:1])
+        if name in ("is_a", "get_class", "is_subclass_of", "gettype"):
+            self.asked.update(paths[:1])
+
+    def _call_arguments(self, node: Node) -> None:
+        for each in _arguments(node):
+            text = constant_text(each)
+            if text is not None and _CALLABLE.fullmatch(text):
+                self.handed.add(text.lstrip("\\"))
+            self._visit(each)
+
+    def _method_call(self, node: Node) -> None:
+        target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
+        assert target is not None, "a method is called on something"
+        self._visit(target)
+        if (path := self.known.path_of(target)) is not None:
+            self.asked.add(path)
+        if name is not None and name.type == "name":
+            self.methods.add((self.known.type_of(target), text_of(name)))
+        elif name is not None:
+            self._visit(name)
+        self._call_arguments(node)
+
+    def _scoped_call(self, node: Node) -> None:
+        scope, name = node.child_by_field_name("scope"), node.child_by_field_name("name")
+        owner = self._scope(scope)
+        if name is not None and name.type == "name":
+            self.methods.add((owner, text_of(name)))
+        elif name is not None:
+            self._visit(name)
+        self._call_arguments(node)
+
+    def _scope(self, scope: Node | None) -> str:
+        """Return the class before `::`."""
+        if scope is None or scope.type in (*NAMES, "relative_scope"):
+            return self.named_class(scope)
+        self._visit(scope)
+        return self.known.type_of(scope)
+
+    def _member(self, node: Node) -> None:
+        self._touch(node, writes=False)
+
+    def _touch(self, node: Node, *, writes: bool) -> None:
+        """Take note of a value that is read or written."""
+        kind = node.type
+        if kind in MEMBERS:
+            target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
+            assert target is not None, "a property is some object's"
+            self._visit(target)
+            if name is not None and name.type == "name":
+                (self.writes if writes else self.reads).add((self.known.type_of(target), text_of(name)))
+                self.methods.add((self.known.type_of(target), "__set" if writes else "__get"))
+                self._path(node)
+            elif name is not None:
+                self._visit(name)
+        elif kind == "scoped_property_access_expression":
+            owner, name = self._scope(node.child_by_field_name("scope")), node.child_by_field_name("name")
+            if name is not None and name.type == "variable_name":
+                (self.writes if writes else self.reads).add((owner, text_of(name).lstrip("$")))
+                self._path(node)
+        elif kind == "subscript_expression":
+            target, *keys = node.named_children
+            self._touch(target, writes=writes)
+            self.read(keys)
+            self.methods.add((self.known.type_of(target), "offsetSet" if writes else "offsetGet"))
+            self._path(node)
+            if text_of(target) == "$GLOBALS" and keys and (key := constant_text(keys[0])) is not None:
+                (self.writes_globals if writes else self.reads_globals).add(f"${key}")
+        elif kind == "variable_name":
+            self._variable(node, writes=writes)
+        elif kind in ("list_literal", "array_creation_expression", "array_element_initializer", "by_ref", "pair"):
+            for each in node.named_children:
+                self._touch(each, writes=writes)
+        else:
+            self._visit(node)
+
+    def _variable(self, node: Node, *, writes: bool = False) -> None:
+        name = text_of(node)
+        if name in SUPERGLOBALS:
+            self._path(node)
+        if (self.top and name != THIS) or name in self.globals:
+            (self.writes_globals if writes else self.reads_globals).add(name)
+
+    def _read_variable(self, node: Node) -> None:
+        self._variable(node)
+
+    def _path(self, node: Node) -> None:
+        if (path := self.known.path_of(node)) is not None:
+            self.paths[path] = None
+
+    def _class_constant(self, node: Node) -> None:
+        scope, name = node.children[0], node.children[-1]
+        owner = self._scope(scope)
+        if name.type == "name":
+            self.class_constants.add((owner, text_of(name)))
+
+    def _create(self, node: Node) -> None:
+        for each in node.named_children:
+            if each.type in NAMES:
+                self.methods.add((self.named_class(each), "__construct"))
+            elif each.type == "arguments":
+                self._call_arguments(node)
+            else:
+                self._visit(each)
+
+    def _name(self, node: Node) -> None:
+        """Take note of a constant: that is what a name stands for where nothing else is known of it."""
+        name = text_of(node)
+        if not name.startswith("__"):
+            self.constants.add("|".join(self.around.section.of_constant(name)))
+            self._import(CONSTANT, name)
+
+    def _binary(self, node: Node) -> None:
+        operator, right = text_of(node.child_by_field_name("operator")).lower(), node.child_by_field_name("right")
+        left = node.child_by_field_name("left")
+        if left is not None:
+            self._visit(left)
+        if operator == "instanceof" and right is not None and left is not None:
+            if (path := self.known.path_of(left)) is not None:
+                self.asked.add(path)
+            if right.type in NAMES:
+                self.named_class(right)
+                return
+        if operator == ".":
+            self.methods.add(("", "__toString"))
+        if right is not None:
+            self._visit(right)
+
+    def _type(self, node: Node) -> None:
+        self.type_named(node)
+
+    def _catch(self, node: Node) -> None:
+        kind, name = node.child_by_field_name("type"), node.child_by_field_name("name")
+        if kind is not None:
+            found = [self.named_class(each) for each in _classes_in(kind)]
+            if name is not None and len(found) == 1:
+                self.known.types[text_of(name)] = found[0]
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._visit(body)
+
+    def _assign(self, node: Node) -> None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if right is not None:
+            self._visit(right)
+        if left is None:
+            return
+        if node.type == "augmented_assignment_expression":
+            self._touch(left, writes=False)
+        self._touch(left, writes=True)
+        if left.type == "variable_name" and right is not None:
+            name, found = text_of(left), self.known.type_of(right)
+            self.known.types[name] = found if self.known.types.get(name, found) == found else ""
+
+    def _update(self, node: Node) -> None:
+        for each in node.named_children:
+            self._touch(each, writes=False)
+            self._touch(each, writes=True)
+
+    def _unset(self, node: Node) -> None:
+        for each in node.named_children:
+            self._touch(each, writes=True)
+
+    def _foreach(self, node: Node) -> None:
+        source, target, *rest = [each for each in node.named_children if each.type != COMMENT]
+        self._visit(source)
+        if (path := self.known.path_of(source)) is not None:
+            self.iterated.add(path)
+        self.methods.update((self.known.type_of(source), name) for name in _ITERATING)
+        self._touch(target, writes=True)
+        self.read(rest)
+
+    def _global(self, node: Node) -> None:
+        self.globals.update(text_of(each) for each in node.named_children if each.type == "variable_name")
+
+    def _include(self, node: Node) -> None:
+        path = written_path(node.named_children[0], self.around.section.file) if node.named_children else None
+        if path is not None:
+            self.included.add(path)
+        self.read(node.named_children)
+
+    def _clone(self, node: Node) -> None:
+        self.methods.update((self.known.type_of(each), "__clone") for each in node.named_children[:1])
+        self.read(node.named_children)
+
+    def _interpolated(self, node: Node) -> None:
+        if any(each.type != "string_content" for each in node.named_children):
+            self.methods.add(("", "__toString"))
+        self.read(node.named_children)
+
+    def _array(self, node: Node) -> None:
+        elements = [each.named_children for each in node.named_children]
+        if len(elements) == 2 and all(len(each) == 1 for each in elements):
+            owner, name = elements[0][0], constant_text(elements[1][0])
+            if name is not None and _WORD.fullmatch(name):
+                written = constant_text(owner)
+                self.methods.add((written.lstrip("\\") if written else self.known.type_of(owner), name))
+        self.read(node.named_children)
+
+    def _argument(self, node: Node) -> None:
+        named = node.child_by_field_name("name")
+        self.read(each for each in node.named_children if each != named)
+
+    def _class_words(self, node: Node) -> None:
+        for each in node.named_children:
+            self.named_class(each)
+
+    def _parameter(self, node: Node) -> None:
+        found = self.type_named(node.child_by_field_name("type"))
+        name = node.child_by_field_name("name")
+        if found and name is not None and node.type != "variadic_parameter":
+            self.known.types[text_of(name)] = found
+        default = node.child_by_field_name("default_value")
+        if default is not None:
+            self._visit(default)
+
+    def _import(self, kind: str, word: str) -> None:
+        found = self.around.section.imported(kind, word)
+        if found is not None:
+            self.imports.add(found.name)
+
+
+_VISITS: dict[str, Callable[[Names, Node], None]] = {
+    "attribute_list": Names._skip,
+    "namespace_use_declaration": Names._skip,
+    "declare_statement": Names._skip,
+    "text_interpolation": Names._skip,
+    "function_definition": Names._inner,
+    "method_declaration": Names._inner,
+    "property_hook": Names._inner,
+    **dict.fromkeys(CLOSURES, Names._inner),
+    **dict.fromkeys(CLASSES, Names._inner),
+    "function_call_expression": Names._function_call,
+    **dict.fromkeys(CALLS, Names._method_call),
+    "scoped_call_expression": Names._scoped_call,
+    **dict.fromkeys(MEMBERS, Names._member),
+    "scoped_property_access_expression": Names._member,
+    "subscript_expression": Names._member,
+    "variable_name": Names._read_variable,
+    "class_constant_access_expression": Names._class_constant,
+    "object_creation_expression": Names._create,
+    "name": Names._name,
+    "qualified_name": Names._name,
+    "binary_expression": Names._binary,
+    "named_type": Names._type,
+    "catch_clause": Names._catch,
+    "assignment_expression": Names._assign,
+    "augmented_assignment_expression": Names._assign,
+    "reference_assignment_expression": Names._assign,
+    "update_expression": Names._update,
+    "unset_statement": Names._unset,
+    "foreach_statement": Names._foreach,
+    "global_declaration": Names._global,
+    "include_expression": Names._include,
+    "include_once_expression": Names._include,
+    "require_expression": Names._include,
+    "require_once_expression": Names._include,
+    "clone_expression": Names._clone,
+    "encapsed_string": Names._interpolated,
+    "heredoc": Names._interpolated,
+    "array_creation_expression": Names._array,
+    "argument": Names._argument,
+    "goto_statement": Names._skip,
+    "named_label_statement": Names._skip,
+    "simple_parameter": Names._parameter,
+    "variadic_parameter": Names._parameter,
+    "property_promotion_parameter": Names._parameter,
+    "base_clause": Names._class_words,
+    "class_interface_clause": Names._class_words,
+}
+
+
+def _arguments(node: Node) -> list[Node]:
+    found = node.child_by_field_name("arguments") or child(node, "arguments")
+    return [each for each in found.named_children if each.type == "argument"] if found is not None else []
+
+
+def _types(node: Node) -> list[Node]:
+    """Return the types that a declared type is made of."""
+    if node.type in ("named_type", "primitive_type", *NAMES):
+        return [node]
+    return [found for each in node.named_children for found in _types(each)]
+
+
+def _classes_in(node: Node) -> list[Node]:
+    if node.type in (*NAMES, "named_type"):
+        return [node]
+    return [found for each in node.named_children for found in _classes_in(each)]

@@ -1,0 +1,141 @@
+"""What names mean where they stand: namespaces, and what `use` binds in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from perfdiff.languages.php.syntax import child, line, text_of
+
+CLASS, FUNCTION, CONSTANT = "class", "function", "const"
+_OWN = frozenset(("self", "static"))
+PARENT = "parent"
+# Words where a class may stand that name none.
+BUILT_IN = frozenset(
+    (
+        "int", "float", "string", "bool", "array", "iterable", "callable", "object", "mixed", "void", "never", "null", "false", "true",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A name that `use` binds: what kind of thing (`class`, `function`, `const`), and its full name."""
+
+    kind: str
+    name: str
+    target: str
+    line: int
+
+
+@dataclass(slots=True)
+class Section:
+    """A stretch of a file that is in one namespace, with what is imported there; `nodes` are its statements."""
+
+    file: str
+    namespace: str
+    imports: dict[tuple[str, str], Imported] = field(default_factory=dict)  # by kind and name, in lower case but for constants
+    nodes: list[Node] = field(default_factory=list)
+
+    def declared(self, name: str) -> str:
+        """Return the full name of what is declared under a plain name."""
+        return f"{self.namespace}\\{name}" if self.namespace else name
+
+    def of_class(self, name: str) -> str:
+        """Return the full name of a class."""
+        return self._qualified(CLASS, name, local=True)
+
+    def of_function(self, name: str) -> tuple[str, ...]:
+        """Return the full names that a function may have, first the one of the namespace."""
+        return self._either(FUNCTION, name)
+
+    def of_constant(self, name: str) -> tuple[str, ...]:
+        """Return the full names that a constant may have."""
+        return self._either(CONSTANT, name)
+
+    def imported(self, kind: str, name: str) -> Imported | None:
+        """Return the import that a name begins with."""
+        first, rest = name.partition("\\")[::2]
+        kind = CLASS if rest else kind
+        return self.imports.get((kind, first if kind == CONSTANT else first.lower()))
+
+    def _either(self, kind: str, name: str) -> tuple[str, ...]:
+        if "\\" in name or self.imported(kind, name) is not None or not self.namespace:
+            return (self._qualified(kind, name, local=True),)
+        return (self.declared(name), name)
+
+    def _qualified(self, kind: str, name: str, *, local: bool) -> str:
+        if name.startswith("\\"):
+            return name[1:]
+        if name.lower().startswith("namespace\\"):
+            return self.declared(name.partition("\\")[2])
+        found = self.imported(kind, name)
+        if found is not None:
+            rest = name.partition("\\")[2]
+            return f"{found.target}\\{rest}" if rest else found.target
+        return self.declared(name) if local else name
+
+
+def sections(root: Node, file: str) -> list[Section]:
+    """Return the stretches of a file by namespace, each with what is imported anywhere in it."""
+    found = [Section(file, "")]
+    for node in root.children:
+        if node.type == "namespace_definition":
+            found.append(Section(file, _plain(node.child_by_field_name("name"))))
+            body = node.child_by_field_name("body")
+            if body is not None:
+                for each in body.named_children:
+                    _take(each, found[-1])
+                found.append(Section(file, ""))
+        else:
+            _take(node, found[-1])
+    return found
+
+
+def _take(node: Node, section: Section) -> None:
+    if node.type == "namespace_use_declaration":
+        for one in _imports(node):
+            name = one.name if one.kind == CONSTANT else one.name.lower()
+            section.imports[one.kind, name] = one
+    else:
+        section.nodes.append(node)
+
+
+def _imports(node: Node) -> Iterator[Imported]:
+    group = node.child_by_field_name("body")
+    prefix = f"{_plain(child(node, 'namespace_name'))}\\" if group is not None else ""
+    kind = _kind(node) or CLASS
+    for clause in (group or node).named_children:
+        if clause.type in ("namespace_use_clause", "namespace_use_group_clause"):
+            alias = clause.child_by_field_name("alias")
+            named = next((each for each in clause.named_children if each.type in ("qualified_name", "name", "namespace_name")), None)
+            target = prefix + _plain(named)
+            yield Imported(_kind(clause) or kind, text_of(alias) or target.rpartition("\\")[2], target, line(clause))
+
+
+def _kind(node: Node) -> str | None:
+    return FUNCTION if child(node, "function") is not None else CONSTANT if child(node, "const") is not None else None
+
+
+def _plain(node: Node | None) -> str:
+    return "".join(text_of(node).split()).lstrip("\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What code stands in: its stretch of the file, the full name of its class and of that one's parent ("" where there is none)."""
+
+    section: Section
+    owner: str = ""
+    parent: str = ""
+
+    def class_of(self, word: str) -> str:
+        """Return the full name of the class that a word names; "" where it names none."""
+        lower = word.lower()
+        if lower in _OWN:
+            return self.owner
+        if lower == PARENT:
+            return self.parent
+        return "" if lower in BUILT_IN else self.section.of_class(word)

@@ -1,0 +1,128 @@
+"""PHP behind the language protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perfdiff.config import PhpConfig
+from perfdiff.languages.c import runtime_library
+from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
+from perfdiff.languages.php import places as counted_places
+from perfdiff.languages.php.engines import Engine
+from perfdiff.languages.php.homes import Homes
+from perfdiff.languages.php.index import index as index_program
+from perfdiff.languages.php.matching import match as match_programs
+from perfdiff.languages.php.places import Host, Places
+from perfdiff.languages.php.sources import source_files
+from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.records.schema import Note, Phase
+
+_COMPILERS = ("cc", "gcc", "clang")
+_COSTS = ProbeCosts(timed_ns=150.0, counted_ns=70.0, passed_ns=30.0)
+
+
+class Php:
+    """The language pack of PHP.
+
+    `project` is the folder of the user's checkout, `environment` the user's; `cache` keeps what several revisions share.
+    """
+
+    name = "php"
+    counts = True
+    slowdown = 3.0
+    draws: tuple[str, ...] = ()
+
+    def __init__(self, config: PhpConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
+        self._environment, self._cache = environment, cache
+        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._homes = Homes(config, project, environment)
+        self.workplace: Workplace | None = self._homes
+
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        """Parse the PHP files of a tree and return their functions and declarations, and those of packages that are not the same."""
+        packages = {change.name for other in others for change in homes.dependency_changes(other.beside, built.beside)}
+        return index_program(built.tree, depth=depth, cache=self._cache / "scripts", packages=packages)
+
+    def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
+        """Pair the functions of both revisions and say how each differs."""
+        return match_programs(base, head)
+
+    def probe_costs(self, built: PlainBuild) -> ProbeCosts:
+        """Return what probes cost, beyond what each call costs without one."""
+        return _COSTS
+
+    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return the PHP, what its engine caches and compiles, and the packages of others that the revision has."""
+        kept, engine = homes.read(built.beside), self._engine(built)
+        packages = (f"{name} {version}" for name, version in kept.versions.items())
+        return (f"PHP {kept.release} ({engine.says})", *packages)
+
+    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
+        """Return which packages of others differ, and what watches the calls."""
+        changes = homes.dependency_changes(base.beside, head.beside)
+        watching = self._engine(head).watching
+        watched = (
+            [Note("php-watched", f"PHP loads {', '.join(watching)}, which may make every call slower, on both sides")] if watching else []
+        )
+        return (*(Note("dependency-changed", f"head {change.says}") for change in changes), *watched)
+
+    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+        """Compare the syntax trees of two builds, and the packages that they use."""
+        found = sameness.same_code(base, head, pairs)
+        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
+
+    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what makes the PHP of the configuration the one that workloads find."""
+        return homes.variables(built.beside, environment)
+
+    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return nothing: no thread runs that the program did not start."""
+        return {}
+
+    def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
+        """Write the sheet of the probes, and return the variables by which each PHP finds it, and our extension."""
+        if not probes:
+            return {}
+        path = folder / f"php-{phase}-{_digest(built, probes)}.sheet"
+        if not path.exists():
+            sheet.write(path, probes, {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}})
+        php, compiler, kept = self._homes.php, self._compiler_of(built), self._cache / "runtime"
+        runtime, given = runtime_library.build(compiler, kept), self._given(built)
+        if phase is not Phase.COUNTED:
+            return start.environment(path, extension.build(php, runtime, compiler, kept), given)
+        lines = folder / f"lines-{_digest(built, ())}.sheet"  # the tree's, whatever is probed in it
+        if not lines.exists():
+            self._places(built, lines)
+        return start.counting(path, lines, extension.build_counting(php, runtime, compiler, kept), given)
+
+    def places(self, built: PlainBuild) -> PlaceReader | None:
+        """Return what reads the counts of lines."""
+        found = self._places(built, built.beside / "lines.sheet")
+        return replace(found, places=owners.named(found.places, self.index(built, depth=0).functions.values()))
+
+    def _places(self, built: PlainBuild, lines: Path) -> Places:
+        """Return the lines of a tree, and write which they are to a sheet."""
+        php = self._homes.php
+        module = extension.build_lines(php, self._compiler_of(built), self._cache / "runtime")
+        host = Host(php.executable, module, self._given(built), {})
+        return counted_places.places(built.tree, [one.file for one in source_files(built.tree)], host, lines)
+
+    def _given(self, built: PlainBuild) -> dict[str, str]:
+        """Return the variables that runs of a build have without us."""
+        return {**self._environment, **self.variables(built, self._environment)}
+
+    def _engine(self, built: PlainBuild) -> Engine:
+        return engines.ask(homes.read(built.beside).executable, self._given(built))
+
+    def _compiler_of(self, built: PlainBuild) -> str:
+        """Return what our extension is compiled with: that of the project's own modules, so that all find the same runtime in a process."""
+        return built.commands[0].compiler if built.commands else self._compiler
+
+
+def _digest(built: PlainBuild, probes: Sequence[Probe]) -> str:
+    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features, probe.branches)) for probe in probes)]
+    return hashlib.blake2b("\n".join(rows).encode(errors="surrogateescape"), digest_size=8).hexdigest()

@@ -1,0 +1,45 @@
+"""The packages of others that a revision uses, as Composer laid or locked them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_INSTALLED = "vendor/composer/installed.json"
+_LOCKED = "composer.lock"
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """Return the versions of packages by their names (`vendor/name`): those installed in a project's folder, else those locked there."""
+    for name in (_INSTALLED, _LOCKED):
+        found = dict(_versions(_read(folder / name)))
+        if found:
+            return dict(sorted(found.items()))
+    return {}
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _versions(told: Any) -> Iterator[tuple[str, str]]:
+    """Yield names and versions; Composer 1 wrote a plain list of packages, and tools of developers are locked apart."""
+    packages = told.get("packages") if isinstance(told, dict) else told
+    for each in packages if isinstance(packages, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get("version"), str):
+            commit = _commit(each) if each["version"].startswith("dev-") else ""
+            yield each["name"], f"{each['version']}{commit}"
+
+
+def _commit(package: dict[str, Any]) -> str:
+    """Return which commit of a branch a package is."""
+    for name in ("source", "dist"):
+        place = package.get(name)
+        if isinstance(place, dict) and isinstance(place.get("reference"), str):
+            return f" {place['reference'][:7]}"
+    return ""

@@ -1,0 +1,149 @@
+/* What the parts of the extension share that probes PHP functions by way of perfdiff's runtime. */
+#ifndef PERFDIFF_PHP_PROBE_H
+#define PERFDIFF_PHP_PROBE_H
+
+#include <php.h>
+#include <zend_enum.h>
+#include <zend_extensions.h>
+#include <zend_fibers.h>
+#include <zend_gc.h>
+#include <zend_observer.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <perfdiff_probe.h>
+
+#if PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80500 || defined(ZTS)
+#error "PHP 8.1 to 8.4 without threads is supported"
+#endif
+
+#define pd_likely(condition) __builtin_expect(!!(condition), 1)
+#define pd_unlikely(condition) __builtin_expect(!!(condition), 0)
+#define PD_STEPS 4 /* of a path, at most */
+
+/* What is read of a value. */
+enum pd_how { PD_NUMBER, PD_LENGTH, PD_NESTED, PD_TYPE, PD_FILE, PD_DEPTH, PD_ENUM, PD_HOWS };
+
+/* Where a path begins. */
+enum pd_origin { PD_NOWHERE, PD_LOCAL, PD_VARIADIC, PD_CAPTURED, PD_THIS, PD_STATIC, PD_GLOBAL };
+
+/* A step of a path: a property's name, or an array's key, which is a number where it looks like one. */
+struct pd_step {
+	zend_string *name;
+	zend_ulong index;
+	bool is_key;
+	bool is_number;
+	/* Where the property was the last time: in an object of this class, for code of this one, in the request of this number. */
+	uint32_t request;
+	uint32_t offset;
+	const zend_class_entry *of, *seen_by;
+};
+
+/* A feature of one function: what is read, and the way to it. */
+struct pd_reader {
+	uint8_t how;
+	uint8_t origin;
+	uint8_t steps;
+	uint32_t place;           /* of a variable in the frame */
+	zend_string *name;        /* of the variable, of a class for PD_STATIC */
+	zend_string *lower_class; /* of PD_STATIC */
+	struct pd_step path[PD_STEPS];
+};
+
+/* What the executions of a function do. */
+struct pd_plan {
+	unsigned number;
+	unsigned count;
+	struct pd_plan *next; /* of the same probe, for code whose variables lie elsewhere */
+	struct pd_reader readers[];
+};
+
+/* Which file of the system one is. */
+struct pd_identity {
+	dev_t device;
+	ino_t number; /* 0: none */
+};
+
+/* Where a file of the sheet may be loaded from. */
+struct pd_place {
+	const char *path; /* to the end of the line */
+	struct pd_place *next;
+	struct pd_identity identity;
+	bool is_looked_up;
+};
+
+/* A file's lines of the sheet. */
+struct pd_file_text {
+	const char *name; /* relative to the tree */
+	struct pd_place *places;
+	struct pd_file_text *next;
+};
+
+/* A probe's lines of the sheet. */
+struct pd_probe_text {
+	unsigned number;
+	uint32_t first_line, last_line; /* 0 of a file's own code */
+	const char *name;
+	const char *readers; /* lines that begin with "read " */
+	struct pd_file_text *file;
+	struct pd_plan *plans;
+	struct pd_probe_text *next; /* with the same place in the table */
+};
+
+extern uint32_t pd_request; /* the request's number in this process, from 1 */
+
+/* sheet.c */
+bool pd_sheet_open(const char *path);
+struct pd_probe_text *pd_sheet_find(const zend_op_array *code);
+const char *pd_sheet_misplaced(const zend_op_array *code); /* the file's name in the tree, NULL where it lies where it should */
+const char *pd_line_next(const char *line);
+size_t pd_line_length(const char *line);
+
+/* plans.c */
+struct pd_plan *pd_plan_find(struct pd_probe_text *probe, const zend_op_array *code); /* NULL where there is no room */
+void pd_features_read(struct pd_frame *call, struct pd_plan *plan, zend_execute_data *frame);
+
+/* values.c */
+zval *pd_property(zend_object *object, struct pd_step *step, zend_class_entry *scope);
+zval *pd_static(zend_class_entry *class, zend_string *name);
+zval *pd_element(zval *array, const struct pd_step *step);
+void pd_value_read(struct pd_frame *frame, unsigned cell, enum pd_how how, zval *value);
+
+/* observer.c */
+bool pd_observer_begin(void);
+void pd_request_end(void);
+
+/* garbage.c */
+void pd_garbage_begin(void);
+extern uint64_t pd_collections, pd_collecting_ns;
+extern bool pd_collects; /* a collection of garbage goes on: what runs in it is no part of the pause */
+
+/* fibers.c */
+void pd_fibers_begin(void);
+
+/* ../counting/counting.c: of the extension that counts what calls do */
+bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
+void pd_counting_request_begin(void) __attribute__((weak, visibility("hidden")));
+void pd_counting_request_end(void) __attribute__((weak, visibility("hidden")));
+zend_observer_fcall_handlers pd_counting_follow(zend_execute_data *frame) __attribute__((weak, visibility("hidden")));
+
+/* notes.c */
+void pd_notes_begin(void);
+void pd_note(const char *word, const char *text);
+
+/* The plan of a function with a probe, in a place that the engine keeps for us beside each function's code; NULL before its first call. */
+extern int pd_plan_handle;
+#define PD_PLAN(code) (*(struct pd_plan **)&ZEND_OP_ARRAY_EXTENSION(code, pd_plan_handle))
+
+/* One that nothing is kept of yet, as before it has run in this request. */
+static inline struct pd_plan *pd_plan_known(const zend_function *function)
+{
+	const zend_op_array *code = &function->op_array;
+
+	if (function->type != ZEND_USER_FUNCTION || !RUN_TIME_CACHE(code))
+		return NULL;
+	return PD_PLAN(code);
+}
+
+#endif

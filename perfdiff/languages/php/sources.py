@@ -1,0 +1,70 @@
+"""The PHP files of a tree: which belong to the project, and which to packages that Composer laid into it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+FOREIGN_FOLDERS = frozenset((".git", ".svn", ".hg", "node_modules", ".phpunit.cache", "__pycache__"))
+_SUFFIXES = frozenset((".php", ".phtml", ".inc", ".php5", ".php7", ".php8"))
+_SCRIPT = re.compile(rb"#![^\n]*\bphp|\A<\?php\b")  # of a file without a suffix, such as `bin/console`
+_MARK = b"<?"
+_AUTOLOADER, _COMPOSER = "autoload.php", "composer"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One PHP file; `file` is relative to the tree."""
+
+    file: str
+    data: bytes
+
+
+def source_files(tree: Path, packages: Collection[str] = ()) -> tuple[SourceFile, ...]:
+    """Return the project's PHP files in order of their paths, and those of some `packages` (`vendor/name`) that Composer laid there.
+
+    Links are left out: what they lead to has a path of its own.
+    """
+    return tuple(_read(tree, packages))
+
+
+def _read(tree: Path, packages: Collection[str]) -> Iterator[SourceFile]:
+    for file in _files(tree, packages):
+        data = (tree / file).read_bytes()
+        if _is_php(file, data):
+            yield SourceFile(file, data)
+
+
+def _files(tree: Path, packages: Collection[str]) -> Iterator[str]:
+    for folder, folders, names in os.walk(tree):
+        place = Path(folder)
+        folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS and not _is_others(tree, place / name, packages))
+        for name in () if is_vendor(place) else sorted(names):  # there lies what Composer wrote itself
+            path = place / name
+            if PurePosixPath(name).suffix in (*_SUFFIXES, "") and not path.is_symlink() and path.is_file():
+                yield path.relative_to(tree).as_posix()
+
+
+def is_vendor(folder: Path) -> bool:
+    """Return whether a folder is the one that Composer lays packages into."""
+    return (folder / _AUTOLOADER).is_file() and (folder / _COMPOSER).is_dir()
+
+
+def _is_others(tree: Path, folder: Path, packages: Collection[str]) -> bool:
+    """Return whether a folder holds nothing of the project or of the packages that count as its own."""
+    for vendor in folder.parents:
+        if vendor == tree or tree not in vendor.parents:
+            break
+        if is_vendor(vendor):
+            path = folder.relative_to(vendor).as_posix()
+            return not any(path == one or one.startswith(f"{path}/") or path.startswith(f"{one}/") for one in packages)
+    return False
+
+
+def _is_php(file: str, data: bytes) -> bool:
+    if PurePosixPath(file).suffix:
+        return _MARK in data
+    return _SCRIPT.match(data) is not None

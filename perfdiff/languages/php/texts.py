@@ -1,0 +1,62 @@
+"""The tokens of a definition's text, without what means nothing, for comparing texts that are not the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from perfdiff.languages.php.facts import MAIN
+from perfdiff.languages.php.meaning import body_of, plain, words
+from perfdiff.languages.php.syntax import FUNCTIONS, inner, parse, text_of
+from perfdiff.languages.protocol import FunctionDefinition
+
+_WORD = re.compile(r"\$?[A-Za-z_\x80-\U0010ffff][\w\\]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The tokens of a definition, part by part."""
+
+    signature: tuple[str, ...]
+    body: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Return the tokens in the order of the text."""
+        return (*self.signature, *self.body)
+
+
+def parts(definition: FunctionDefinition) -> Parts:
+    """Return the tokens of a definition's text, without the bodies of functions inside it."""
+    if definition.linkage[0].endswith(f" {MAIN}"):
+        return Parts((), tuple(plain(words(parse(definition.text.encode())))))
+    node = _function(definition.text)
+    if node is None:
+        return Parts((), tuple(definition.text.split()))
+    body = body_of(node)
+    found = plain(words(node))
+    inside = plain(_body_words(node, body)) if body is not None else []
+    return Parts(tuple(found[: len(found) - len(inside)]), tuple(inside))
+
+
+def _body_words(node: Node, body: Node) -> list[str]:
+    """Return the words from a function's body on."""
+    after = [each for each in node.children if each.start_byte >= body.start_byte]
+    return [word for each in after for word in words(each)]
+
+
+def _function(text: str) -> Node | None:
+    """Return the node of a function's text: one of a file, of a class, of an expression, or what is behind a property."""
+    for before, behind in (("<?php class A {", "}"), ("<?php ", ""), ("<?php (", ");"), ("<?php class A { public $a {", "} }")):
+        root = parse(f"{before}{text}{behind}".encode())
+        found = next((each for each in inner(root) if each.type in FUNCTIONS and each.start_byte == len(before)), None)
+        if found is not None and not root.has_error and text_of(found) == text:
+            return found
+    return None
+
+
+def is_word(token: str) -> bool:
+    """Return whether a token is a name."""
+    return _WORD.match(token) is not None

@@ -1,0 +1,71 @@
+"""What came of a comparison: its findings with what they were concluded from, kept from the last time or concluded now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfdiff import storage
+from perfdiff.analysis.findings import Findings
+from perfdiff.concluded import Concluded, concluded
+from perfdiff.config import CompareConfig, Config
+from perfdiff.errors import RecordingError
+from perfdiff.progress import Progress, Stopwatch
+from perfdiff.records import recorded, store
+from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.recorded import Kept, Recorded
+from perfdiff.records.schema import Experiment, SampleTable, Side
+from perfdiff.revisions.repository import find_repository
+
+TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The findings, and the recorded calls, runs and counts of lines behind them."""
+
+    findings: Findings
+    samples: Callable[[int, Side], SampleTable | None]
+    experiment: Experiment | None = None
+    counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
+    lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
+
+
+def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None) -> Outcome:
+    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there."""
+    watch = Stopwatch(progress)
+    samples = Kept(found.samples, TABLES)
+    findings = kept.load() if kept else None
+    if findings is None:
+        from perfdiff import analysis  # which takes half a second of CPU to load
+
+        watch.stage("analysing", None)
+        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
+        if kept:
+            kept.save(findings)
+    stages = {**findings.stages, **watch.seconds}
+    return Outcome(replace(findings, stages=stages), samples, found.experiment, found.counts, found.lines)
+
+
+def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
+    """Return the outcome of the last comparison of a repository; raise RecordingError where there is none."""
+    name = find_repository(repository).name
+    with storage.in_use(cache):
+        asked = storage.last(cache, name)
+        if asked is None or not store.exists(storage.experiment(cache, asked)):
+            raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
+        folder = storage.experiment(cache, asked)
+        store.verify(folder)  # what was concluded from it would not show that it is damaged
+        return judged(named(recorded.load(folder), asked), folder, cache, config.compare, progress)
+
+
+def judged(found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress) -> Outcome:
+    """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
+    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config))
+
+
+def named(found: Recorded, asked: storage.Asked) -> Recorded:
+    """Return what was recorded with its revisions under the names by which they were asked for."""
+    stored = found.experiment
+    return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))

@@ -1,0 +1,32 @@
+"""A change of cost that really happened in a Java library, between two of its releases, compared from the later one to the earlier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import releases
+import runtimes
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Verdict
+from perfdiff.config import MeasureConfig
+from perfdiff.progress import Silent
+from programs import environment
+
+pytestmark = pytest.mark.integration
+BUDGET_S = 5.0  # for whole runs, each of which starts a JVM
+PAIRS = {pair.name: pair for pair in releases.pairs()}
+
+
+def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_the_one_that_asks_comes_first(tmp_path: Path) -> None:
+    pair = PAIRS["css-layout"]
+    checkout = releases.repository(pair, tmp_path)
+    config = configuration.load(checkout, environment={})
+    config = replace(config, counters=replace(config.counters, software=False), measure=MeasureConfig(budget_s=BUDGET_S))
+    request = pipeline.Request(checkout, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), environment())
+    findings = pipeline.compare(request, Silent()).findings
+    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    guilty = next(function for function in findings.functions if function.rank == 1)
+    assert guilty.info.name == pair.guilty[0], findings.sentence
