@@ -40,7 +40,7 @@ from perfdiff.configuration import (
     suites,
     tomlfile,
 )
-from perfdiff.configuration.links import Worse, links, require_services, swept
+from perfdiff.configuration.links import Worse, made_worse
 from perfdiff.configuration.settings import Setting
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
@@ -96,9 +96,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if source and (offered or any(workload.services or workload.requests for workload in workloads)):
         services.require_places(offered, workloads, lambda kind, number: source.place((kind, number)))
         workloads = services.served(workloads, offered)
-    far = links(overrides.worse)
-    require_services(far, offered)
-    workloads = swept(workloads, far)
+    far, workloads = made_worse(overrides.worse, offered, workloads)
     if measuring:
         if any(workload.suite and workload.suite.kind == suites.ASV for workload in workloads):
             suite = asv.find(place)
@@ -134,7 +132,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         java=JavaConfig(**values["java"]) if is_java else None,
         php=PhpConfig(**values["php"]) if is_php else None,
         services=offered,
-        links=tuple(replace(link, delays_ms=()) for link in far),
+        links=far,
         build_guessed_from=guessed.file if guessed else sign if measuring and not values["build"]["command"] else None,
         suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )
