@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from experiments import HEAD
+from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.queries import is_query, noun
 from perfdiff.analysis.telling.outside import kernel_calls, left, library_calls, more_queries, queries
+from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Point
+from perfdiff.records.schema import Point, SampleTable
+from sampled import table
 from test_analysis_library import CALLS, calling
 
 POINT = Point(0, "orders", {"n": 20}, "")
@@ -122,6 +125,37 @@ def test_queries_through_a_function_of_the_projects_own_are_its_callers() -> Non
         ("calls of Store.query", 1, 20),
     ]
     assert more_queries((asking(name="strlen"),), "length", (1.0, 20.0), "") is None
+
+
+def waiting_calls(rng: np.random.Generator, wait_ns: float, work_ns: float = 1e6, lock_ns: float = 0.0) -> SampleTable:
+    """Return calls of six runs that work, wait for others, and wait for locks."""
+    run = np.repeat(np.arange(6), 20)
+    cpu = work_ns * (1 + 0.02 * rng.standard_normal(len(run)))
+    wall = cpu + wait_ns * (1 + 0.05 * rng.standard_normal(len(run))) + lock_ns
+    made = table({"n": np.ones(len(run))}, wall, run=run)
+    return replace(made, metrics={"wall_ns": wall, "cpu_ns": cpu, "lock_wait_ns": np.full(len(run), lock_ns)})
+
+
+def test_waiting_for_others_is_told_apart_from_work_and_from_locks() -> None:
+    rng = np.random.default_rng(1)
+    base = waiting_calls(rng, 2e6)
+    found = waits(base, waiting_calls(rng, 9e6), (POINT,))
+    assert found is not None
+    assert (found.base_ns, found.head_ns, found.extra_ns) == pytest.approx((2e6, 9e6, 7e6), rel=0.05)
+    assert waits(base, waiting_calls(rng, 2e6, work_ns=8e6), (POINT,)) is None, "it works longer"
+    assert waits(base, waiting_calls(rng, 2e6, lock_ns=7e6), (POINT,)) is None, "it waits for a lock, which is told elsewhere"
+    assert waits(base, waiting_calls(rng, 2.05e6), (POINT,)) is None, "it waits hardly longer"
+    assert waits(base, waiting_calls(rng, 4e6, work_ns=9e6), (POINT,)) is None, "it is the smaller part"
+    assert waits(replace(base, metrics={"wall_ns": base.metrics["wall_ns"]}), base, (POINT,)) is None, "CPU time was not recorded"
+
+
+def test_waiting_is_put_down_to_the_queries_that_a_call_sends() -> None:
+    found = Waits("orders n=20", 2e6, 9e6, 7.1e6)
+    assert waiting(found, (asking(),)).says == (
+        "a call waits 9 ms for the answers of `sqlite3.Connection.execute` at orders n=20, 2 ms before: 99 % of what it takes longer"
+    )
+    assert "for other processes, the network or the disk" in waiting(found, (asking(name="strlen"),)).says
+    assert waiting(replace(found, base_ns=-1.0, extra_ns=1e6), ()).says.endswith("not at all before: all of what it takes longer")
 
 
 def test_a_query_may_explain_what_a_slow_database_takes() -> None:
