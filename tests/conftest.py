@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from browsing import CHROMIUM
 
@@ -39,6 +40,10 @@ UNTIMED = frozenset(
         "test_upkeep",
     }
 )
+
+# How long made-up inputs take tells what else the machine does.
+settings.register_profile("perfdiff", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("perfdiff")
 
 # A shell starts background jobs with Ctrl-C ignored, and programs pass that on to theirs: tests that interrupt would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -33,7 +33,7 @@ _ENDS = (
 )
 
 # Each example is a whole report, and a busy machine takes its time over one.
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 # Any characters at all, among them such as end a string, a line or a section somewhere.
 texts = st.lists(st.one_of(st.text(max_size=20), st.sampled_from(_ENDS), st.just("x" * 5_000)), max_size=5).map("".join)

@@ -43,7 +43,7 @@ def functions(draw: st.DrawFn) -> tuple[Made, ...]:
     return tuple(made)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     functions(),
     st.lists(st.sampled_from([-2.0, 0.0, 1.0, 10.0, 3000.0]), min_size=1, max_size=3, unique=True),

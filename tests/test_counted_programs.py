@@ -802,7 +802,7 @@ def test_a_block_of_a_line_is_read() -> None:
     assert line.places == (hot_lines.Allocation(0x1000, 48, hot_lines.Spot("/a/b\n", 0x1234)),)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_damaged_blocks_of_lines_are_errors_or_lines(data: st.DataObject) -> None:
     block = bytearray(LINE)

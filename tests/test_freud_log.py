@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfdiff.errors import RecordingError, UsageError
@@ -172,7 +172,7 @@ def test_random_bytes_end_in_blocks_or_in_damage(data: bytes) -> None:
     survives(data)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=6), st.integers(0, 40), st.integers(0, 40))
 def test_changed_bytes_end_in_blocks_or_in_damage(changes: list[tuple[int, int]], cut: int, more: int) -> None:
     data = bytearray(encode(blocks_of("f", "g")))

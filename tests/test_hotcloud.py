@@ -123,7 +123,7 @@ def test_a_metric_that_no_call_has_is_refused() -> None:
 VALUES = st.one_of(st.floats(-1e12, 1e12), st.just(float("nan")), st.just(float("inf")), st.sampled_from([0.0, 1.0, 2.0]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(arrays(np.float64, st.integers(1, 40), elements=st.one_of(VALUES, st.floats(0, 1e15))), st.data())
 def test_any_calls_have_a_selection_with_a_text_and_a_document(cost: Floats, data: st.DataObject) -> None:
     columns = {name: data.draw(arrays(np.float64, len(cost), elements=VALUES)) for name in ("n", "m")[: data.draw(st.integers(0, 2))]}
@@ -135,7 +135,7 @@ def test_any_calls_have_a_selection_with_a_text_and_a_document(cost: Floats, dat
     json.dumps(annotations.json_document([found.ours], [found]), allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e9, 1e9)))
 def test_clusters_are_stretches_of_the_sorted_costs(costs: Floats) -> None:
     ordered = np.sort(costs)

@@ -394,7 +394,7 @@ def hostile(draw: st.DrawFn) -> tuple[dict[str, Floats], Floats]:
     return columns, column(ANY_COST)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(hostile(), st.sampled_from(["wall_ns", "alloc_bytes"]))
 def test_any_numbers_have_an_annotation(calls: tuple[dict[str, Floats], Floats], metric: str) -> None:
     columns, cost = calls

@@ -70,11 +70,21 @@ def test_both_sides_are_steady_behind_the_longer_warm_up() -> None:
     assert joined([WarmUp(300, 2.0), None, WarmUp(500, 1.5)]) == WarmUp(500, 1.5)
 
 
-def test_sizes_that_later_calls_hardly_varied_predict_no_absurd_costs() -> None:
+def test_calls_of_sizes_that_no_later_call_had_show_nothing() -> None:
     rng = np.random.default_rng(6)
     made = calls_of(np.ones(CALLS), rng)
     early = made.call <= CALLS // 2
     hardly = np.where(early, rng.integers(1, 900, len(made)), 1000 + (rng.random(len(made)) < 0.002))
     cost = made.metrics["wall_ns"] * np.where(hardly == 1001, 3.0, 1.0)
-    found = warm_up(replace(made, values=hardly[:, None].astype(float), metrics={"wall_ns": cost}), "wall_ns")
-    assert found is None or found.factor < (cost.max() / cost.min()) ** 2
+    slower = np.where(early, 4.0, 1.0) * cost
+    assert warm_up(replace(made, values=hardly[:, None].astype(float), metrics={"wall_ns": slower}), "wall_ns") is None
+
+
+def test_a_count_of_calls_among_the_inputs_hides_no_warm_up() -> None:
+    made = calls_of(np.where(np.arange(CALLS) < 80, 3.0, 1.0), np.random.default_rng(7))
+    counted = replace(
+        made, features=(*made.features, replace(made.features[0], name="i")), values=np.column_stack([made.values, made.call])
+    )
+    found = warm_up(counted, "wall_ns")
+    assert found is not None
+    assert found.calls == pytest.approx(80, abs=5)

@@ -135,7 +135,7 @@ def test_files_that_do_not_compile_and_those_that_meet_each_other_have_their_lin
         "main.php": "<?php\nfunction same() {\n    return 1;\n}\nsame();\n",
         "broken.php": "<?php\nfunction ( {\n",
         "twice.php": "<?php\nfunction one() {\n}\nfunction one() {\n}\n",
-        "other.php": "<?php\nfunction same() {\n    return 2;\n}\nclass Late extends Missing {\n    function run() {\n        return 3;\n} }\n",
+        "other.php": "<?php\nfunction same() {\n    return 2;\n}\nclass Late extends Missing {\n    function run() {\n$x = 3;\n} }\n",
         "template.phtml": "<p>\n<?php foreach ($rows as $row): ?>\n<b><?= $row ?></b>\n<?php endforeach ?>\n",
     }
     project = php_lines.project(tmp_path, sources)

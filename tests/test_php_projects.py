@@ -45,6 +45,8 @@ def tree(folder: Path, files: Mapping[str, str]) -> Path:
         ({"composer.json": "{}", "CMakeLists.txt": ""}, ["./program"], None),
         ({"composer.json": "{}", "CMakeLists.txt": ""}, ["php a.php"], "php a.php"),
         ({"composer.json": "{}", "config.m4": ""}, [], None),
+        ({"composer.json": "{}", "Makefile": ""}, [], "composer.json"),
+        ({"composer.json": "{}", "Makefile": "", "main.c": ""}, [], None),
     ],
 )
 def test_what_tells_a_php_project(files: Mapping[str, str], commands: list[str], sign: str | None, tmp_path: Path) -> None:
@@ -65,9 +67,19 @@ def test_a_php_project_needs_no_build_command(tmp_path: Path) -> None:
 
 def test_what_is_compiled_beside_php_is_built(tmp_path: Path) -> None:
     text = '[[workload]]\nname = "a"\ncommand = "php run.php"'
-    tree(tmp_path, {"run.php": "", "Makefile": "all:\n", "perfdiff.toml": text})
+    tree(tmp_path, {"run.php": "", "Makefile": "all:\n", "ext/fast.c": "", "perfdiff.toml": text})
     config = configuration.load(tmp_path, environment={})
     assert (config.php, config.build.command) == (PhpConfig(), "make -j$(nproc)")
+
+
+def test_a_makefile_that_compiles_nothing_is_not_run(tmp_path: Path) -> None:
+    text = '[[workload]]\nname = "a"\ncommand = "php run.php"'
+    tree(
+        tmp_path,
+        {"composer.json": "{}", "run.php": "", "Makefile": "test:\n\tvendor/bin/phpunit\n", "vendor/a/b.c": "", "perfdiff.toml": text},
+    )
+    config = configuration.load(tmp_path, environment={})
+    assert (config.php, config.build.command, config.build_guessed_from) == (PhpConfig(), "", "composer.json")
 
 
 def test_a_program_that_is_no_php_must_say_how_it_is_built(tmp_path: Path) -> None:

@@ -308,7 +308,7 @@ def test_samples_that_stand_for_no_call_have_no_weight(tmp_path: Path) -> None:
     assert (weights == 0).any()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_arbitrary_damage_ends_in_a_recording_or_its_error(tmp_path: Path, data: st.DataObject) -> None:
     original = two_threads()
@@ -332,7 +332,7 @@ def test_arbitrary_damage_ends_in_a_recording_or_its_error(tmp_path: Path, data:
     assert peak < 40 * len(original) + 2**20
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_arbitrary_blocks_end_in_a_recording_or_its_error(tmp_path: Path, noise: bytes) -> None:
     try:

@@ -75,7 +75,7 @@ def read_back(text: str, folder: Path) -> Config:
     return replace(configuration.load(folder, overrides=Overrides(file=file), environment={}), source=None)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(configs)
 def test_a_configuration_means_the_same_when_it_is_read_again(tmp_path_factory: pytest.TempPathFactory, config: Config) -> None:
     assert read_back(reproduction.configuration_text(config), tmp_path_factory.mktemp("c")) == config

@@ -110,10 +110,14 @@ def init(
 
 
 def _found(folder: Path) -> BuildSystem | PhpFound | str | None:
-    """Return the file that tells a Python project, else the build system, where there is one; C's before Java's, as bindings have both."""
-    found = pythonproject.recognise(folder, ()) or buildsystem.detect(folder) or javaproject.build_system(folder)
+    """Return the file that tells a Python project, else the build system, where there is one; C's before Java's, as bindings have both.
+
+    A makefile that compiles nothing is what developers of PHP use.
+    """
+    system = buildsystem.detect(folder)
+    found = pythonproject.recognise(folder, ()) or (system if buildsystem.compiles(folder) else None) or javaproject.build_system(folder)
     php = phpproject.recognise(folder, ()) if found is None else None
-    return PhpFound(php, phpproject.script(folder)) if php else found
+    return PhpFound(php, phpproject.script(folder)) if php else found or system
 
 
 def _start(folder: Path, found: BuildSystem | PhpFound | str | None) -> javaproject.Start | None:

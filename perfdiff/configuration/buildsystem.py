@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,28 @@ KNOWN = (
     BuildSystem("make", "Makefile", "make -j$(nproc)"),
 )
 
+_COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C")
+_OTHERS = ("vendor", "node_modules", ".git")  # folders of a tree that hold none of its own sources
+_MOST_FILES = 20_000  # that are looked at in search of a source
+
 
 def detect(tree: Path) -> BuildSystem | None:
     """Return the build system of a source tree, or None where none of the known files stands at its top."""
     return next((system for system in KNOWN if (tree / system.file).is_file()), None)
+
+
+def compiles(tree: Path) -> bool:
+    """Return whether a build system in a tree makes programs: where all there is is make, it may start tests and tools alone.
+
+    It makes programs where there are sources in C or C++, or more than can be looked at.
+    """
+    system = detect(tree)
+    if system is None or system.name != "make":
+        return system is not None
+    seen = 0
+    for _, folders, names in os.walk(tree):
+        folders[:] = [folder for folder in folders if folder not in _OTHERS]
+        seen += len(names)
+        if seen > _MOST_FILES or any(name.endswith(_COMPILED) for name in names):
+            return True
+    return False

@@ -113,15 +113,6 @@ def _seconds(number: str, unit: str) -> float:
     return round(float(number) * _SECONDS[unit], _PLACES)
 
 
-def made_worse(
-    worse: Worse, services: Sequence[ServiceConfig], workloads: Sequence[WorkloadConfig]
-) -> tuple[tuple[Link, ...], tuple[WorkloadConfig, ...]]:
-    """Return the links that are asked for, and workloads with the points of a sweep; raise UsageError or ConfigError."""
-    asked = links(worse)
-    require_services(asked, services)
-    return tuple(replace(link, delays_ms=()) for link in asked), swept(workloads, asked)
-
-
 def require_services(asked: Sequence[Link], services: Sequence[ServiceConfig]) -> None:
     """Raise UsageError where a link names no service."""
     known = [service.name for service in services]

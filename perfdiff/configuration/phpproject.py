@@ -24,7 +24,7 @@ def recognise(folder: Path, commands: Sequence[str]) -> str | None:
     command is known, a script at the top tells a project as well.
     """
     command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
-    if buildsystem.detect(folder) is not None or pythonproject.recognise(folder, ()) is not None or (folder / _EXTENSION).is_file():
+    if buildsystem.compiles(folder) or pythonproject.recognise(folder, ()) is not None or (folder / _EXTENSION).is_file():
         return command
     file = next((name for name in (_COMPOSER, *_ENTRIES) if (folder / name).is_file()), None)
     loose = None if commands else next((path.name for path in sorted(folder.glob("*.php"))), None)

@@ -33,6 +33,11 @@ class Setting:
     text: bool = False  # whether text from the environment is the value itself and not its TOML form
 
 
+def variable(name: str) -> str:
+    """Return the environment variable that gives a key's value: `build_command` is `PERFDIFF_BUILD_COMMAND`."""
+    return f"PERFDIFF_{name}".upper()
+
+
 def parse(setting: Setting, text: str) -> object:
     """Return the value that `text` from environment or command line stands for, not yet checked."""
     if setting.text:

@@ -42,9 +42,10 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
     if len(index) < 2 / LEAST_SHARE:
         return None
     relative = _relative(np.log(table.metrics[metric][index]), _sizes(table, index))
+    index, relative = index[np.isfinite(relative)], relative[np.isfinite(relative)]
     call, run = table.call[index], table.run[index]
     last = max(_changes(relative, call, run), default=0)
-    if not LEAST_SHARE * len(index) <= last <= (1 - LEAST_SHARE) * len(index):
+    if not 0 < LEAST_SHARE * len(index) <= last <= (1 - LEAST_SHARE) * len(index):
         return None
     steps = _steps(relative, run, last)
     return WarmUp(int(call[last - 1]), math.exp(median(steps))) if len(steps) else None
@@ -64,8 +65,8 @@ def _sizes(table: SampleTable, index: Ints) -> Floats:
 def _relative(logs: Floats, sizes: Floats) -> Floats:
     """Return the logarithms of costs (rows,) less what the later half of the calls costs at the same sizes (rows, p).
 
-    Sizes that lie far from all later ones say little: no call is expected to cost less or more than the later calls do by more than
-    their own range (in logarithms). In an interpreter, sizes that later hardly varied made costs of e^10,000 be expected.
+    NaN for calls whose sizes no later call had, where what they would cost later depends on how far one extrapolates: in an interpreter,
+    sizes that later hardly varied made costs of e^10,000 be expected.
     """
     later = len(logs) // 2
     if sizes.shape[1]:
@@ -75,8 +76,9 @@ def _relative(logs: Floats, sizes: Floats) -> Floats:
         sizes = sizes[:, np.argsort(-strength, kind="stable")[:_FEATURES]]
     columns = np.column_stack([np.ones(len(logs)), sizes])
     solution = np.linalg.lstsq(columns[later:], logs[later:], rcond=1e-9)[0]
-    low, high = float(logs[later:].min()), float(logs[later:].max())
-    return np.asarray(logs - np.clip(columns @ solution, 2 * low - high, 2 * high - low))
+    within = np.clip(columns, columns[later:].min(axis=0), columns[later:].max(axis=0))
+    beyond = np.abs((columns - within) @ solution)
+    return np.where(beyond < math.log(LEAST_FACTOR), logs - columns @ solution, math.nan)
 
 
 def _clipped(values: Floats) -> Floats:
