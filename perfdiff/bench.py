@@ -213,7 +213,8 @@ class Bench:
         """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
         config = self.request.config
         probes = {side: self.packs.countable(each) for side, each in probes.items()}
-        if not config.counters.software or len(self.sides) == 1 or not all(probes.values()):
+        is_asked = len(self.sides) > 1 or self.request.is_counted
+        if not config.counters.software or not is_asked or not all(probes.values()):
             return Variant(probes, {}, {})
         try:
             built = self._workshop().probed(Phase.COUNTED, probes, site.plain)

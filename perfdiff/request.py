@@ -25,7 +25,10 @@ from perfdiff.revisions.pins import Pin, PinnedPair
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for. `environment` is handed to builds and workloads; for `followed` see `Subjects.number`."""
+    """What the user asked for. `environment` is handed to builds and workloads; for `followed` see `Subjects.number`.
+
+    `is_counted` has a lone revision's calls counted without a clock as well, which two revisions' are anyway.
+    """
 
     repository: Path
     revisions: tuple[str, ...]
@@ -33,6 +36,7 @@ class Request:
     cache: Path
     environment: Mapping[str, str]
     followed: frozenset[tuple[str, int]] = frozenset()
+    is_counted: bool = False
 
     @property
     def inherited(self) -> dict[str, str]:
@@ -78,6 +82,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         machine.cores(),
         *sides,
         *sorted(request.followed),
+        *(["counted"] if request.is_counted else []),
     ]
     return _digest(parts)
 

@@ -333,6 +333,9 @@ def test_a_revision_is_built_and_run_once_annotated_saved_and_compared(tmp_path:
         assert perfdiff("annotate", *own, side, "--save", f"lab/{side}", "-o", f"{side}.txt") == 0
     experiment = store.load(tmp_path / "lab" / "base")
     assert {run.side for run in experiment.runs} == {Side.BASE}
+    assert ".blocks(" not in Path("base.txt").read_text()
+    assert perfdiff("annotate", *own, "base", "--metric", "blocks", "-o", "counted.txt") == 0
+    assert f"{case.expected['guilty']}.blocks(" in Path("counted.txt").read_text()
     shutil.rmtree(repository)
     shutil.rmtree(tmp_path / "cache")
     assert perfdiff("compare", "-q", "lab/base", "lab/head", "--format", "json") == 1

@@ -233,6 +233,33 @@ def test_resets_are_passed_on_both_ways() -> None:
         assert lost.wait(10)
 
 
+def test_an_end_that_a_reset_overtakes_holds_up_no_other_connection() -> None:
+    gone, ended = threading.Event(), threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        if connection.recv(1) == b"f":  # reads no more, so that the proxy does not, and sees no reset
+            assert gone.wait(20)
+            connection.shutdown(socket.SHUT_WR)
+            ended.set()
+            gone.clear()
+            gone.wait(20)
+        else:
+            connection.sendall(b"!")
+
+    with serving(serve) as target, proxied("db", target, {"delay_ns": 200 * MS}) as proxy, connected(proxy.port) as other:
+        client = socket.create_connection((HOST, proxy.port))
+        client.settimeout(1.0)
+        with pytest.raises(TimeoutError):
+            client.sendall(b"f" * (64 << 20))
+        reset(client)
+        gone.set()
+        assert ended.wait(20)
+        other.settimeout(10)
+        other.sendall(b"?")
+        assert other.recv(1) == b"!"
+        gone.set()
+
+
 def test_connections_are_refused_and_answers_lost_as_often_as_asked() -> None:
     with serving(echo) as target:
         for settings, least, most in (({"refused": 0.5, "seed": 1}, 30, 70), ({"failing": 0.5, "seed": 1}, 30, 70)):

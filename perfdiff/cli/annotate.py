@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -111,7 +112,8 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             seed=seed,
         )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            counts = asks_counts(metric or [])
+            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress, counts=counts)
             chosen = _side(recorded, side)
             own_seed = recordings.limits(repository, overrides).seed
             from perfdiff.report.printable import printable
@@ -147,8 +149,17 @@ def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
     return known if "all" in names else tuple(dict.fromkeys(names))
 
 
-def recorded_calls(subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recorded:
-    """Return the samples that the words mean, or measure the revision that they name."""
+def asks_counts(metrics: Sequence[str]) -> bool:
+    """Return whether metrics are named that counted runs alone have."""
+    from perfdiff.records.schema import COUNTED
+
+    return not set(metrics).isdisjoint(COUNTED)
+
+
+def recorded_calls(  # noqa: PLR0913 (the words, where they hold, and what is asked of the runs)
+    subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress, *, counts: bool = False
+) -> Recorded:
+    """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
     paths = [Path(subject) for subject in subjects]
     if paths and any(samples.is_samples(path) for path in paths):
         if overrides.command is not None:
@@ -162,7 +173,8 @@ def recorded_calls(subjects: Sequence[str], repository: Path, cache: Path, overr
         )
     from perfdiff import pipeline
 
-    return pipeline.record(comparison.request(tuple(subjects), repository, cache, overrides, progress), progress)
+    request = comparison.request(tuple(subjects), repository, cache, overrides, progress)
+    return pipeline.record(replace(request, is_counted=counts), progress)
 
 
 def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
@@ -179,12 +191,18 @@ def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Seque
     """Yield the annotations of each function with the calls that they were learnt from."""
     from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
     from perfdiff.analysis.stats.rows import thinned
+    from perfdiff.records.schema import COUNTED
 
+    timed = tuple(name for name in metrics if name not in COUNTED)
+    counted = tuple(name for name in metrics if name in COUNTED)
+    kinds = [(recorded.samples, timed)] if timed or not metrics else []
+    kinds += [(recorded.counts, counted)] if counted else []
     for info in _functions(recorded, named):
-        table = recorded.samples(info.id, side)
-        if table is not None and len(table):
-            some = thinned(table, MOST_ROWS)
-            yield info, some, tuple(annotate(info.name, some, metrics, seed=seed))
+        for kind, wanted in kinds:
+            table = kind(info.id, side)
+            if table is not None and len(table):
+                some = thinned(table, MOST_ROWS)
+                yield info, some, tuple(annotate(info.name, some, wanted, seed=seed))
 
 
 def _selections(annotations: Sequence[Annotation], table: SampleTable) -> Iterator[Selections]:

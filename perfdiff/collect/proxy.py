@@ -179,7 +179,10 @@ class Line:
         if self.to.is_closing():
             return
         if data is None:
-            self.to.write_eof()
+            try:
+                self.to.write_eof()
+            except OSError:  # who was there has reset the connection, and nobody has read that yet
+                self.to.abort()
             self._settle()
         else:
             self.to.write(data)
