@@ -152,7 +152,10 @@ def _kill(child: int) -> None:
 def _children(parent: int | None = None) -> frozenset[int]:
     """Return the processes whose parent is this one, or another, as far as the kernel lists them."""
     found: set[int] = set()
-    for thread in Path(f"/proc/{parent or 'self'}/task").glob("*/children"):
+    threads: list[Path] = []
+    with contextlib.suppress(OSError):  # the process has ended
+        threads += Path(f"/proc/{parent or 'self'}/task").glob("*/children")
+    for thread in threads:
         with contextlib.suppress(OSError):  # the thread has ended
             found.update(map(int, thread.read_text().split()))
     return frozenset(found)
