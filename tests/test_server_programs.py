@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CountersConfig, MeasureConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.progress import Silent
-from programs import SERVER, Case, cases, environment, git, repository
+from programs import FIXTURES, SERVER, Case, cases, environment, git, repository
 from test_processes import working_in
 from test_programs import summary
 
@@ -54,6 +54,22 @@ def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path,
     assert order.ratio.low > 1.5
     assert not [note for note in findings.notes if note.slug == "recording-incomplete"]
     assert not any(str(tmp_path) in command for command in working_in(checkout))
+
+
+def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path, cache: Path) -> None:
+    """Under php-fpm and nginx, on Sabre's classes, which are not the project's, with MariaDB."""
+    if not Path("/usr/share/php/Sabre/DAV").is_dir():
+        pytest.skip("needs Debian's php-sabre-dav")
+    (case,) = cases(FIXTURES)
+    request = requested(case, repository(case, tmp_path / "program"), cache, counted=True)
+    drive = replace(request.config.workloads[0], parameters={"n": (100,)})
+    findings = pipeline.compare(replace(request, config=replace(request.config, workloads=(drive,))), Silent()).findings
+    assert findings.verdict is Verdict.REGRESSION, summary(findings)
+    (first, *_) = findings.functions
+    assert first.info.name == case.expected["guilty"]
+    assert any("`Drive\\Properties::of`" in cause.says for cause in first.causes)
+    assert {each.name for each in findings.requests} == {"list", "look", "create", "folder", "move", "delete", "search"}
+    assert all(each.failed == 0 for each in findings.requests)
 
 
 def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp_path: Path, cache: Path) -> None:
