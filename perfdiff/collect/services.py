@@ -291,6 +291,14 @@ class Services:
 
     def _leave_logs(self, error: WorkloadError, up: Sequence[_Service]) -> None:
         """Add to an error what services printed last, and leave all that is kept of it in files."""
+        error.detail = "\n\n".join(filter(None, (error.detail, self._printed(up))))
+
+    def printed(self, served: Served) -> str:
+        """Return what the services of a run printed last, and leave all that is kept of it in files; raise StoreError."""
+        return self._printed(served.services)
+
+    def _printed(self, up: Sequence[_Service]) -> str:
+        texts = []
         for service in up:
             text = bytes(service.log.text)
             if not text.strip():
@@ -302,7 +310,8 @@ class Services:
             except OSError as failure:
                 raise StoreError.about(self.logs, failure) from failure
             shown = text[-SHOWN_BYTES:].decode(errors="replace").strip()
-            error.detail = f"{error.detail}\n\nservice {service.config.name} printed (more of it in {path}):\n{shown}".lstrip()
+            texts.append(f"service {service.config.name} printed (more of it in {path}):\n{shown}")
+        return "\n\n".join(texts)
 
 
 def _chore(up: Sequence[_Service], text: str, what: str, situation: Situation) -> Command:
@@ -389,7 +398,7 @@ def _ports(service: _Service) -> list[int]:
 
 def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
     config, limit_s = service.config, service.config.timeout_s * situation.patience
-    signs = [*("its port accepts connections" if probe == TCP else f"{probe} answers" for probe in config.probes)]
+    signs = [_sign(probe, service) for probe in config.probes]
     signs += [f"it prints a line like '{config.ready_line}'"] if config.ready_line else []
     signs += [f"'{config.ready_command}' exits 0"] if config.ready_command else []
     what = f"was not ready within {limit_s:g} s" if service.is_alive else f"{service.end} before it was ready"
@@ -398,6 +407,17 @@ def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
         "its command or what it waits for, or give it more time with timeout_s",
         slug="service-not-ready",
     )
+
+
+def _sign(probe: str, service: _Service) -> str:
+    """Say what shows that a service is ready, and how it answers now where that is a URL."""
+    if probe == TCP:
+        return f"its port, {service.places[PORT]}, accepts connections"
+    url = _filled(probe, {}, service.places)
+    if not service.is_alive:
+        return f"{url} answers"
+    found = loopback.status(url)
+    return f"{url} answers with a status below {loopback.NOT_READY} ({f'now it is {found}' if found else 'nobody answers there'})"
 
 
 def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
