@@ -188,6 +188,12 @@ def test_a_service_that_is_never_ready_is_told_with_what_it_printed(up: Callable
     assert working_in(tree) == []
 
 
+def test_the_end_of_what_a_service_printed_begins_with_a_line(up: Callable[..., object]) -> None:
+    error = failure(up(echo(command="seq -f 'line %06g' 1000; exit 1")))
+    assert re.search(r"service-app\.log\):\nline 000\d{3}\nline", error.detail)
+    assert error.detail.endswith("line 001000")
+
+
 def test_a_service_whose_url_answers_otherwise_is_told_with_the_status(up: Callable[..., object], tree: Path) -> None:
     (tree / "unready.py").write_text(
         "import http.server, sys\n"

@@ -309,9 +309,17 @@ class Services:
                 path.write_bytes(text)
             except OSError as failure:
                 raise StoreError.about(self.logs, failure) from failure
-            shown = text[-SHOWN_BYTES:].decode(errors="replace").strip()
+            shown = _end(text).decode(errors="replace").strip()
             texts.append(f"service {service.config.name} printed (more of it in {path}):\n{shown}")
         return "\n\n".join(texts)
+
+
+def _end(text: bytes) -> bytes:
+    """Return the end of what a service printed, from the beginning of a line on where one is in it."""
+    if len(text) <= SHOWN_BYTES:
+        return text
+    end = text[-SHOWN_BYTES:]
+    return end.partition(b"\n")[2] or end
 
 
 def _chore(up: Sequence[_Service], text: str, what: str, situation: Situation) -> Command:
