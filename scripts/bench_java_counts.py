@@ -3,7 +3,7 @@
 
 Base of each fixture program that javac alone builds, at its largest input: as it is, with all methods counted and kept as the survey's
 chosen ones are, with all methods counted in sum, and with lines counted. Kinds take turns; a figure is the least of several runs. Programs
-are those named as arguments, or all. Needs gcc and a JDK up to 23.
+are those named as arguments, or all. Needs gcc and a JDK from 11 to 23.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
 SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",), "java": (".java",), "php": (".php",)}  # by language
 LANGUAGES = tuple(SOURCES)
-FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA, "php": programs.PHP}  # of the programs in other languages than C
+# of the programs in other languages than C, and of those behind a server
+FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA, "php": programs.PHP, "server": programs.SERVER}
 MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
 NO_WORD = r"\W"
 MOST_LINES = 40  # of a function in Python that does so

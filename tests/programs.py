@@ -15,6 +15,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 PROGRAMS = FIXTURES / "programs"
 PYTHON = FIXTURES / "python"  # of which some have an extension module in C
 JAVA = FIXTURES / "java"  # built by javac alone, by ant, or by Maven from what Debian's packages bring
+SERVER = FIXTURES / "server"  # programs behind a server, in several languages, with a database of their own
 PHP = FIXTURES / "php"  # run as they lie; one asks a database of SQLite's over PDO
 TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
 INPUTS = "inputs.sh"

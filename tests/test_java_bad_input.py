@@ -301,6 +301,22 @@ def test_pauses_of_the_collector_are_no_calls_time(tmp_path: Path) -> None:
     assert [word for word, _ in outcome.notes] == ["paused"]
 
 
+LOADING = """
+class Main {
+    static class Slow { static { spin(); } static void touch() { } }
+    static int work(int n) { return n; }
+    static void spin() { for (long end = System.nanoTime() + 2100000000L; System.nanoTime() < end;) work(1); }
+    public static void main(String[] arguments) { if (arguments.length > 0) Slow.touch(); else spin(); }
+}
+"""
+
+
+@pytest.mark.parametrize("arguments", [(), ("class",)], ids=["in a method", "while a class is initialised"])
+def test_classes_that_take_a_part_of_a_long_run_are_told(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    outcome = make(tmp_path, LOADING).run("-cp", ".", "Main", *arguments)
+    assert [word for word, _ in outcome.notes] == (["loading"] if arguments else [])
+
+
 VIRTUAL = """
 class Main {
     static int work(int n) throws Exception { Thread.sleep(1); return n; }

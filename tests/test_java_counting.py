@@ -14,7 +14,7 @@ import java_programs
 import runtimes
 from java_programs import Program
 from perfdiff.errors import BuildError
-from perfdiff.languages.java import agent, counting, start, weaving
+from perfdiff.languages.java import agent, counting, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
@@ -296,8 +296,18 @@ def test_methods_that_counts_make_too_large_run_without_them_and_are_told(make: 
     assert ("unwoven", "Main.large: with counts it is larger than methods may be") in outcome.notes
 
 
-def test_counts_are_not_woven_under_a_jdk_that_has_no_library_for_it(make: Make) -> None:
+def test_counts_are_not_woven_where_no_jdk_has_a_library_for_it(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = make(MAIN, "Main inner (I)I")
-    with pytest.raises(BuildError) as caught:
-        counting.weave(Jdk(program.jdk.home, "24", 24), program.tree, (), runtimes.KEPT)
+    monkeypatch.setattr(jdks, "_INSTALLED", tmp_path / "none")
+    with pytest.raises(BuildError, match="no older JDK is installed beside it") as caught:
+        counting.weave(Jdk(tmp_path / "jdks/24", "24", 24), program.tree, (), runtimes.KEPT)
     assert caught.value.slug == "java-not-counted"
+
+
+@pytest.mark.parametrize("jdk", java_programs.of_each_library(), ids=lambda jdk: f"jdk{jdk.feature}")
+def test_programs_of_a_jdk_whose_library_is_another_are_counted_by_an_older_one(tmp_path: Path, jdk: Jdk) -> None:
+    text = JOINED.replace("String kept;", "String kept; record Pair(int a, int b) { }").replace("none();", "none(); new Pair(1, 2);")
+    made = java_programs.program(tmp_path, jdk, {"Main.java": text}, {"Main join (I)V": ()}, "-g")
+    record = Counted(made.folder, made.jdk, made.probes).run(mode=OWN).only
+    assert own(record, 1, "bytecode_blocks") == [3 + 2 * n for n in (3, 1000, 2000, 4000, 8000)]
+    assert own(record, 1, "heap_bytes")[-1] == pytest.approx(5 * 8000**2 + 50 * 8000, rel=0.02)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -17,10 +18,13 @@ import numpy as np
 import pytest
 
 import findings as examples
+from experiments import Made, World, same
 from perfdiff import configuration
-from perfdiff.analysis.findings import Ratio, RequestFinding
-from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
-from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Ratio, RequestFinding, Standing
+from perfdiff.analysis.sums.ledger import open_counts
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.collect.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
@@ -28,7 +32,7 @@ from perfdiff.load import results
 from perfdiff.load.client import Client
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Phase, Point, Run, Side
+from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
 from perfdiff.report import document, html, json_report, terminal
 from test_schemas import VALIDATORS
 
@@ -263,9 +267,31 @@ def test_what_waits_for_services_outside_is_judged_by_its_work(
 ) -> None:
     experiment = measured(Point(0, "w", {}, "", outside), *head)
     (end,) = whole_runs(experiment.points, experiment.runs, CompareConfig()).ends
-    notes = list(waiting_notes(experiment, (end,), CompareConfig()))
+    notes = list(waiting_notes(experiment, WholeRuns((end,)), None, CompareConfig()))
     assert (end.standing.value, end.by, bool(notes)) == expected
     assert all("runs of w take ×2.0" in note.text and "as where db, which is outside the revisions" in note.text for note in notes)
+
+
+SAME = Work(more=0.0, less=0.0, waiting=0.0, outside=0.0, repeats=True, is_bounded=False)
+
+
+@pytest.mark.parametrize(
+    ("head_cpu", "work", "remains"),
+    [
+        (36.0, SAME, False),
+        (36.0, replace(SAME, more=0.2), True),
+        (36.0, None, True),
+        (90.0, SAME, True),
+    ],
+    ids=["cold caches", "works more", "not counted", "takes CPU time"],
+)
+def test_the_same_work_that_waits_longer_is_no_slower_program(head_cpu: float, work: Work | None, remains: bool) -> None:
+    """CPU time that grows by a fifth beside waits that double is theirs where exact counts are the same."""
+    experiment = measured(Point(0, "w", {}, "", ("db",)), 200.0, head_cpu)
+    runs = whole_runs(experiment.points, experiment.runs, CompareConfig())
+    assert [end.standing for end in runs.ends] == [Standing.SLOWER]
+    assert bool(without_waiting(runs, experiment, work, CompareConfig()).ends) is remains
+    assert bool(list(waiting_notes(experiment, runs, work, CompareConfig()))) is not remains
 
 
 def test_latencies_are_compared_pair_by_pair() -> None:
@@ -285,6 +311,7 @@ def test_requests_stand_in_the_reports() -> None:
     rows = text.partition("Requests, without probes: median latency\n")[2].splitlines()
     assert rows[1].split() == ["list", "w", "n=9", "40", "2", "2.1", "ms", "8.4", "ms", "×4.0", "[3.9,", "4.1]", "3", "ms", "–"]
     assert "750 a request" in text
+    assert "10.2 ms more a request, over all kinds" in text
     report = json.loads(json_report.render(document.build(findings)))
     (request,) = report["requests"]
     assert (request["name"], request["failed"], request["base_ns"], request["head_tail_ns"], request["ratio"]) == (
@@ -352,3 +379,28 @@ def test_what_cannot_be_sent_is_told_with_its_line(tmp_path: Path, requests: str
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, requests, config)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "served", "known"),
+    [
+        (((5.0, 5.0), (math.nan, math.nan)), True, True),
+        (((5.0, 5.0), (math.nan, math.nan)), False, False),
+        (((5.0, 5.0), (math.nan, 7.0)), True, False),
+    ],
+    ids=["never ends", "no server", "ends in head"],
+)
+def test_counts_of_a_loop_that_a_signal_ends_are_nobodys(lines: tuple[tuple[float, float], ...], served: bool, known: bool) -> None:
+    """Where a server's main loop never ends, the counts of all others still tell that the work is the same."""
+    point = Point(0, "w", {}, "", (), served)
+    runs = tuple(Run(number, Phase.COUNTED, 0, side, 0, 1e6, 1e6, 1e6, None, None, "") for number, side in enumerate(Side))
+    places = [(run, function) for function in range(2) for run in range(2)]
+    run, function = (np.array(column) for column in zip(*places, strict=True))
+    values = np.array([lines[each][side] for side, each in places])
+    counts = Totals(run, function + 1, np.ones(4), np.ones(4), np.ones(4), {"lines": values})
+    world = World((Made("a", same(1e3)), Made("b", same(1e3)))).experiment()
+    edges = Edges(*(np.array([], dtype=np.int64) for _ in range(3)), *(np.array([]) for _ in range(2)))
+    experiment = replace(world, points=(point,), runs=runs, counts=counts, totals=counts, edges=edges)
+    ledger = open_counts(experiment)
+    assert ledger is not None
+    assert ("lines" in ledger.pair(0)[0].other) is known

@@ -449,3 +449,9 @@ def test_upward_outliers_are_left_out_up_to_a_tenth(outliers: int) -> None:
     bound = max(OUTLIER, float(np.quantile(standardised, 1 - MAX_TRIMMED)))
     assert kept(standardised).tolist() == (standardised <= bound).tolist()
     assert np.count_nonzero(~kept(standardised)) == min(outliers, 50)
+
+
+@pytest.mark.parametrize("nothing", [0.0, 1e-200])
+def test_costs_of_nothing_beside_others_divide_no_number_beyond_all_bounds(nothing: float) -> None:
+    found = fit(table({"n": np.array([0.0, 0.5, 0.0])}, np.array([nothing, 3.0, nothing])), "wall_ns", seed=1)
+    assert found.predict({"n": np.array([0.0, 0.5])}) == pytest.approx([0.0, 3.0])

@@ -22,7 +22,7 @@ from test_programs import judge, longer, named, summary
 pytestmark = pytest.mark.integration
 BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
 # Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
-COUNTED = frozenset({"deepcopy", "dict-view", "regex-in-loop", "same-dead-code", "slots"})
+COUNTED = frozenset({"deepcopy", "dict-view", "query-per-element", "regex-in-loop", "same-dead-code", "slots"})
 CASES = cases(PYTHON)
 # Growth, a cause by counts, and a package of somebody else's. All programs are compared by `scripts/bench python`.
 HERE = frozenset({"deepcopy", "list-membership", "dependency-upgraded"})
@@ -67,7 +67,7 @@ def test_a_known_change_is_judged_right(case: Case, kept: Path, tmp_path: Path) 
 
 
 def test_every_program_is_there_with_one_known_change() -> None:
-    assert len(CASES) == 21
+    assert len(CASES) == 22
     assert sum(case.expected["verdict"] == "unchanged" for case in CASES) == 5  # four without an effect, and one of larger inputs
 
 

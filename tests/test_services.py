@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration, processes, reproduction
-from perfdiff.collect import services as module
+from perfdiff.collect import loopback
 from perfdiff.collect.executor import Command, ProcessExecutor
 from perfdiff.collect.services import Served, Services, Situation
 from perfdiff.config import Config, ServiceConfig
@@ -135,6 +136,18 @@ def test_outside_services_are_kept_between_runs_and_set_up_for_each(up: Callable
     assert lines[0].split()[1:] == lines[2].split()[1:]
 
 
+@pytest.mark.parametrize(("changes", "told"), [({}, ["service-state"]), ({"setup": "true"}, []), ({"keep": "run"}, [])])
+def test_state_that_runs_leave_to_each_other_is_told(
+    up: Callable[..., object], tree: Path, changes: dict[str, str], told: list[str]
+) -> None:
+    service = echo("db", command=f"exec {PYTHON} {tree}/echo.py {{port}}", outside=True, **changes)
+    services = Services((service,), {"PATH": os.environ["PATH"]}, tree, tree.parent / "logs")
+    with up(services=services):
+        pass
+    services.close()
+    assert [note.slug for note in services.notes] == told
+
+
 def test_services_know_those_above_by_places_and_variables(up: Callable[..., object], tree: Path) -> None:
     first = echo("db", ports=("admin",))
     second = echo(
@@ -184,6 +197,15 @@ def test_a_service_that_dies_midway_is_told_ahead_of_the_failure_of_its_client(u
     assert error.slug == "service-died"
     assert "exited 3 during the run (head, w); then" in str(error)
     assert "listening" in error.detail
+
+
+def test_a_run_that_waits_for_a_service_which_died_is_ended(up: Callable[..., object]) -> None:
+    began = time.monotonic()
+    error = failure(up(echo(), ask=f"{asking('die')}; sleep 25"))
+    assert time.monotonic() - began < 20
+    assert error.slug == "service-died"
+    assert str(error).startswith("service app, 'exec ")
+    assert "as it may wait for a service that is gone" in str(error)
 
 
 def test_a_service_that_dies_after_it_answered_is_told_although_the_run_succeeded(up: Callable[..., object]) -> None:
@@ -244,8 +266,8 @@ def test_a_signal_that_ends_perfdiff_ends_services(up: Callable[..., object], tr
 def test_a_port_that_was_taken_meanwhile_is_exchanged(up: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         taken = iter([stranger.getsockname()[1]])
-        free = module._free_ports
-        monkeypatch.setattr(module, "_free_ports", lambda count: [port] if (port := next(taken, None)) else free(count))
+        free = loopback.free_ports
+        monkeypatch.setattr(loopback, "free_ports", lambda count: [port] if (port := next(taken, None)) else free(count))
         with up(echo(ready_line="^listening$"), ask=asking("a")) as served:
             assert served.execute(ProcessExecutor()).wall_ns > 0
             assert served.services[0].places["port"] != str(stranger.getsockname()[1])

@@ -51,7 +51,7 @@ from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.locking import lock_notes
-from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
+from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
@@ -86,10 +86,9 @@ def analyse(
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = _findings(experiment, functions, found.evidence, config)
-    beside = slower_beside(findings.verdict, functions)
+    beside = (*slower_beside(findings.verdict, functions), *waiting_notes(experiment, found.runs, found.evidence.work, config))
     volume = volume_note(attribution, found.own, ledger.ids, config)
-    waiting = waiting_notes(experiment, found.runs.ends, config)
-    notes = (*beside, *waiting, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
+    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -175,7 +174,8 @@ def _gathered(
     ]
     suspects = tuple(sorted((*suspects, *folded_suspects(experiment, leaving)), key=lambda each: -each.total_ns))
     work = work_of(counted, len(experiment.points), leaving)
-    evidence = Evidence(runs.unexplained_by(attribution), work, experiment.same_code, suspects, lines)
+    judged = without_waiting(runs.unexplained_by(attribution), experiment, work, config)
+    evidence = Evidence(judged, work, experiment.same_code, suspects, lines)
     return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
 
 

@@ -37,6 +37,9 @@ DRIFT = 0.15
 # A run that waits, or uses several threads, in its quietest execution has a CPU time that says little of how long it takes: from this
 # share on, of time without CPU or of CPU beyond one, its time by the clock is judged as well. A process's start and end wait that much.
 WAITS = 0.15
+# Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made 0.03
+# to 0.06 of it (a server in Python, load 5 on 2 CPUs).
+BUSIER = 0.2
 LAYOUTS_KNOWN = 3  # from so many layouts on, what layouts make of the same code is part of the interval; else `LAYOUT_SHIFT` allows for it
 # Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
 # of the same instructions' time: whole runs must exclude more than that.

@@ -54,7 +54,8 @@ class Command:
     """A command of the user's, ready to run: through the shell, in `directory`, with exactly this environment.
 
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
-    output: only where there are any is it looked at, as that takes time on which a program that prints may wait.
+    output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
+    `needs` is gone.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Command:
     fixed_layout: bool = False
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
+    needs: Callable[[], bool] | None = None
 
     @property
     def by_hand(self) -> str:
@@ -261,6 +263,7 @@ class _Watch:
     def __init__(self, command: Command, group: int) -> None:
         self.expired = False
         self.filled = False
+        self.forsaken = False
         self._command = command
         self._group = group
         self._ended = threading.Event()
@@ -279,7 +282,8 @@ class _Watch:
         while not self._ended.wait(min(WATCH_S, max(0.0, deadline - time.monotonic()))):
             self.expired = time.monotonic() >= deadline
             self.filled = bool(_missing_bytes(self._command.directory))
-            if self.expired or self.filled:
+            self.forsaken = self._command.needs is not None and not self._command.needs()
+            if self.expired or self.filled or self.forsaken:
                 processes.kill_group(self._group)
                 return
 
@@ -321,6 +325,10 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
             slug="workload-timeout",
             detail=tail,
+        )
+    if watch.forsaken:
+        raise WorkloadError(
+            f"{what} was ended ({command.where}), as it may wait for a service that is gone", slug="service-died", detail=tail
         )
     succeeded = status in command.exit_codes
     if watch.filled or (not succeeded and _missing_bytes(command.directory)):

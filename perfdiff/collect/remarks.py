@@ -23,6 +23,9 @@ _KNOWN = {
     "altered": Note("probes-altered", "{text} was loaded with other bytes than the built tree's: calls of its methods are not measured"),
     "virtual": Note("probes-virtual", "{text}"),
     "paused": Note("probes-paused", "{text}"),
+    "loading": Note("probes-loading", "{text}"),
+    "compiling": Note("probes-compiling", "{text}"),
+    "stopped": Note("probes-stopped", "{text}"),
 }
 
 

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 from perfdiff import processes
-from perfdiff.collect import links
+from perfdiff.collect import links, loopback
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose, shell_text
 from perfdiff.collect.links import OwnDelay
+from perfdiff.collect.loopback import ANSWER_S
 from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
 from perfdiff.errors import StoreError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.schema import Note
 
-HOST = "127.0.0.1"
 LOG_BYTES = 1 << 20  # kept of what a service prints: the end
 SHOWN_BYTES = 2000  # of these, in a message
+_NAMED = "service "  # begins errors that tell whose they are
 _ATTEMPTS = 3  # to find ports that nobody takes between our look and the service's
 _LOOK_S = 0.005  # between two looks whether a service is ready
-_ANSWER_S = 5.0  # that a server may take to answer whether it is ready
-_NOT_READY = 500  # statuses from here on say so
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +119,9 @@ class Served:
         judged = [service for service in self.services if not service.config.outside]
         before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
         self._exchanges()  # what services said to each other before is not the run's
+        running = [service.process for service in self.services if service.process.poll() is None]  # others have left a daemon
         try:
-            found = executor.execute(self.command)
+            found = executor.execute(replace(self.command, needs=lambda: all(process.poll() is None for process in running)))
         except WorkloadError:
             self._exchanges()  # a service that could not be reached is the reason
             raise
@@ -187,7 +184,7 @@ class Services:
                 yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
-                if dead is None or error.slug == "service-died":
+                if dead is None or str(error).startswith(_NAMED):
                     self._leave_logs(error, up)
                     raise
                 died = _died(dead, situation.command.where, str(error))
@@ -208,9 +205,10 @@ class Services:
                     (self._standing if config.is_kept else stack).push(fresh.pop_all())
                     if config.is_kept:
                         self._kept[config.name] = service
+                        self._tell_of_state(config)
                     return service
                 is_alive, error = service.is_alive, _not_ready(service, situation)
-            if attempt == _ATTEMPTS or is_alive or not any(map(_is_taken, _ports(service))):
+            if attempt == _ATTEMPTS or is_alive or not any(map(loopback.is_taken, _ports(service))):
                 break
         self._leave_logs(error, [*up, service])
         raise error
@@ -237,7 +235,7 @@ class Services:
         mark = f"{os.getpid()}-{self._started}-{config.name}"
         folder = Path(tempfile.mkdtemp(prefix=f"perfdiff-{config.name}-"))  # short, as names of sockets in it have 107 bytes at most
         try:
-            ports = _free_ports(1 + len(config.ports))
+            ports = loopback.free_ports(1 + len(config.ports))
             places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
             values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
             start = self._outside(situation, folder) if config.outside else situation.command
@@ -281,6 +279,15 @@ class Services:
                 "runs: name the signal that ends it in 'stop', or give it less time with timeout_s"
             )
             self.notes[Note("service-killed", text)] = None
+
+    def _tell_of_state(self, config: ServiceConfig) -> None:
+        """Tell that runs find in a service what those before left, where nothing lays that anew."""
+        if not config.setup and not config.teardown:
+            text = (
+                f"service {config.name} goes on from run to run, and nothing lays its data anew: what a run leaves there, as rows or full "
+                "caches, the next one finds; say what lays it in 'setup', or keep = \"run\""
+            )
+            self.notes[Note("service-state", text)] = None
 
     def _leave_logs(self, error: WorkloadError, up: Sequence[_Service]) -> None:
         """Add to an error what services printed last, and leave all that is kept of it in files."""
@@ -354,7 +361,7 @@ def _becomes_ready(service: _Service, patience: float) -> bool:
         conditions.append(lambda: service.log.is_seen)
     for probe in config.probes:
         url = _filled(probe, {}, values)
-        conditions.append((lambda: _accepts(port)) if probe == TCP else lambda url=url: _answers(url))  # type: ignore[misc]
+        conditions.append((lambda: loopback.accepts(port)) if probe == TCP else lambda url=url: loopback.answers(url))  # type: ignore[misc]
     if config.ready_command:
         command = _filled(config.ready_command, {}, values, shlex.quote)
         conditions.append(lambda: _succeeds(command, service.command))
@@ -367,56 +374,17 @@ def _becomes_ready(service: _Service, patience: float) -> bool:
     return processes.holds(settled, config.timeout_s * patience, _LOOK_S) and not conditions and service.is_alive
 
 
-def _accepts(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), _ANSWER_S).close()
-    except OSError:
-        return False
-    return True
-
-
-def _answers(url: str) -> bool:
-    """Return whether a server answers a request, in whatever way but that it is not ready."""
-    parts = urlsplit(url)
-    try:
-        with closing(http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=_ANSWER_S)) as connection:
-            connection.request("GET", url.partition(parts.netloc)[2] or "/", headers={"Host": parts.netloc})
-            return connection.getresponse().status < _NOT_READY
-    except (OSError, http.client.HTTPException):
-        return False
-
-
 def _succeeds(text: str, of: Command) -> bool:
     """Return whether a command exits 0 in time."""
     with processes.running(text, of.directory, of.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            return process.wait(_ANSWER_S) == 0
+            return process.wait(ANSWER_S) == 0
         except subprocess.TimeoutExpired:
             return False
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 def _ports(service: _Service) -> list[int]:
     return [int(service.places[name]) for name in (PORT, *service.config.ports)]
-
-
-def _is_taken(port: int) -> bool:
-    """Return whether somebody listens at a port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return True
-        return False
 
 
 def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
@@ -435,7 +403,7 @@ def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
 def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
     beside = f"; then {failure}" if failure else ""
     return WorkloadError(
-        f"service {service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
+        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
         slug="service-died",
     )

@@ -26,12 +26,13 @@ def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] 
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
     found: list[Point] = []
     for config in configs:
-        outside = tuple(each.name for each in services if each.outside and (config.services is None or each.name in config.services))
+        own = [each for each in services if config.services is None or each.name in config.services]
+        outside, served = tuple(each.name for each in own if each.outside), any(not each.outside for each in own)
         for values in itertools.product(*config.values.values()):
             if values in config.left_out:
                 continue
             parameters = dict(zip(config.values, values, strict=True))
-            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters), outside))
+            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters), outside, served))
     return tuple(found)
 
 

@@ -30,6 +30,10 @@ _ROUNDING = np.finfo(np.float64).eps  # of a level: a scatter below is the arith
 NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 
 
+# Of the largest variance: what arithmetic leaves of an expected cost of 0, by which no cost may be divided.
+_NOTHING = 1e-60
+
+
 @dataclass(frozen=True, slots=True)
 class Noise:
     """Standard deviation of a cost μ: sqrt(additive² + (relative·μ)² + (floor·μ)²); `floor` is what no model needs to explain."""
@@ -41,10 +45,11 @@ class Noise:
     def deviation(self, expected: Floats) -> Floats:
         """Return the standard deviation (n,) at expected costs (n,), never 0."""
         variance = self.additive**2 + (self.relative**2 + self.floor**2) * expected**2
-        if variance.min(initial=np.inf) > 0:
+        nothing = _NOTHING * float(variance.max(initial=0.0))
+        if variance.min(initial=np.inf) > nothing:
             return np.asarray(np.sqrt(variance))
-        smallest = variance[variance > 0].min(initial=np.inf)
-        return np.asarray(np.sqrt(np.where(variance > 0, variance, smallest if np.isfinite(smallest) else 1.0)))
+        smallest = variance[variance > nothing].min(initial=np.inf)
+        return np.asarray(np.sqrt(np.where(variance > nothing, variance, smallest if np.isfinite(smallest) else 1.0)))
 
 
 def observed_deviation(cost: Floats) -> Floats:

@@ -219,13 +219,17 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use."""
+    """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use.
+
+    It is `served` where services of the revisions end by a signal, so that calls which are open all the time, as of a main loop, never end.
+    """
 
     id: int
     workload: str
     parameters: Mapping[str, float | str]
     command: str
     outside: tuple[str, ...] = ()
+    served: bool = False
 
     @property
     def label(self) -> str:

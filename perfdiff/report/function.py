@@ -73,6 +73,8 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     calls = wording.calls(finding)
     if calls != wording.ABSENT:
         facts.append(Fact("calls", f"{calls} in {wording.runs(points)}{wording.calls_a_request(finding, requests)}"))
+    if requests and finding.rank is not None:
+        facts.append(Fact("request", f"{units.duration(finding.extra_ns / requests)} more a request, over all kinds"))
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
     facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:

@@ -13,6 +13,7 @@ from perfdiff.analysis.compare.phases import Phased, phased
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.trend import over_runs
+from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
@@ -47,7 +48,8 @@ class Study:
 
     `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
     holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
-    comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do.
+    comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do,
+    `waits` how much longer calls of a suspect wait for others, where that is most of what they take longer.
     """
 
     info: FunctionInfo
@@ -60,6 +62,7 @@ class Study:
     totals: Mapping[str, Ratio]
     untested: int = 0
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
+    waits: Waits | None = None
 
 
 def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
@@ -157,6 +160,7 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
         calls=ground.sum_ratio(info.id, "calls"),
         totals=totals,
         warm_up=found.warm_up if found else {},
+        waits=waits(*tables, points) if tables is not None and info.change.is_suspect else None,
     )
 
 

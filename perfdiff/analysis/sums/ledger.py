@@ -169,8 +169,24 @@ def open_counts(experiment: Experiment) -> Ledger | None:
     counts = experiment.counts
     if counts is None:
         return None
-    whole = {name: values for name, values in counts.other.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
+    known = _without_endless(experiment, counts)
+    whole = {name: values for name, values in known.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
     return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole), tuple(Side))
+
+
+def _without_endless(experiment: Experiment, counts: Totals) -> Mapping[str, Floats]:
+    """Return counts (m,) by metric in which functions have none whose calls never end on either side: the loops that servers wait in.
+
+    They are called once, or once a thread, and their counts are nobody's; where one ends on a side, what it counts there is missing on the
+    other, and nothing is filled in.
+    """
+    if not experiment.points or not all(point.served for point in experiment.points):
+        return counts.other
+    filled = {}
+    for name, values in counts.other.items():
+        known = np.unique(counts.function[np.isfinite(values)])
+        filled[name] = np.where(np.isin(counts.function, known), values, 0.0) if len(known) else values
+    return filled
 
 
 def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequence[Side]) -> Ledger:

@@ -37,6 +37,7 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import because, cited_lines, depends
 from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, more_queries, often, prolonged, queries, slower
+from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -369,6 +370,8 @@ def _where(function: int, metric: str, ledger: Ledger) -> str:
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
     """Tell of more allocation, and of locks held longer, that do not explain the time."""
     told = {cause.name for cause in causes}
+    if "waits-outside" not in told:
+        yield from _waits(patient)
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
     clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
     if clear and "more-allocation" not in told:
@@ -382,6 +385,11 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
         and "lock-hold" not in told
     ):
         yield _grown("lock_hold_ns", patient, "it also ")
+
+
+def _waits(patient: Patient) -> tuple[Cause, ...]:
+    departures = [each for place in patient.places for each in place.departures]
+    return (waiting(patient.study.waits, departures),) if patient.study.waits else ()
 
 
 def _through_data(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
@@ -429,6 +437,8 @@ def _unexplained(patient: Patient) -> list[Cause]:
     grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
     counts = patient.places[0].counts if patient.places else {}
     grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew]
+    if not grown and (waits := _waits(patient)):
+        return list(waits)
     if not grown:
         other = "machine, layout or I/O" if is_bounded(counts) or not work_counters(counts) else "the same lines do more, or the machine"
         return [Cause("time-only", f"its time grew and nothing that was counted did: {other}")]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, Ratio, RequestFinding, Standing
+from perfdiff.analysis.policy import BUSIER
 from perfdiff.analysis.stats.pairs import Shift, shift
-from perfdiff.analysis.verdicts.wholeruns import shift_of
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, shift_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Experiment, Floats, Ints, Note, Phase, Point, Run, Side
@@ -25,22 +28,50 @@ def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[Req
     return tuple(found)
 
 
-def waiting_notes(experiment: Experiment, ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Note]:
-    """Yield a note where runs take longer at the same CPU time and ask services that are no part of the revisions."""
-    for end in ends:
-        if not end.point.outside or end.standing in (Standing.SLOWER, Standing.OPEN):
-            continue
-        base, head = (_plain(experiment.runs, end.point, side) for side in Side)
-        seen = shift_of(base, head, "wall_ns")
-        if seen is None or seen.lower(config.confidence) <= math.log1p(config.min_effect):
-            continue
-        longer, bounds = math.exp(seen.effect), [math.exp(bound(config.confidence)) for bound in (seen.lower, seen.upper)]
+def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, config: CompareConfig) -> WholeRuns:
+    """Return whole runs without the points where the same work takes longer because services outside the revisions are waited for longer.
+
+    Who waits finds its caches cold and is woken more dearly: the CPU time of the same work grows a little with the wait.
+    """
+    if not is_same_work(work):
+        return runs
+    return replace(runs, ends=tuple(end for end in runs.ends if _longer_waits(experiment, end, config) is None))
+
+
+def is_same_work(work: Work | None) -> bool:
+    """Return whether exact counts say that head does what base does."""
+    return work is not None and work.is_same
+
+
+def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Note]:
+    """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
+    ends = [end for end in runs.ends if is_same_work(work) or end.standing is not Standing.SLOWER]
+    found = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]
+    if found:
+        end, seen = max(found, key=lambda each: each[1].effect)
+        longer, low, high = (math.exp(each) for each in (seen.effect, seen.lower(config.confidence), seen.upper(config.confidence)))
+        others = f", and at {len(found) - 1} more of {len(runs.ends)} points," if len(found) > 1 else ""
         services = " or ".join(end.point.outside)
         yield Note(
             "waiting-grown",
-            f"runs of {end.point.label} take ×{longer:.2f} as long [{bounds[0]:.2f}, {bounds[1]:.2f}] at the same CPU time: they wait "
-            f"longer, as where {services}, which is outside the revisions, got slower; that is not put down to the program",
+            f"runs of {end.point.label} take ×{longer:.2f} as long [{low:.2f}, {high:.2f}]{others} and hardly any of that is CPU "
+            f"time: they wait longer, as where {services}, which is outside the revisions, got slower; that is not put down to the program",
         )
+
+
+def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) -> Shift | None:
+    """Return by how much runs of a point take longer where that is waiting, for services outside the revisions as far as is known."""
+    if not end.point.outside:
+        return None
+    base, head = (_plain(experiment.runs, end.point, side) for side in Side)
+    seen = shift_of(base, head, "wall_ns")
+    if seen is None or seen.lower(config.confidence) <= math.log1p(config.min_effect):
+        return None
+    longer_ns, busier_ns = (
+        float(np.median([getattr(run, cost) for run in head]) - np.median([getattr(run, cost) for run in base]))
+        for cost in ("wall_ns", "cpu_ns")
+    )
+    return seen if busier_ns <= BUSIER * longer_ns else None
 
 
 def _plain(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
-from perfdiff.languages.java import tools, weaving
+from perfdiff.languages.java import jdks, tools, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.weaving import ProbedMethod
 
@@ -36,22 +36,35 @@ def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) ->
 
     Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
     """
-    check(jdk)
+    loom = weaver(jdk)
     sources = source_names(tree)
     files = weaving.listed(map(weaving.sized, class_files(tree, sources)))
     request = weaving.listed(map(weaving.sized, sources)) + weaving.listed(method.request for method in methods) + files
-    name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
-    folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, jdk, tree, cache, request))
+    name = hashlib.sha256(tools.build(loom, cache, "loom").name.encode() + b"counted" + request).hexdigest()[:24]
+    folder = compiled.kept(cache, f"java-counted-{name}", partial(_make, loom, tree, cache, request))
     return Woven(folder / weaving.SHEET, folder / _OUTSIDE)
 
 
-def check(jdk: Jdk) -> None:
-    """Raise BuildError where a JDK has no library by which counts are woven."""
-    if jdk.feature > _NEWEST:
+def weaver(jdk: Jdk) -> Jdk:
+    """Return the JDK that weaves counts for the programs of `jdk`: itself, or where its library for bytecode is another one, an older.
+
+    Raises BuildError where none is beside it.
+    """
+    if jdk.feature <= _NEWEST:
+        return jdk
+    found = jdks.beside(jdk, _NEWEST)
+    if found is None:
         raise BuildError(
-            f"work without a clock is counted under a JDK up to {_NEWEST} yet, and {jdk.home} is Java {jdk.release}",
+            f"work without a clock is counted with the library for bytecode of JDKs up to {_NEWEST}; {jdk.home} is Java {jdk.release}, and"
+            " no older JDK is installed beside it",
             slug="java-not-counted",
         )
+    return found
+
+
+def arguments(tree: Path) -> tuple[str, ...]:
+    """Return what a loom that counts is started with: class files may be for a newer Java than it runs under."""
+    return str(tree), "newer"
 
 
 def source_names(tree: Path) -> list[bytes]:
@@ -76,8 +89,8 @@ def class_files(tree: Path, sources: Sequence[bytes]) -> list[bytes]:
     return weaving.files_where(tree, is_wanted)
 
 
-def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
-    told = tools.run(jdk, cache, _LOOM, (str(tree),), request)
+def _make(loom: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
+    told = tools.run(loom, cache, _LOOM, arguments(tree), request)
     end = _LENGTH.size + int(_LENGTH.unpack_from(told)[0])
     (made / weaving.SHEET).write_bytes(told[_LENGTH.size : end])
     (made / _OUTSIDE).write_bytes(told[end:])

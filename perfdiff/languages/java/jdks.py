@@ -66,6 +66,22 @@ def find(environment: Mapping[str, str], home: str | None = None) -> Jdk:
     return _described(_home_of(program, environment.get("PATH", "")), "the `javac` on PATH")
 
 
+_INSTALLED = Path("/usr/lib/jvm")  # where distributions put JDKs
+
+
+@functools.lru_cache
+def beside(jdk: Jdk, newest: int) -> Jdk | None:
+    """Return the newest JDK up to a release that is installed beside another one, or where distributions put them; None where none is."""
+    found = []
+    for folder in dict.fromkeys((jdk.home.parent, _INSTALLED)):
+        for home in sorted(path.parent.parent for path in folder.glob("*/bin/javac")):
+            try:
+                found.append(_described(home, "the folder"))
+            except BuildError:  # of a release that is not measured
+                continue
+    return max((each for each in found if each.feature <= newest), key=lambda each: each.feature, default=None)
+
+
 def _home_of(compiler: str, path: str) -> Path:
     """Return the folder of the JDK that a compiler belongs to; a version manager's stand-in for it is asked."""
     folder = Path(compiler).resolve().parent.parent

@@ -84,7 +84,7 @@ def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: 
 
     Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
     """
-    counting.check(jdk)
+    jdk = counting.weaver(jdk)
     by_method = {method: function for function in functions for method in function.linkage}
     sheet, table = _woven(jdk, tree, sorted(by_method), cache)
     methods = [by_method[method] for method in sorted(by_method)]
@@ -107,7 +107,7 @@ def _woven(jdk: Jdk, tree: Path, methods: Sequence[str], cache: Path) -> tuple[P
 
 
 def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
-    told = tools.run(jdk, cache, _LOOM, (str(tree),), request)
+    told = tools.run(jdk, cache, _LOOM, counting.arguments(tree), request)
     end = _NUMBERS.itemsize + int(np.frombuffer(told, _NUMBERS, 1)[0])
     (made / weaving.SHEET).write_bytes(told[_NUMBERS.itemsize : end])
     (made / _TABLE).write_bytes(told[end:])

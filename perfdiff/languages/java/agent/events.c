@@ -134,6 +134,7 @@ static void JNICALL thread_ends(jvmtiEnv *env, JNIEnv *environment, jthread thre
 {
 	(void)env, (void)environment, (void)thread;
 	pd_calls_settle();
+	pd_heap_lose();
 }
 #endif
 
@@ -145,6 +146,7 @@ static void JNICALL machine_ends(jvmtiEnv *env, JNIEnv *environment)
 #endif
 	if (collected_ns * TOLD_SHARE > now_ns() - began_ns)
 		pd_note("paused", "garbage collection made up more than 1 % of runs: its pauses are taken off the calls that they interrupted");
+	pd_upkeep_tell(now_ns() - began_ns, collected_ns);
 }
 
 static bool event_enable(jvmtiEvent event)

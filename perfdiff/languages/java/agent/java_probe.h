@@ -32,6 +32,9 @@ uint64_t pd_class_digest(const unsigned char *bytes, size_t length);
 /* events.c */
 bool pd_events_begin(JavaVM *machine);
 
+/* upkeep.c */
+void pd_upkeep_tell(uint64_t run_ns, uint64_t collected_ns);
+
 /* threads.c */
 bool pd_threads_begin(JNIEnv *environment);
 bool pd_thread_is_recorded(JNIEnv *environment);

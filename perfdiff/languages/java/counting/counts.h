@@ -37,5 +37,6 @@ bool pd_heap_open(void);
 void pd_heap_begin(JNIEnv *environment);
 void pd_heap_find(JNIEnv *environment);
 uint64_t pd_heap_bytes(void);
+void pd_heap_lose(void); /* the thread ends */
 
 #endif

@@ -34,6 +34,7 @@ static jclass thread_class;
 static jmethodID current_thread;
 static jfieldID native_thread;
 static __thread const char *self __attribute__((tls_model("initial-exec"))); /* the JVM's own of this thread */
+static __thread uint64_t last __attribute__((tls_model("initial-exec")));    /* of a thread that the JVM has no more */
 
 /* Whether the JVM says where it counts. */
 bool pd_heap_open(void)
@@ -86,9 +87,16 @@ uint64_t pd_heap_bytes(void)
 	uint64_t allocated, top, start;
 
 	if (!self)
-		return 0;
+		return last;
 	memcpy(&allocated, self + offsets[ALLOCATED], sizeof(allocated));
 	memcpy(&top, self + offsets[BUFFER] + offsets[TOP], sizeof(top));
 	memcpy(&start, self + offsets[BUFFER] + offsets[START], sizeof(start));
 	return allocated + (top > start ? top - start : 0);
+}
+
+/* A thread of the system may go on without the JVM, and come back to it as another one. */
+void pd_heap_lose(void)
+{
+	last = pd_heap_bytes();
+	self = NULL;
 }

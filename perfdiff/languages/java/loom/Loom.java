@@ -3,7 +3,6 @@ package perfdiff.loom;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,7 +24,7 @@ public final class Loom {
 
     public static void main(String[] arguments) throws IOException {
         DataInputStream input = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
-        Loom loom = new Loom(new Tree(Path.of(arguments[0])));
+        Loom loom = new Loom(new Tree(arguments));
         Map<String, List<ProbedMethod>> methods = methods(input);
         for (int left = input.readInt(); left > 0; left--) {
             byte[] classFile = new byte[input.readInt()];

@@ -16,13 +16,38 @@ import java.util.zip.ZipFile;
 
 /** The class files of a built tree, in folders and in jars, looked for at the first question. */
 final class Tree {
+    private static final int NEWEST = 44 + Runtime.version().feature(); // of the class files that this JVM takes
+
     private final Path root;
+    private final boolean isNewer;
     private final Map<String, List<Path>> classes = new HashMap<>(); // by the name of the file
     private final List<ZipFile> jars = new ArrayList<>();
     private boolean isRead;
 
-    Tree(Path root) {
-        this.root = root;
+    /** Takes the folder, and the word `newer` where class files are for a newer Java than this JVM. */
+    Tree(String[] arguments) {
+        root = Path.of(arguments[0]);
+        isNewer = arguments.length > 1 && arguments[1].equals("newer");
+    }
+
+    /**
+     * Returns a class file as this JVM and its library take it: one for a newer Java as if it were for this. Their format is the same from 11
+     * on, but for what they say of themselves.
+     */
+    byte[] readable(byte[] classFile) {
+        if (!isNewer || classFile.length < 8 || ((classFile[6] & 0xff) << 8 | classFile[7] & 0xff) <= NEWEST) {
+            return classFile;
+        }
+        byte[] made = classFile.clone();
+        made[4] = made[5] = made[6] = 0;
+        made[7] = (byte) NEWEST;
+        return made;
+    }
+
+    /** Returns a woven class for the Java that the class file is for. */
+    byte[] restored(byte[] woven, byte[] classFile) {
+        System.arraycopy(classFile, 4, woven, 4, 4);
+        return woven;
     }
 
     /** Returns the class file of an internal name, null where there is none. */
@@ -32,14 +57,14 @@ final class Tree {
             String end = "/" + name + ".class";
             for (Path path : classes.getOrDefault(end.substring(end.lastIndexOf('/') + 1), List.of())) {
                 if (path.toString().endsWith(end)) {
-                    return Files.readAllBytes(path);
+                    return readable(Files.readAllBytes(path));
                 }
             }
             for (ZipFile jar : jars) {
                 ZipEntry entry = jar.getEntry(name + ".class");
                 if (entry != null) {
                     try (InputStream stream = jar.getInputStream(entry)) {
-                        return stream.readAllBytes();
+                        return readable(stream.readAllBytes());
                     }
                 }
             }

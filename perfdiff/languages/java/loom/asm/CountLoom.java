@@ -6,7 +6,6 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -43,12 +42,12 @@ public final class CountLoom {
         for (int left = input.readInt(); left > 0; left--) {
             sources.add(Loom.text(input));
         }
-        CountLoom loom = new CountLoom(new Tree(Path.of(arguments[0])), new ProjectClasses(sources), Loom.methods(input));
+        CountLoom loom = new CountLoom(new Tree(arguments), new ProjectClasses(sources), Loom.methods(input));
         List<byte[]> files = new ArrayList<>();
         for (int left = input.readInt(); left > 0; left--) {
             byte[] classFile = new byte[input.readInt()];
             input.readFully(classFile);
-            if (loom.isProjects(classFile)) {
+            if (loom.isProjects(loom.tree.readable(classFile))) {
                 files.add(classFile);
             }
         }
@@ -78,7 +77,8 @@ public final class CountLoom {
         }
     }
 
-    private void weave(byte[] classFile) {
+    private void weave(byte[] original) {
+        byte[] classFile = tree.readable(original);
         Map<String, String> refused = new LinkedHashMap<>();
         String name = new ClassReader(classFile).getClassName();
         List<ProbedMethod> probed = methods.getOrDefault(name, List.of());
@@ -92,7 +92,7 @@ public final class CountLoom {
             sheet.remark(name.replace('/', '.') + ": it does not verify with counts in it");
             return;
         }
-        sheet.add(name, classFile, woven, List.of()); // none that could be off: all of it counts
+        sheet.add(name, original, tree.restored(woven, original), List.of()); // none that could be off: all of it counts
         refused.forEach((method, why) -> sheet.remark(method + ": " + why));
     }
 

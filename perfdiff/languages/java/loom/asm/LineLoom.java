@@ -5,7 +5,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -37,7 +36,7 @@ public final class LineLoom {
 
     public static void main(String[] arguments) throws IOException {
         DataInputStream input = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
-        LineLoom loom = new LineLoom(new Tree(Path.of(arguments[0])));
+        LineLoom loom = new LineLoom(new Tree(arguments));
         for (int left = input.readInt(); left > 0; left--) {
             loom.methods.putIfAbsent(Loom.text(input), loom.methods.size());
         }
@@ -63,7 +62,8 @@ public final class LineLoom {
         System.out.flush();
     }
 
-    private void weave(byte[] classFile) {
+    private void weave(byte[] original) {
+        byte[] classFile = tree.readable(original);
         String name;
         try {
             name = transformer.nameOf(classFile);
@@ -78,7 +78,7 @@ public final class LineLoom {
             byte[] woven = writer.toByteArray();
             String failure = CountLoom.failure(transformer, tree, classFile, woven);
             if (failure == null) {
-                sheet.add(name, classFile, woven, List.of());
+                sheet.add(name, original, tree.restored(woven, original), List.of());
             } else {
                 leaveOut(name, "it does not verify with counts in it (" + failure + ")");
             }

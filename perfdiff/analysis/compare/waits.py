@@ -1,0 +1,62 @@
+"""What calls wait for beside the processor and locks: their time less their CPU time, callees included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.records.schema import Floats, Point, SampleTable
+
+# Of what a call takes longer, this part at least is waiting; and so long at least, which a scheduler alone does not make of a short call.
+WAITED_SHARE = 0.5
+LEAST_WAIT_NS = 50_000.0
+LONGER = 0.05  # of what a call took: less is not what somebody asks about
+_FEWEST_RUNS = 3  # a side, of which each of head's waits longer than all of base's: by chance once in 20
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long a call waits on both sides, in ns, at the point where it waits most in head; `extra_ns` is what it takes longer there."""
+
+    point: str
+    base_ns: float
+    head_ns: float
+    extra_ns: float
+
+    @property
+    def more_ns(self) -> float:
+        """Return how much longer a call waits."""
+        return self.head_ns - self.base_ns
+
+
+def waits(base: SampleTable, head: SampleTable, points: Sequence[Point]) -> Waits | None:
+    """Return how much longer calls wait; None where they do not, clearly, in all runs, or where that is not most of their longer time."""
+    if any("cpu_ns" not in table.metrics or "wall_ns" not in table.metrics for table in (base, head)):
+        return None
+    found = [each for point in points if (each := _at(point, base, head))]
+    longest = max(found, key=lambda each: each.more_ns, default=None)
+    if longest is None or longest.more_ns < LEAST_WAIT_NS or longest.more_ns < WAITED_SHARE * longest.extra_ns:
+        return None
+    return longest
+
+
+def _at(point: Point, base: SampleTable, head: SampleTable) -> Waits | None:
+    sides = [_runs(table, point.id) for table in (base, head)]
+    if min(len(waited) for waited, _ in sides) < _FEWEST_RUNS:
+        return None
+    (before, took), (after, takes) = sides
+    if after.min() <= before.max() or np.median(after) - np.median(before) < LONGER * np.median(took):
+        return None
+    return Waits(point.label, float(np.median(before)), float(np.median(after)), float(np.median(takes) - np.median(took)))
+
+
+def _runs(table: SampleTable, point: int) -> tuple[Floats, Floats]:
+    """Return how long a call waits, and takes, in the median of each run of a point (r,)."""
+    wall, cpu = table.metrics["wall_ns"], table.metrics["cpu_ns"]
+    waited = wall - cpu - np.nan_to_num(table.metrics.get("lock_wait_ns", np.zeros(len(table))))
+    known = (table.point == point) & np.isfinite(waited)
+    runs = np.unique(table.run[known])
+    rows = [known & (table.run == run) for run in runs]
+    return np.array([np.median(waited[each]) for each in rows]), np.array([np.median(wall[each]) for each in rows])

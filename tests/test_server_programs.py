@@ -1,0 +1,83 @@
+"""Programs behind a server, from git to verdict; all of them are compared by `scripts/bench server`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import runtimes
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.config import CountersConfig, MeasureConfig
+from perfdiff.errors import WorkloadError
+from perfdiff.progress import Silent
+from programs import SERVER, Case, cases, environment, git, repository
+from test_processes import working_in
+from test_programs import summary
+
+pytestmark = pytest.mark.integration
+CASES = {case.name: case for case in cases(SERVER)}
+SIZE = (30,)  # one point: growth is told by all of them
+
+
+def requested(case: Case, checkout: Path, cache: Path, *, budget_s: float = 2.0, counted: bool = False) -> pipeline.Request:
+    config = configuration.load(checkout, environment={})
+    workloads = tuple(replace(workload, parameters={"n": SIZE}, runs=5) for workload in config.workloads)
+    measure, counters = MeasureConfig(budget_s=budget_s, layouts=1), CountersConfig(software=counted)
+    config = replace(config, workloads=workloads, measure=measure, counters=counters)
+    return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return runtimes.lent_to(tmp_path / "cache")
+
+
+def names(findings: Findings, verdict: Verdict) -> list[str]:
+    return [each.info.name.partition("(")[0] for each in findings.functions if each.verdict is verdict]
+
+
+def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path, cache: Path) -> None:
+    """Its threads are recorded although a signal ends it, and the database that answers costs nothing of the program's."""
+    case = CASES["c-query-per-element"]
+    checkout = repository(case, tmp_path / "program")
+    findings = pipeline.compare(requested(case, checkout, cache), Silent()).findings
+    assert findings.verdict is Verdict.REGRESSION, summary(findings)
+    (first, *_) = findings.functions
+    assert first.info.name.partition("(")[0] == case.expected["guilty"]
+    assert (first.calls_base, first.calls_head) == (30.0, 30.0)
+    order = next(each for each in findings.requests if each.name == "order")
+    assert order.failed == 0
+    assert order.ratio is not None
+    assert order.ratio.low > 1.5
+    assert not [note for note in findings.notes if note.slug == "recording-incomplete"]
+    assert not any(str(tmp_path) in command for command in working_in(checkout))
+
+
+def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp_path: Path, cache: Path) -> None:
+    case = CASES["c-query-per-element"]
+    checkout = repository(case, tmp_path / "program")
+    http = checkout / "http.c"
+    http.write_text(http.read_text().replace("HTTP/1.1 200 OK", "HTTP/1.1 500 No"))
+    git(checkout, "commit", "-qam", "head fails")
+    git(checkout, "tag", "-f", "head")
+    with pytest.raises(WorkloadError) as caught:
+        pipeline.compare(requested(case, checkout, cache), Silent())
+    assert caught.value.slug == "requests-failed-on-one-side"
+    assert str(caught.value).startswith("head answers 500 to GET /")
+    assert working_in(checkout) == []
+
+
+def test_a_database_that_alone_got_slower_is_not_the_programs_regression(tmp_path: Path, cache: Path) -> None:
+    case = CASES["slower-database"]
+    request = requested(case, repository(case, tmp_path / "program"), cache, budget_s=8.0, counted=True)
+    findings = pipeline.compare(request, Silent()).findings
+    assert findings.verdict is not Verdict.REGRESSION, summary(findings)
+    assert names(findings, Verdict.REGRESSION) == []
+    notes = [note for note in findings.notes if note.slug == "waiting-grown"]
+    assert len(notes) == 1, summary(findings)
+    (note,) = notes
+    assert case.expected["says"] in note.text
+    assert all(each.ratio is not None and each.ratio.low > 1.5 for each in findings.requests)
