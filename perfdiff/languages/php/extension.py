@@ -25,8 +25,8 @@ _ENTRY = "module.c"  # where an extension begins
 _FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers", "-DZEND_COMPILE_DL_EXT=1")
 # Never unloaded: the runtime library reads our counters until the process has ended, and forks call us.
 _LINK_FLAGS = ("-lpthread", "-Wl,-z,nodelete")
-# Machine code of the engine's compiler counts no instruction of the engine's. Files that were just written are kept and optimised like others,
-# so that counts do not tell how old they are; where lines are counted nothing is optimised away.
+# Machine code of the engine's compiler counts no instruction of the engine's. Files that were just written are kept and optimised like
+# others, so that counts do not tell how old they are; where lines are counted nothing is optimised away.
 _COUNTING_SETTINGS = (("opcache.jit", "disable"), ("opcache.jit_buffer_size", "0"), ("opcache.file_update_protection", "0"))
 _LINES_SETTINGS = (*_COUNTING_SETTINGS, ("opcache.optimization_level", "0"))
 
