@@ -188,6 +188,12 @@ def test_a_service_that_is_never_ready_is_told_with_what_it_printed(up: Callable
     assert working_in(tree) == []
 
 
+def test_a_service_that_goes_to_the_background_midway_is_told_to_stay(up: Callable[..., object]) -> None:
+    error = failure(up(echo(command=f"{PYTHON} echo.py {{port}} & until test -e go; do sleep 0.05; done"), ask="touch go; sleep 60"))
+    assert error.slug == "service-died"
+    assert "ended during the run (head, w), while processes that it started went on; let it stay in the foreground" in str(error)
+
+
 def test_the_end_of_what_a_service_printed_begins_with_a_line(up: Callable[..., object]) -> None:
     error = failure(up(echo(command="seq -f 'line %06g' 1000; exit 1")))
     assert re.search(r"service-app\.log\):\nline 000\d{3}\nline", error.detail)

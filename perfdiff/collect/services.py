@@ -122,8 +122,13 @@ class Served:
         running = [service.process for service in self.services if service.process.poll() is None]  # others have left a daemon
         try:
             found = executor.execute(replace(self.command, needs=lambda: all(process.poll() is None for process in running)))
-        except WorkloadError:
+        except WorkloadError as error:
             self._exchanges()  # a service that could not be reached is the reason
+            left = next(
+                (each for each in self.services if each.process in running and each.process.poll() is not None and each.is_alive), None
+            )
+            if left is not None and error.slug == "service-died":
+                raise _went_on(left, self.command.where) from error
             raise
         exchanges = self._exchanges()
         for service in self.services:
@@ -433,5 +438,13 @@ def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
     return WorkloadError(
         f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
+        slug="service-died",
+    )
+
+
+def _went_on(service: _Service, where: str) -> WorkloadError:
+    return WorkloadError(
+        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}), while processes that it started "
+        "went on; let it stay in the foreground: without '&', and with the option by which it does not become a daemon",
         slug="service-died",
     )
