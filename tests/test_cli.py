@@ -309,8 +309,16 @@ def test_json_goes_to_standard_output_and_progress_to_standard_error(
     assert run("a", "b", "--format", "json", "--", "./a") == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["schema"] == "perfdiff.report/1"
-    assert err.splitlines()[0].startswith("perfdiff: note: building with 'make -j$(nproc)', guessed from Makefile")
+    assert err.splitlines()[0].startswith("perfdiff: note: building with 'make -j$(nproc)', guessed from Makefile; `perfdiff init`")
     assert err.splitlines()[1:] == ["perfdiff: measuring (2)"]
+
+
+def test_a_guess_beside_a_configuration_does_not_send_to_init_which_would_refuse(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "perfdiff.toml").write_text("[compare]\nseed = 2\n")
+    run("a", "b", "--", "./a")
+    assert capsys.readouterr().err.splitlines()[0].endswith("guessed from Makefile; [build] command says otherwise")
 
 
 def test_verbose_says_every_step_and_quiet_none(seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:

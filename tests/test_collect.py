@@ -21,7 +21,7 @@ import pytest
 from perfdiff.collect import assembly, calling, caveats, census, counting, folding, printed, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
 from perfdiff.collect.rates import Rate
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
@@ -217,6 +217,24 @@ def test_a_failing_workload_is_named(command: Callable[..., Command], text: str,
         ProcessExecutor().execute(command(text))
     assert caught.value.slug == slug
     assert "head, point" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("echo fine; echo broken >&2; exit 3", "broken\n"),
+        ("echo 'no such file: a.php'; exit 1", "no such file: a.php\n"),
+        ("yes | head -c 99999; echo last; exit 1", "last\n"),
+    ],
+)
+def test_what_a_failing_workload_printed_last_is_told_that_of_its_output_where_it_printed_no_errors(
+    command: Callable[..., Command], text: str, detail: str
+) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        ProcessExecutor().execute(command(text))
+    assert caught.value.detail.endswith(detail)
+    assert "fine" not in caught.value.detail
+    assert len(caught.value.detail) <= TAIL_BYTES
 
 
 @pytest.mark.parametrize(("text", "filled"), [("./program 10", False), ("./other 10", True)])

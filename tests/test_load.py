@@ -217,11 +217,12 @@ def test_failures_of_one_side_alone_are_an_error_that_says_whose() -> None:
     point = Point(0, "w", {"n": 9}, "")
     for first, second in ((Side.BASE, Side.HEAD), (Side.HEAD, Side.BASE)):
         failures = Failures()
-        failures.add(point, first, times(12 * (first is Side.HEAD)))
+        failures.add(point, first, times(12 * (first is Side.HEAD)), f"{first} says")
         with pytest.raises(
             WorkloadError, match=r"^head answers 500 to GET /x, 12 of 40 requests 'list', base fails none of them \(w n=9\)"
-        ):
-            failures.add(point, second, times(12 * (second is Side.HEAD)))
+        ) as caught:
+            failures.add(point, second, times(12 * (second is Side.HEAD)), f"{second} says")
+        assert caught.value.detail == "head says"
 
 
 def test_failures_that_come_and_go_are_an_error() -> None:

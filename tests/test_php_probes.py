@@ -521,7 +521,7 @@ file_put_contents("file", "12345");
 foreach ([
     7, -2, true, 2.5, "12", "1e2", "12abc", "häuser", null, [1, [2]], ["a" => "bc", "d" => [1, 2, 3]], new Sized, new Lying([1]),
     new Plain([1, 2]), new ArrayObject([1, 2, 3]), new SplFixedArray(4), $store, $list, $heap, $map, Suit::Hearts, fn() => 1, new class {
-    }, "file", "a/b/c", "nul\\0byte", [new Sized], fopen(__FILE__, "r"), $reference, array_fill(0, 1000, "x"),
+    }, "file", "a/b/c", "nul\\0byte", [new Sized], fopen(__FILE__, "r"), $reference, array_fill(0, 1000, "x"), "1e999",
 ] as $x) {
     read($x);
 }
@@ -558,6 +558,7 @@ READ = (  # number, length, nested, type, size of a file, depth of a path, case 
     (None, None, None, "resource", None, None, None),
     (None, 3.0, None, "array", None, None, None),
     (None, 1000.0, None, "array", None, None, None),  # its elements are too many to be added up
+    (None, 5.0, None, "string", None, 1.0, None),  # larger than any number
 )
 
 

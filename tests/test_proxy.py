@@ -24,6 +24,8 @@ from perfdiff.errors import WorkloadError
 Serve = Callable[[socket.socket], None]
 MS = 1_000_000
 
+pytestmark = pytest.mark.integration  # how late answers come is measured
+
 
 def echo(connection: socket.socket) -> None:
     """Answer with what was sent, then end where the other side has."""
@@ -307,7 +309,7 @@ def test_a_service_that_is_gone_is_told_and_its_clients_are_reset() -> None:
     with socket.create_server((HOST, 0)) as server:
         gone = server.getsockname()[1]
     with proxied("db", gone, {}) as proxy:
-        with connected(proxy.port) as client, pytest.raises(ConnectionError):
+        with pytest.raises(ConnectionError), connected(proxy.port) as client:
             client.recv(1)
         with pytest.raises(WorkloadError, match=r"before service db could not reach it for 1 of 1 connections \(head, list\)") as caught:
             proxy.take("head, list")

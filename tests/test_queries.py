@@ -112,6 +112,15 @@ def test_a_query_per_element_is_told_by_name_where_queries_grow_with_the_points(
     assert "queries a call: 1 → 23 at" in several.says
 
 
+def test_a_statement_that_is_prepared_and_executed_is_one_query() -> None:
+    prepared, executed = asking(name="PDO::prepare"), asking(name="PDOStatement::execute")
+    assert queries((prepared, executed)) == (executed,)
+    assert queries((prepared,)) == (prepared,), "nobody executes what it prepares"
+    cause = more_queries((replace(prepared, head=1.0), replace(executed, head=1.0)), "Store::name", (0.0, 20.0), "")
+    assert cause is not None
+    assert "queries a call: 0 → 20 at orders n=20 (through `Store::name`, `PDOStatement::execute`)" in cause.says
+
+
 def test_queries_through_a_function_of_the_projects_own_are_its_callers() -> None:
     once = asking(base=1, head=1)
     cause = more_queries((once,), "Store.query", (1.0, 20.0), " (a.py, line 3)")

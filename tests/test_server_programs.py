@@ -76,13 +76,16 @@ def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp
     case = CASES["c-query-per-element"]
     checkout = repository(case, tmp_path / "program")
     http = checkout / "http.c"
-    http.write_text(http.read_text().replace("HTTP/1.1 200 OK", "HTTP/1.1 500 No"))
+    says = 'int size = 0 * fputs("no such table\\n", stderr) + snprintf'
+    http.write_text(http.read_text().replace("HTTP/1.1 200 OK", "HTTP/1.1 500 No").replace("int size = snprintf", says))
     git(checkout, "commit", "-qam", "head fails")
     git(checkout, "tag", "-f", "head")
     with pytest.raises(WorkloadError) as caught:
         pipeline.compare(requested(case, checkout, cache), Silent())
     assert caught.value.slug == "requests-failed-on-one-side"
     assert str(caught.value).startswith("head answers 500 to GET /")
+    assert "service app printed" in caught.value.detail
+    assert "no such table" in caught.value.detail
     assert working_in(checkout) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import socket
@@ -185,6 +186,34 @@ def test_a_service_that_is_never_ready_is_told_with_what_it_printed(up: Callable
     assert "service app, 'echo cannot find the moon; exec sleep 600', was not ready within 0.3 s (head, w)" in str(error)
     assert "cannot find the moon" in error.detail
     assert working_in(tree) == []
+
+
+def test_a_service_that_goes_to_the_background_midway_is_told_to_stay(up: Callable[..., object]) -> None:
+    error = failure(up(echo(command=f"{PYTHON} echo.py {{port}} & until test -e go; do sleep 0.05; done"), ask="touch go; sleep 60"))
+    assert error.slug == "service-died"
+    assert "ended during the run (head, w), while processes that it started went on; let it stay in the foreground" in str(error)
+
+
+def test_the_end_of_what_a_service_printed_begins_with_a_line(up: Callable[..., object]) -> None:
+    error = failure(up(echo(command="seq -f 'line %06g' 1000; exit 1")))
+    assert re.search(r"service-app\.log\):\nline 000\d{3}\nline", error.detail)
+    assert error.detail.endswith("line 001000")
+
+
+def test_a_service_whose_url_answers_otherwise_is_told_with_the_status(up: Callable[..., object], tree: Path) -> None:
+    (tree / "unready.py").write_text(
+        "import http.server, sys\n"
+        "class Handler(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self): self.send_error(503)\n"
+        "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n"
+    )
+    error = failure(up(echo(command=f"exec {PYTHON} unready.py {{port}}", ready="http://127.0.0.1:{port}/health", timeout_s=1.0)))
+    assert re.search(r"it is when http://127\.0\.0\.1:\d+/health answers with a status below 500 \(now it is 503\): correct", str(error))
+
+
+def test_a_service_at_another_port_is_told_to_answer_nowhere(up: Callable[..., object]) -> None:
+    error = failure(up(echo(command="exec sleep 600", ready="http://127.0.0.1:{port}/", timeout_s=0.3)))
+    assert "(nobody answers there): correct" in str(error)
 
 
 def test_a_service_that_ends_at_once_is_not_waited_for(up: Callable[..., object]) -> None:

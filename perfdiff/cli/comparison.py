@@ -234,15 +234,15 @@ def _users_environment() -> dict[str, str]:
 
 
 def _guess(config: Config) -> str:
+    """Say what no file says, and where it may be said; `perfdiff init` writes no file where one is there."""
+    told, has_file = config.build_guessed_from, config.source is not None
+    change = "[build] and [{}] say otherwise" if has_file else "`perfdiff init` writes down what can be changed"
     if not config.build.command and config.python is None:
-        told = config.build_guessed_from
-        return f"a PHP project, as {told} tells: each revision runs as it lies; `perfdiff init` writes down what can be changed"
+        return f"a PHP project, as {told} tells: each revision runs as it lies; {change.format('php')}"
     if not config.build.command:
-        return (
-            f"a Python project, as {config.build_guessed_from} tells: each revision gets an environment of its own; `perfdiff init` writes "
-            "down what can be changed"
-        )
-    return f"building with '{config.build.command}', guessed from {config.build_guessed_from}; `perfdiff init` writes it down to be changed"
+        return f"a Python project, as {told} tells: each revision gets an environment of its own; {change.format('python')}"
+    how = "[build] command says otherwise" if has_file else "`perfdiff init` writes it down to be changed"
+    return f"building with '{config.build.command}', guessed from {told}; {how}"
 
 
 def overridden(  # noqa: PLR0913 (each is an option of the command line)

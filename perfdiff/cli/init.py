@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import typer
@@ -73,6 +73,14 @@ _PHP = """\
 # interpreter = "php8.2"       # by name or path: its release, headers and ini files; else `php` on PATH
 
 """
+_PAGES = """\
+# Pages are measured behind a server, which each run starts, by requests = "requests.toml" in place of a command: docs/howto/server.md.
+# [[service]]
+# name = "app"
+# command = "exec php -S 127.0.0.1:{{port}} -t {folder}"
+
+"""
+_NO_BUILD = "no build system was found: fill in the build command, or remove it from what is Python or PHP alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +113,10 @@ def init(
         elif isinstance(found, str):
             built = f"a Python project, as {found} tells"
         else:
-            built = f"built with '{found.command}'" if found else "no build system was found: fill in the build command"
-        output.write(f"wrote {target} ({built})\nnext: fill in the workload's command, then run `perfdiff BASE HEAD`")
+            built = f"built with '{found.command}'" if found else _NO_BUILD
+        is_guessed = isinstance(found, PhpFound) and found.script is not None
+        next_step = "see whether the workload's command is what you want to compare" if is_guessed else "fill in the workload's command"
+        output.write(f"wrote {target} ({built})\nnext: {next_step}, then run `perfdiff BASE HEAD`")
 
 
 def _found(folder: Path) -> BuildSystem | PhpFound | str | None:
@@ -140,14 +150,14 @@ def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start
         text = json.dumps(found.command)
         says, command = f"{found.file} was found. The command runs in a fresh tree of each revision.", f"command = {text}"
     else:
-        says, command = "Whatever builds a fresh tree:", 'command = "make"'
+        says, command = "Whatever builds a fresh tree; what is Python or PHP alone needs no command:", 'command = "make"'
     started = _JAVA_COMMAND.format(classes=":".join(java.classes), main=java.main or "Main") if java else TEMPLATE_COMMAND
     if isinstance(found, PhpFound):
         started = _PHP_COMMAND.format(script=found.script or "benchmark.php")
     return _TEMPLATE.format(
         says=says,
         command=command,
-        languages=_PYTHON if is_python else _PHP if isinstance(found, PhpFound) else _JAVA if java else "",
+        languages=_PYTHON if is_python else _of_php(found) if isinstance(found, PhpFound) else _JAVA if java else "",
         workload=_PYTHON_COMMAND if is_python else started,
         build_timeout=build.timeout_s,
         runs=workload.runs,
@@ -157,3 +167,9 @@ def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start
         min_effect=compare.min_effect,
         fdr=compare.fdr,
     )
+
+
+def _of_php(found: PhpFound) -> str:
+    """Return what a configuration says of a PHP project alone."""
+    entry = PurePosixPath(found.file)
+    return (_PAGES.format(folder=entry.parent) if entry.name == "index.php" else "") + _PHP

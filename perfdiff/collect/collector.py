@@ -175,7 +175,7 @@ class Collector:
                     look()
                 made = [each.execute(self.executor) for each in served] if cpu is None else self.executor.execute_together(commands, cpu)
                 self._require_same_inputs(slots)
-            made = [self._with_requests(*each) for each in zip(slots, folders, made, strict=True)]
+            made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
             raise StoreError.about(self.room, error) from error
@@ -183,12 +183,13 @@ class Collector:
             for folder in (*folders, self._aside):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _with_requests(self, slot: Slot, folder: Path, execution: Execution) -> Execution:
+    def _with_requests(self, slot: Slot, folder: Path, execution: Execution, served: Served) -> Execution:
         """Return a run with what its requests took; raise WorkloadError where some fail that do not on the other side."""
         if self.workloads[slot.point.workload].requests is None:
             return execution
         found = requests.taken(execution, folder)
-        self.failures.add(slot.point, slot.side, found.requests)
+        printed = self.services.printed(served) if any(kind.failed for kind in found.requests) else ""
+        self.failures.add(slot.point, slot.side, found.requests, printed)
         self.told |= self.failures.notes
         return found
 

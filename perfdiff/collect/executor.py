@@ -32,7 +32,7 @@ _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahe
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
-TAIL_BYTES = 4000  # of standard error, shown when a workload fails
+TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
 RESERVE_BYTES = 1e9  # a workload is stopped before it leaves less of the disk to everybody else …
@@ -152,13 +152,19 @@ class _Running:
     watch: _Watch
     started: int
     digest: hashlib.blake2b
-    tail: bytearray
+    errors: bytearray  # the end of what it printed there
+    output: bytearray
     numbers: Sequence[PrintedNumbers]  # on standard output and standard error, nothing where no features are looked for
     readers: Sequence[threading.Thread]
     elapsed_ns: float = 0.0
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
     max_rss_bytes: float = 0.0
+
+    @property
+    def complaint(self) -> str:
+        """Return the end of what it printed to standard error; of a program that complains on standard output, of that."""
+        return (self.errors if self.errors.strip() else self.output).decode(errors="replace")
 
     def wait(self) -> None:
         """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
@@ -191,16 +197,16 @@ def _running(command: Command) -> Iterator[_Running]:
             "`perfdiff cache prune`, or put the cache elsewhere with --cache",
             slug="disk-full",
         )
-    digest, tail = hashlib.blake2b(digest_size=16), bytearray()
+    digest, errors, output = hashlib.blake2b(digest_size=16), bytearray(), bytearray()
     numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
     with processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
         started = time.perf_counter_ns()
         readers = [
-            _reader(process.stdout, [digest.update, *(each.read for each in numbers[:1])]),
-            _reader(process.stderr, [lambda chunk: _keep_tail(tail, chunk), *(each.read for each in numbers[1:])]),
+            _reader(process.stdout, [digest.update, lambda chunk: _keep_tail(output, chunk), *(each.read for each in numbers[:1])]),
+            _reader(process.stderr, [lambda chunk: _keep_tail(errors, chunk), *(each.read for each in numbers[1:])]),
         ]
         with _Watch(command, process.pid) as watch:
-            yield _Running(command, process, watch, started, digest, tail, numbers, readers)
+            yield _Running(command, process, watch, started, digest, errors, output, numbers, readers)
 
 
 def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
@@ -209,7 +215,7 @@ def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) 
         for reader in run.readers:
             reader.join()
     for run in runs:
-        _require_success(run.command, run.process.returncode, run.watch, run.tail.decode(errors="replace"))
+        _require_success(run.command, run.process.returncode, run.watch, run.complaint)
     load, steal = _foreign_load(machine, _machine_ticks(), max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs))
     return [
         Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest(), printed=run.printed()) for run in runs

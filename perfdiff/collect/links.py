@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
@@ -80,7 +80,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Close a proxy's input, which ends it; kill it where it does not."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            pipe.close()
+            with suppress(BrokenPipeError):  # it ended before it had read all
+                pipe.close()
     try:
         process.wait(_END_S)
     except subprocess.TimeoutExpired:

@@ -23,13 +23,19 @@ def accepts(port: int) -> bool:
 
 def answers(url: str) -> bool:
     """Return whether a server answers a request, in whatever way but that it is not ready."""
+    found = status(url)
+    return found is not None and found < NOT_READY
+
+
+def status(url: str) -> int | None:
+    """Return the status by which a server answers a request, None where nobody does."""
     parts = urlsplit(url)
     try:
         with closing(http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=ANSWER_S)) as connection:
             connection.request("GET", url.partition(parts.netloc)[2] or "/", headers={"Host": parts.netloc})
-            return connection.getresponse().status < NOT_READY
+            return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return None
 
 
 def free_ports(count: int) -> list[int]:

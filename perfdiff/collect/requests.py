@@ -43,21 +43,34 @@ def taken(execution: Execution, folder: Path) -> Execution:
     return replace(execution, wall_ns=found.elapsed_ns, requests=found.kinds)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """How the requests of a run were answered, by kind; `who` made it, and `printed` is what its services said where some failed."""
+
+    who: str
+    kinds: Mapping[str, RequestTimes]
+    printed: str
+
+    def failures(self, name: str) -> int:
+        """Return how many requests of a kind failed."""
+        return sum(self.kinds[name].failed.values())
+
+
 @dataclass(slots=True)
 class Failures:
     """Which requests failed so far, at each point on each side; what fails there does other work, which has no time to compare."""
 
     notes: dict[Note, None] = field(default_factory=dict)
-    _seen: dict[tuple[int, Side], Mapping[str, RequestTimes]] = field(default_factory=dict)
+    _seen: dict[tuple[int, Side], _Answered] = field(default_factory=dict)
 
-    def add(self, point: Point, side: Side, requests: tuple[RequestTimes, ...]) -> None:
-        """Take notice of a run; raise WorkloadError where others fail than on the other side, or than before."""
-        found = {each.name: each for each in requests}
+    def add(self, point: Point, side: Side, requests: tuple[RequestTimes, ...], printed: str = "") -> None:
+        """Take notice of a run and what its services printed; raise WorkloadError where others fail than on the other side, or before."""
+        found = _Answered(side, {each.name: each for each in requests}, printed)
         other_side = Side.HEAD if side is Side.BASE else Side.BASE
         earlier = self._seen.setdefault((point.id, side), found)
-        _require_equal(found, side, earlier, f"an earlier run of {side}", point)
+        _require_equal(found, replace(earlier, who=f"an earlier run of {side}"), point)
         if beside := self._seen.get((point.id, other_side)):
-            _require_equal(found, side, beside, other_side, point)
+            _require_equal(found, beside, point)
         for kind in requests:
             if kind.failed and self._seen.get((point.id, other_side)):
                 remedy = "if the answer is right, list its status in 'expect'"
@@ -65,17 +78,18 @@ class Failures:
                 self.notes[Note("requests-failed", text)] = None
 
 
-def _require_equal(found: Mapping[str, RequestTimes], who: str, others: Mapping[str, RequestTimes], other: str, point: Point) -> None:
+def _require_equal(run: _Answered, other: _Answered, point: Point) -> None:
     """Raise WorkloadError where requests of one kind fail otherwise in two runs; the one with more failures is named first."""
-    for name in found.keys() & others.keys():
-        if found[name].failed == others[name].failed:
+    for name in run.kinds.keys() & other.kinds.keys():
+        if run.kinds[name].failed == other.kinds[name].failed:
             continue
-        pair = sorted([(found[name], who), (others[name], other)], key=lambda each: -sum(each[0].failed.values()))
-        (worse, first), (better, second) = pair
+        worse, better = sorted((run, other), key=lambda each: -each.failures(name))
         raise WorkloadError(
-            f"{first} {_says(worse)}, {second} fails {sum(better.failed.values()) or 'none'} of them ({point.label}): what fails does "
-            "other work, so that times say nothing; send such a request by hand, or list the status in 'expect' if both answers are right",
+            f"{worse.who} {_says(worse.kinds[name])}, {better.who} fails {better.failures(name) or 'none'} of them ({point.label}): what "
+            "fails does other work, so that times say nothing; send such a request by hand, or list the status in 'expect' if both answers "
+            "are right",
             slug="requests-failed-on-one-side",
+            detail=worse.printed,
         )
 
 

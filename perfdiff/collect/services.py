@@ -122,8 +122,13 @@ class Served:
         running = [service.process for service in self.services if service.process.poll() is None]  # others have left a daemon
         try:
             found = executor.execute(replace(self.command, needs=lambda: all(process.poll() is None for process in running)))
-        except WorkloadError:
+        except WorkloadError as error:
             self._exchanges()  # a service that could not be reached is the reason
+            left = next(
+                (each for each in self.services if each.process in running and each.process.poll() is not None and each.is_alive), None
+            )
+            if left is not None and error.slug == "service-died":
+                raise _went_on(left, self.command.where) from error
             raise
         exchanges = self._exchanges()
         for service in self.services:
@@ -291,6 +296,14 @@ class Services:
 
     def _leave_logs(self, error: WorkloadError, up: Sequence[_Service]) -> None:
         """Add to an error what services printed last, and leave all that is kept of it in files."""
+        error.detail = "\n\n".join(filter(None, (error.detail, self._printed(up))))
+
+    def printed(self, served: Served) -> str:
+        """Return what the services of a run printed last, and leave all that is kept of it in files; raise StoreError."""
+        return self._printed(served.services)
+
+    def _printed(self, up: Sequence[_Service]) -> str:
+        texts = []
         for service in up:
             text = bytes(service.log.text)
             if not text.strip():
@@ -301,8 +314,17 @@ class Services:
                 path.write_bytes(text)
             except OSError as failure:
                 raise StoreError.about(self.logs, failure) from failure
-            shown = text[-SHOWN_BYTES:].decode(errors="replace").strip()
-            error.detail = f"{error.detail}\n\nservice {service.config.name} printed (more of it in {path}):\n{shown}".lstrip()
+            shown = _end(text).decode(errors="replace").strip()
+            texts.append(f"service {service.config.name} printed (more of it in {path}):\n{shown}")
+        return "\n\n".join(texts)
+
+
+def _end(text: bytes) -> bytes:
+    """Return the end of what a service printed, from the beginning of a line on where one is in it."""
+    if len(text) <= SHOWN_BYTES:
+        return text
+    end = text[-SHOWN_BYTES:]
+    return end.partition(b"\n")[2] or end
 
 
 def _chore(up: Sequence[_Service], text: str, what: str, situation: Situation) -> Command:
@@ -389,7 +411,7 @@ def _ports(service: _Service) -> list[int]:
 
 def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
     config, limit_s = service.config, service.config.timeout_s * situation.patience
-    signs = [*("its port accepts connections" if probe == TCP else f"{probe} answers" for probe in config.probes)]
+    signs = [_sign(probe, service) for probe in config.probes]
     signs += [f"it prints a line like '{config.ready_line}'"] if config.ready_line else []
     signs += [f"'{config.ready_command}' exits 0"] if config.ready_command else []
     what = f"was not ready within {limit_s:g} s" if service.is_alive else f"{service.end} before it was ready"
@@ -400,10 +422,29 @@ def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
     )
 
 
+def _sign(probe: str, service: _Service) -> str:
+    """Say what shows that a service is ready, and how it answers now where that is a URL."""
+    if probe == TCP:
+        return f"its port, {service.places[PORT]}, accepts connections"
+    url = _filled(probe, {}, service.places)
+    if not service.is_alive:
+        return f"{url} answers"
+    found = loopback.status(url)
+    return f"{url} answers with a status below {loopback.NOT_READY} ({f'now it is {found}' if found else 'nobody answers there'})"
+
+
 def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
     beside = f"; then {failure}" if failure else ""
     return WorkloadError(
         f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
+        slug="service-died",
+    )
+
+
+def _went_on(service: _Service, where: str) -> WorkloadError:
+    return WorkloadError(
+        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}), while processes that it started "
+        "went on; let it stay in the foreground: without '&', and with the option by which it does not become a daemon",
         slug="service-died",
     )

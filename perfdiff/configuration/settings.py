@@ -305,7 +305,7 @@ SERVICE: Mapping[str, Setting] = {
     "command": Setting('a shell command, such as "python app.py --port {port}"', _text, text=True),
     "outside": _TRUTH,
     "keep": _one_of(KEEPS),
-    "ready": Setting('"tcp" or a URL, such as "http://127.0.0.1:{port}/"', _ready, text=True),
+    "ready": Setting('"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', _ready, text=True),
     "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
     "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
     "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),

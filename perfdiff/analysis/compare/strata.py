@@ -121,7 +121,8 @@ def _by_switch(base: SampleTable, head: SampleTable, switches: Sequence[Switch],
 
 
 def _follows_points(points: Ints, values: Floats) -> bool:
-    return all(np.ptp(values[points == point]) == 0 for point in np.unique(points))
+    """Return whether a value, which may be infinite, is the same in all calls of each point."""
+    return all(bool(np.all(values[points == point] == values[points == point][0])) for point in np.unique(points))
 
 
 def mode_name(feature: Feature, value: float) -> str:

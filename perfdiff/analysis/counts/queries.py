@@ -35,12 +35,19 @@ _METHODS = re.compile(
     re.IGNORECASE,
 )
 _PYTHON = frozenset(("urllib.request.urlopen", "requests.get", "requests.post", "requests.request", "psycopg2.connect"))
+# What only prepares a statement, which another of these functions sends. SQLite's have none: a prepared one is stepped through.
+_PREPARES = re.compile(r"^(?:PDO::|mysqli::|mysqli_|mysql_stmt_|pg_|PQ|PQsend)prepare$", re.IGNORECASE)
 _REQUESTS = re.compile(r"curl|urlopen|request|getresponse|SoapClient", re.IGNORECASE)
 
 
 def is_query(name: str) -> bool:
     """Return whether a function outside of the project, by its name, asks another process and waits for the answer."""
     return name in _C or name in _PHP or name in _PYTHON or _METHODS.search(name) is not None
+
+
+def prepares(name: str) -> bool:
+    """Return whether a query by its name only prepares what another one executes: both together are one query."""
+    return _PREPARES.match(name) is not None
 
 
 def noun(name: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.blame.texts import changed_lines
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.queries import noun
+from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, Evidence
 from perfdiff.analysis.telling.citation import because, excerpt
@@ -26,7 +26,13 @@ _SHOWN_LINES = 2  # of a function's text that make a call
 
 def queries(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return what is sent more often to other processes, such as databases."""
-    return tuple(each for each in departures if each.grew and each.is_query)
+    return _sent(each for each in departures if each.grew and each.is_query)
+
+
+def _sent(asked: Iterable[Departure]) -> tuple[Departure, ...]:
+    """Return queries without those that prepare what others of them execute: a statement that is prepared and executed is one query."""
+    found = tuple(asked)
+    return tuple(each for each in found if not prepares(each.name)) or found
 
 
 def kernel_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
@@ -116,7 +122,7 @@ def _queries_a_call(told: Sequence[Departure]) -> Evidence:
 
 def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: str) -> Cause | None:
     """Say how many queries a call sends through a function that it calls more often; None where that sends none."""
-    told = [each for each in departures if each.is_query and each.head >= _SENT]
+    told = _sent(each for each in departures if each.is_query and each.head >= _SENT)
     if not told:
         return None
     sums = _queries_a_call(told)

@@ -93,7 +93,7 @@ def _of_program(
         guilty = by[Verdict.REGRESSION]
         return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}", Rung.RUNS) if guilty else _not_located(functions, evidence)
     if evidence.same_code and not runs.ends:
-        return Conclusion(Verdict.UNCHANGED, "No regression: base and head are the same machine code", Rung.CODE)
+        return Conclusion(Verdict.UNCHANGED, "No regression: nothing that runs differs between base and head", Rung.CODE)
     return _not_slower(by, runs, config) if runs.are_not_slower else None
 
 

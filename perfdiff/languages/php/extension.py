@@ -18,14 +18,17 @@ from perfdiff.languages.php.interpreters import Php
 SOURCES = Path(__file__).parent / "runtime"
 LINES = Path(__file__).parent / "lines"
 COUNTING = Path(__file__).parent / "counting"
+INTERPRETED = Path(__file__).parents[1] / "interpreted"
 MODULE = "perfdiff.so"
 
 _ENTRY = "module.c"  # where an extension begins
 _FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers", "-DZEND_COMPILE_DL_EXT=1")
 # Never unloaded: the runtime library reads our counters until the process has ended, and forks call us.
 _LINK_FLAGS = ("-lpthread", "-Wl,-z,nodelete")
-# Machine code of the engine's compiler counts no instruction of the engine's.
-_COUNTING_SETTINGS = (("opcache.jit", "disable"), ("opcache.jit_buffer_size", "0"))
+# Machine code of the engine's compiler counts no instruction of the engine's. Files that were just written are kept and optimised like
+# others, so that counts do not tell how old they are; where lines are counted nothing is optimised away.
+_COUNTING_SETTINGS = (("opcache.jit", "disable"), ("opcache.jit_buffer_size", "0"), ("opcache.file_update_protection", "0"))
+_LINES_SETTINGS = (*_COUNTING_SETTINGS, ("opcache.optimization_level", "0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,13 @@ def build(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
 
 def build_counting(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension that probes calls and counts what they do, as `build` does."""
-    return _built(php, _Kind((SOURCES, COUNTING, LINES), ("-DPD_PER_CALL", *_over(runtime)), _COUNTING_SETTINGS), compiler, cache)
+    kind = _Kind((SOURCES, COUNTING, LINES, INTERPRETED), ("-DPD_PER_CALL", *_over(runtime)), _COUNTING_SETTINGS)
+    return _built(php, kind, compiler, cache)
 
 
 def build_lines(php: Php, compiler: str, cache: Path) -> Path:
     """Return the extension that counts lines under `php`, as `build` does; it needs no runtime library."""
-    return _built(php, _Kind((LINES,), (), _COUNTING_SETTINGS), compiler, cache)
+    return _built(php, _Kind((LINES, INTERPRETED), (), _LINES_SETTINGS), compiler, cache)
 
 
 def headers(php: Php) -> tuple[str, ...]:

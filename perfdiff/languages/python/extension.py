@@ -18,6 +18,7 @@ from perfdiff.languages.python.interpreters import SUPPORTED
 SOURCES = Path(__file__).parent / "runtime"
 LINES = Path(__file__).parent / "lines"
 COUNTING = Path(__file__).parent / "counting"
+INTERPRETED = Path(__file__).parents[1] / "interpreted"
 MODULE = "_perfdiff.so"
 _ENTRY = "module.c"  # where a module begins
 
@@ -60,13 +61,13 @@ def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
 
 def build_counting(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that probes calls and counts what they do, as `build` does."""
-    return _built(python, (SOURCES, COUNTING, LINES), ("-DPD_PER_CALL", *_over(runtime)), compiler, cache)
+    return _built(python, (SOURCES, COUNTING, LINES, INTERPRETED), ("-DPD_PER_CALL", *_over(runtime)), compiler, cache)
 
 
 def build_lines(python: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that counts lines for the interpreter `python`, as `build` does; it needs no runtime library."""
     # Never unloaded, as it stands in the list of what a fork calls.
-    return _built(python, (LINES,), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
+    return _built(python, (LINES, INTERPRETED), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
 
 
 def headers(python: Path) -> Path:

@@ -5,17 +5,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "runtime.h"
 
+static char folder[3072]; /* kept, as php-fpm takes the environment from its workers */
+
+__attribute__((constructor)) static void notes_begin(void)
+{
+	const char *given = getenv("PERFDIFF_OUT");
+
+	if (given && strlen(given) < sizeof(folder))
+		strcpy(folder, given);
+}
+
 PD_API void pd_note(const char *word, const char *text)
 {
-	const char *folder = getenv("PERFDIFF_OUT");
 	char path[4096], line[4096];
 	int length, file;
 
-	if (!folder || snprintf(path, sizeof(path), "%s/%ld.remarks", folder, (long)getpid()) >= (int)sizeof(path))
+	if (!folder[0] || snprintf(path, sizeof(path), "%s/%ld.remarks", folder, (long)getpid()) >= (int)sizeof(path))
 		return;
 	length = snprintf(line, sizeof(line), "%s\t%s\n", word, text);
 	if (length < 0 || length >= (int)sizeof(line))

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../interpreted/counts.h"
+
 #if PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80500 || defined(ZTS)
 #error "PHP 8.1 to 8.4 without threads is supported"
 #endif
@@ -34,22 +36,11 @@ struct pd_lines {
 #ifdef PD_PER_CALL
 /* Instructions of the project's code that were executed: probes read it at a call's start and end. */
 extern uint64_t pd_instructions;
-#else
-/* How often each place ran in this process so far: in the process's file, so that its end cannot lose them. NULL where there is none. */
-extern uint64_t *pd_counts;
 #endif
-
-enum pd_counts_flag {
-	PD_DISTURBED = 1, /* not all is counted: it could not begin */
-};
 
 /* sheet.c */
 int pd_lines_sheet_read(const char *path, uint64_t *places);
 struct pd_lines *pd_lines_sheet_find(const zend_op_array *code, bool *is_known); /* NULL of code without lines; whether its file is of the sheet */
-
-/* counts.c */
-int pd_counts_open(const char *folder, uint64_t places);
-void pd_counts_flag(enum pd_counts_flag flag);
 
 /* codes.c */
 int pd_codes_begin(void);

@@ -28,7 +28,6 @@ static bool start(void)
 static PHP_MINIT_FUNCTION(perfdiff)
 {
 	(void)type, (void)module_number;
-	pd_notes_begin();
 	pd_note("version", PHP_VERSION);
 	is_on = start();
 	if (!is_on)

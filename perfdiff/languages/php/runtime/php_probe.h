@@ -138,10 +138,6 @@ void pd_counting_request_begin(void) __attribute__((weak, visibility("hidden")))
 void pd_counting_request_end(void) __attribute__((weak, visibility("hidden")));
 zend_observer_fcall_handlers pd_counting_follow(zend_execute_data *frame) __attribute__((weak, visibility("hidden")));
 
-/* notes.c */
-void pd_notes_begin(void);
-void pd_note(const char *word, const char *text);
-
 /* The plan of a function with a probe, in a place that the engine keeps for us beside each function's code; NULL before its first call. */
 extern int pd_plan_handle;
 #define PD_PLAN(code) (*(struct pd_plan **)&ZEND_OP_ARRAY_EXTENSION(code, pd_plan_handle))

@@ -102,7 +102,7 @@ static bool number_read(zval *value, double *number)
 			return true;
 		case IS_DOUBLE:
 			*number = real;
-			return true;
+			return zend_finite(real); /* hundreds of digits are a text that is calculated with */
 		default:
 			return false;
 		}

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../interpreted/counts.h"
+
 /* A code object's lines: `places[line - first]` is the place of a line, PD_NO_PLACE where nothing of it is counted. */
 struct pd_lines {
 	int first;
@@ -36,20 +38,10 @@ const void *pd_frame_behind(void);
 
 /* Have the end of a code object's calls told, from 3.12 on. */
 void pd_events_follow(PyCodeObject *code);
-#else
-/* How often each place ran in this process so far: in the process's file, so that its end cannot lose them. NULL where there is none. */
-extern uint64_t *pd_counts;
 #endif
-
-enum pd_counts_flag {
-	PD_DISTURBED = 1, /* not all is counted: it could not begin, or a debugger took the place of what counts */
-};
 
 int pd_lines_sheet_read(const char *path, uint64_t *places);
 struct pd_lines *pd_lines_sheet_find(PyCodeObject *code); /* never NULL */
-
-int pd_counts_open(const char *folder, uint64_t places);
-void pd_counts_flag(enum pd_counts_flag flag);
 
 /* What is kept of a code object. `loops` has, for each instruction that jumps back within its line, that line: 0 where it is not known yet. */
 struct pd_code {

@@ -1,6 +1,6 @@
 /*
  * The counts of a process, in a file of its own that is mapped into memory: whatever ends the process, os._exit, exec or SIGKILL, what it
- * counted lies in the file. The child of a fork begins a new one.
+ * counted lies in the file. The child of a fork begins a new one, as workers of php-fpm do. Compiled into what counts lines in Python and PHP.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lines.h"
+#include "counts.h"
 
 #ifndef PD_PER_CALL
 
 #define MOST_FILES 1000 /* of one process number in a run: it changes its program as often, or numbers are used again */
 
-/* languages/python/places.py reads it: the counts follow. */
+/* The `places.py` of the languages read it: the counts follow. */
 struct head {
 	char magic[8];
 	uint64_t places;
