@@ -211,6 +211,13 @@ def _not_measured(findings: Findings) -> str:
     return f"{wording.plural(len(findings.skipped), 'function')}: {says}{'; …' if len(reasons) > _NAMED else ''}"
 
 
+def _is_of_cpu_time(row: EndToEnd) -> bool:
+    """Return whether the times by the clock beside a ratio of CPU time would seem to contradict it, as where a program waits."""
+    if row.ratio is None or row.by != "cpu_ns" or not row.base_ns:
+        return False
+    return not row.ratio.low <= row.head_ns / row.base_ns <= row.ratio.high
+
+
 def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
     if not rows:
         return None
@@ -218,7 +225,7 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
         Column("whole run"),
         Column("base", right=True),
         Column("head", right=True),
-        Column("ratio", right=True),
+        Column("ratio of CPU time" if any(map(_is_of_cpu_time, rows)) else "ratio", right=True),
         Column("pairs", right=True),
         Column("is"),
         Column("probes' cost", right=True),
