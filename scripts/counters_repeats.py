@@ -17,7 +17,7 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
 from perfdiff.records import recording
-from perfdiff.records.schema import COUNTED
+from perfdiff.records.metrics import COUNTED
 
 RUNS = 20
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfdiff.records.metrics import METRICS
 from perfdiff.records.schema import (
-    METRICS,
     Change,
     Edges,
     Environment,

@@ -138,7 +138,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
     """Return the metrics to annotate, `all` of them or those named, none for the usual ones; raise UsageError where one is unknown."""
-    from perfdiff.records.schema import METRICS
+    from perfdiff.records.metrics import METRICS
 
     known = tuple(name for name, metric in METRICS.items() if metric.per_call)
     for name in names:
@@ -151,7 +151,7 @@ def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
 
 def asks_counts(metrics: Sequence[str]) -> bool:
     """Return whether metrics are named that counted runs alone have."""
-    from perfdiff.records.schema import COUNTED
+    from perfdiff.records.metrics import COUNTED
 
     return not set(metrics).isdisjoint(COUNTED)
 
@@ -191,7 +191,7 @@ def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Seque
     """Yield the annotations of each function with the calls that they were learnt from."""
     from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
     from perfdiff.analysis.stats.rows import thinned
-    from perfdiff.records.schema import COUNTED
+    from perfdiff.records.metrics import COUNTED
 
     timed = tuple(name for name in metrics if name not in COUNTED)
     counted = tuple(name for name in metrics if name in COUNTED)

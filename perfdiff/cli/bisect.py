@@ -123,7 +123,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def check_metric(metric: str | None) -> None:
     """Raise UsageError where there is no such metric or counter."""
-    from perfdiff.records.schema import METRICS
+    from perfdiff.records.metrics import METRICS
 
     if metric is not None and metric not in METRICS:
         raise UsageError(

@@ -13,7 +13,7 @@ from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.growth import growth_class, order
 from perfdiff.models.notation import CALL, METRIC, RESERVED, decimal, exact, quoted, shortest, spelt
 from perfdiff.models.reader import Reader
-from perfdiff.records.schema import METRICS
+from perfdiff.records.metrics import METRICS
 
 # Metrics as the paper names them, and in its manner; all others go by their own names.
 NAMES = {

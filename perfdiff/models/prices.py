@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from perfdiff.records.schema import metric_of
+from perfdiff.records.metrics import metric_of
 
 # Beyond a fetch that hits the own cache or node: a line from another core of the same chip takes 40 ns and more, memory of the other node
 # 50 ns and more beyond one's own.

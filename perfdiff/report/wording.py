@@ -11,7 +11,8 @@ from perfdiff.analysis.findings import FunctionFinding, LineGrowth, MetricFindin
 from perfdiff.analysis.policy import LAYOUT_SHIFT
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
-from perfdiff.records.schema import METRICS, FunctionInfo, Revision, metric_of
+from perfdiff.records.metrics import METRICS, metric_of
+from perfdiff.records.schema import FunctionInfo, Revision
 from perfdiff.report.blocks import Tone
 from perfdiff.report.printable import shortened
 

@@ -25,7 +25,8 @@ from perfdiff.models.forecast import cdf
 from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judged, run_levels, summary
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
-from perfdiff.records.schema import Floats, Point, SampleTable, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Floats, Point, SampleTable
 
 LEAST_RUNS = RUNS_FOR_TIME
 # Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.

@@ -14,8 +14,9 @@ from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation
+from perfdiff.records.metrics import METRICS, metric_of
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import METRICS, FunctionInfo, Note, Revision, SampleTable, Side, Totals, metric_of
+from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side, Totals
 
 # Where so many functions are slower, and so large a share of them, it is rarely their code.
 _COMMON = 5

@@ -17,8 +17,9 @@ from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
+from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Note, Revision, Side, metric_of
+from perfdiff.records.schema import FunctionInfo, Note, Revision, Side
 
 SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 TIMED_APART = Note(

@@ -10,7 +10,7 @@ from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call
 from perfdiff.models.clock import HIDDEN_NS
-from perfdiff.records.schema import metric_of
+from perfdiff.records.metrics import metric_of
 
 
 def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:

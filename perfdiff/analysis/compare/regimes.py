@@ -15,7 +15,8 @@ from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.models.fitting import members
 from perfdiff.models.observations import Observations, observe
-from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Floats, Ints, SampleTable
 
 
 def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> tuple[ModeShift, ...]:

@@ -24,8 +24,9 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.warmup import WarmUp
+from perfdiff.records.metrics import METRICS
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import METRICS, Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
+from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")

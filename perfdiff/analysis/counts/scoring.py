@@ -19,7 +19,8 @@ from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import Detector, Threshold, Training, threshold
 from perfdiff.models.detectors.kinds import Kind, learn
 from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
-from perfdiff.records.schema import Floats, Ints, SampleTable, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Floats, Ints, SampleTable
 
 # With fewer calls of base, no spread of eleven counters is known.
 MIN_CALLS = 20

@@ -13,7 +13,8 @@ from perfdiff.analysis.policy import REWRITTEN
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
-from perfdiff.records.schema import Floats, FunctionInfo, Side, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Floats, FunctionInfo, Side
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
 CALLS_OF = "calls of "  # begins the name of a count of calls to a function outside of the project

@@ -19,7 +19,8 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.middle import median
 from perfdiff.models.prices import WORK_NS
 from perfdiff.models.workcounter import work_counters
-from perfdiff.records.schema import Floats, Point, Side, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Floats, Point, Side
 
 ACCESSES = ("loads", "stores")
 

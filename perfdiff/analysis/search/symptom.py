@@ -13,7 +13,8 @@ from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFind
 from perfdiff.analysis.policy import WORK_CARRIES
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.models.workcounter import WORK_METRICS
-from perfdiff.records.schema import Source, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Source
 
 WORK = (*WORK_METRICS, "loads", "stores")  # counts that repeat to the last digit, the plainest first
 

@@ -8,7 +8,7 @@ from perfdiff.analysis.policy import CHANCE
 from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
-from perfdiff.records.schema import metric_of
+from perfdiff.records.metrics import metric_of
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:

@@ -42,7 +42,8 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
-from perfdiff.records.schema import Change, FunctionInfo, Side, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Change, FunctionInfo, Side
 
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0

@@ -18,7 +18,8 @@ from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS
-from perfdiff.records.schema import Side, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Side
 
 # Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.
 EXPLAINED = 0.2

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.records.schema import METRICS, Point
+from perfdiff.records.metrics import METRICS
+from perfdiff.records.schema import Point
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.sums.rates import grew, per_call
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.verdict import Decision
-from perfdiff.records.schema import Note, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Note
 
 _NAMED = 3  # functions that wait, in a sentence
 _LONGER = {"lock_hold_ns": "holds locks", "lock_wait_ns": "waits for locks"}

@@ -23,7 +23,8 @@ from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
 from perfdiff.models.workcounter import is_bounded, work_counters
-from perfdiff.records.schema import Change, Floats, Side, metric_of
+from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Change, Floats, Side
 
 
 @dataclass(frozen=True, slots=True)

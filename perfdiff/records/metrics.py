@@ -1,0 +1,62 @@
+"""What is measured of a call: costs by name, with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measured cost of a call, or of all calls of a run. `noisy` metrics (times) differ from run to run; the others are counts."""
+
+    name: str
+    unit: str  # "ns", "bytes" or "count"
+    noisy: bool
+    says: str
+    per_call: bool = True
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("wall_ns", "ns", True, "time, callees included"),
+        Metric("self_ns", "ns", True, "time without the probed callees'"),
+        Metric("cpu_ns", "ns", True, "CPU time of the thread, callees included"),
+        Metric("alloc_bytes", "bytes", False, "bytes allocated"),
+        Metric("alloc_count", "count", False, "allocations"),
+        Metric("callee_calls", "count", False, "calls to probed functions"),
+        Metric("lock_wait_ns", "ns", True, "time waiting for locks"),
+        Metric("lock_hold_ns", "ns", True, "time holding locks"),
+        Metric("page_faults", "count", True, "page faults"),
+        Metric("switches", "count", True, "context switches"),
+        Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
+        Metric("lines", "count", False, "lines executed, without probed callees'"),
+        Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
+        Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
+        Metric("objects", "count", False, "objects made, without probed callees'"),
+        Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
+        Metric("collections", "count", True, "collections of garbage, without probed callees'"),
+        Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
+        Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
+        Metric("loads", "count", False, "loads, without probed callees'"),
+        Metric("stores", "count", False, "stores, without probed callees'"),
+        Metric("atomics", "count", False, "atomic operations, without probed callees'"),
+        Metric("divisions", "count", False, "divisions and square roots, without probed callees'"),
+        Metric("l1d_misses", "count", True, "L1 data cache misses, without probed callees'"),
+        Metric("l2_misses", "count", True, "L2 cache misses, without probed callees'"),
+        Metric("llc_misses", "count", True, "last-level cache misses, without probed callees'"),
+        Metric("hitm", "count", True, "lines fetched that another thread had modified"),
+        Metric("hitm_false", "count", True, "of these, lines of which the other thread had modified other bytes"),
+        Metric("remote_dram", "count", True, "lines fetched from another node's memory"),
+    )
+}
+
+# What counted runs alone count: the software PMU, interpreters and virtual machines.
+COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
+
+
+def metric_of(name: str) -> Metric:
+    """Return what is known of a metric; a name that is no metric of ours is that of a hardware event."""
+    return METRICS.get(name) or Metric(name, "count", True, f"{name} counted by the hardware")
