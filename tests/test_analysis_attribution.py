@@ -611,7 +611,13 @@ def test_what_explains_more_of_the_cost_is_told_first() -> None:
 
 
 def test_times_are_words_where_a_person_would_use_them() -> None:
-    assert [times(count) for count in (0.0, 1.0, 0.99999, 2.0)] == ["never", "once", "once", "2 times"]
+    assert [times(count) for count in (0.0, 1.0, 0.99999, 2.0, 8.562e-06)] == [
+        "never",
+        "once",
+        "once",
+        "2 times",
+        "less than 0.001 times",
+    ]
 
 
 def test_other_slower_functions_are_counted_in_words() -> None:

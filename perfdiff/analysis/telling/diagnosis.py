@@ -218,10 +218,10 @@ def calls_per_run(function: int, attribution: Attribution, ledger: Ledger, place
 
 
 def times(count: float) -> str:
-    """Return how often something happens, in words."""
+    """Return how often something happens, in words; what nearly never does is told as such, as no reader counts zeros."""
     if count == 0:
         return "never"
-    said = units.count(count)
+    said = units.count(count) if count >= 0.001 else "less than 0.001"
     return "once" if said == "1" else f"{said} times"
 
 
