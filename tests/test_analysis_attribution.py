@@ -11,6 +11,7 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
+from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.telling.citation import depends
 from perfdiff.analysis.telling.diagnosis import times
@@ -741,3 +742,10 @@ def test_allocations_that_moved_from_one_function_to_another_are_no_regression(l
     world = World((main, takes), runs=8)
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert (named(found, "takes").verdict is Verdict.REGRESSION) is is_guilty
+
+
+def test_typical_inputs_are_those_of_a_call_that_was_made() -> None:
+    world = World((Made("main", same(5e4)), Made("f", same(1e5), Change.CHANGED, once)), sizes=(1000, 3000, 10_000, 30_000))
+    table = world.samples(2, BASE)
+    assert table is not None
+    assert typical_inputs(table, slice(None)) == {"n": 3000.0}

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.strata import Stratum, Switch, stratify, switched
 from perfdiff.analysis.stats.inference import clear_shift
-from perfdiff.analysis.stats.panel import Bools, medians
+from perfdiff.analysis.stats.panel import Bools, middles
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median, quantile, quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Origin, Point, SampleTable
@@ -119,8 +119,8 @@ def members(table: SampleTable) -> Members:
 
 
 def typical_inputs(table: SampleTable, rows: Bools | slice) -> dict[str, float]:
-    """Return the median of each feature over some calls of a table; features without any value there are left out."""
-    values = medians(np.where(np.isfinite(table.values[rows]), table.values[rows], np.nan).T).tolist()
+    """Return the median of each feature over some calls of a table, one of them; features without any value there are left out."""
+    values = middles(np.where(np.isfinite(table.values[rows]), table.values[rows], np.nan).T).tolist()
     return {feature.name: value for feature, value in zip(table.features, values, strict=True) if math.isfinite(value)}
 
 

@@ -79,6 +79,15 @@ class Effects:
     points: Ints
 
 
+def middles(values: Floats) -> Floats:
+    """Return the lower medians over the last axis, of the values that are no NaN: values that were there; NaN where there are none."""
+    if not values.shape[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    counts = np.isfinite(values).sum(axis=-1)
+    found: Floats = np.take_along_axis(np.sort(values, axis=-1), np.maximum(counts - 1, 0)[..., None] // 2, axis=-1)[..., 0]
+    return found
+
+
 def medians(values: Floats) -> Floats:
     """Return the medians over the last axis, of the values that are no NaN; NaN where there are none."""
     if not values.shape[-1]:
