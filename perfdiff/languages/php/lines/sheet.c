@@ -1,5 +1,5 @@
 /*
- * The sheet: which functions have lines that are counted, and which place each line is. languages/php/places.py writes it:
+ * The sheet: which functions have lines that are counted, and which place each line is. languages/counted_code.py writes it:
  *
  *	P <places>
  *	F <absolute path>                                               one or more, of which the functions that follow are

@@ -1,5 +1,5 @@
 /*
- * The sheet: which codes have lines that are counted, and which place each line is. languages/python/places.py writes it:
+ * The sheet: which codes have lines that are counted, and which place each line is. languages/counted_code.py writes it:
  *
  *	P <places>
  *	F <absolute path>                                   one or more, of which the codes that follow are
