@@ -18,11 +18,12 @@ from perfdiff.records.schema import Ints
 class Code(NamedTuple):
     """What the interpreter compiles at a time, a function or a file's own level.
 
-    `span` are the line numbers by which the interpreter knows it, as the sheet has them, `name` is its name there, `function` the one that
-    users write; `lines` are those with something to run (1-based).
+    `first_line` and `last_line` are those by which the interpreter knows it, 0 where it does not, `name` is its name there, `function` the
+    one that users write; `lines` are those with something to run (1-based).
     """
 
-    span: str
+    first_line: int
+    last_line: int
     name: str
     function: str
     lines: Sequence[int]
@@ -79,14 +80,14 @@ def places(
 
 
 def _sheet(laid: Laid, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:
-    """Yield what the languages' `lines/sheet.c` read. Codes of one name and span cannot be told from each other: they are one."""
+    """Yield what `interpreted/code_lines.c` reads. Codes of one name on the same lines cannot be told from each other: they are one."""
     yield f"P {len(index)}"
     for file, found in codes.items():
         paths = dict.fromkeys(map(str, (laid.tree / file, *laid.copies.get(file, ()))))
         yield from (f"F {path}" for path in paths if "\n" not in path)
-        together: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        together: dict[tuple[int, int, str], dict[int, int]] = defaultdict(dict)
         for code in found:
-            together[code.span, code.name].update({line: index[file, line, code.function] for line in code.lines})
-        for (span, name), numbers in together.items():
+            together[code.first_line, code.last_line, code.name].update({line: index[file, line, code.function] for line in code.lines})
+        for (first, last, name), numbers in together.items():
             pairs = "".join(f" {line} {number}" for line, number in numbers.items())
-            yield f"C {span} {len(numbers)}{pairs} {name}"
+            yield f"C {first} {last} {len(numbers)}{pairs} {name}"

@@ -81,7 +81,7 @@ def _parsed(text: str, named: Mapping[str, str]) -> dict[str, list[Code]]:
         elif kind == "C":
             first, last, owner, name, lines = fields
             function = name if not owner or _CLOSURE in name else f"{owner}::{name}"
-            inside.append(Code(f"{first} {last}", name, function, sorted(set(map(int, lines.split())))))
+            inside.append(Code(int(first), int(last), name, function, sorted(set(map(int, lines.split())))))
     return found
 
 
