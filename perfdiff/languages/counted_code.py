@@ -80,7 +80,7 @@ def places(
 
 
 def _sheet(laid: Laid, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:
-    """Yield what `interpreted/code_lines.c` reads. Codes of one name on the same lines cannot be told from each other: they are one."""
+    """Yield what `interpreted/lines/code_lines.c` reads. Codes of one name on the same lines cannot be told apart: they are one."""
     yield f"P {len(index)}"
     for file, found in codes.items():
         paths = dict.fromkeys(map(str, (laid.tree / file, *laid.copies.get(file, ()))))

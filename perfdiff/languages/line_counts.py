@@ -41,7 +41,7 @@ def lost(folder: Path) -> int:
 
 
 def of_process(content: bytes, places: int) -> Ints | None:
-    """Return the counts in a file that `interpreted/counts.c` wrote."""
+    """Return the counts in a file that `interpreted/lines/counts.c` wrote."""
     if len(content) != HEAD.itemsize + 8 * places or not content.startswith(_MAGIC):
         return None
     return np.frombuffer(content, "<u8", offset=HEAD.itemsize).astype(np.int64)

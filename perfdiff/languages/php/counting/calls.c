@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../interpreted/spans.h"
+#include "../../interpreted/counting/spans.h"
 #include "../runtime/php_probe.h"
 #include "counting.h"
 

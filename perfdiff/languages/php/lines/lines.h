@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../interpreted/code_lines.h"
-#include "../../interpreted/counts.h"
+#include "../../interpreted/lines/code_lines.h"
+#include "../../interpreted/lines/counts.h"
 
 #if PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80500 || defined(ZTS)
 #error "PHP 8.1 to 8.4 without threads is supported"

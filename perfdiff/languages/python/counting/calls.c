@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../c/runtime/runtime.h"
-#include "../../interpreted/spans.h"
+#include "../../interpreted/counting/spans.h"
 #include "../lines/lines.h"
 #include "allocations.h"
 

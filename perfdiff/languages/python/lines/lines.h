@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../interpreted/code_lines.h"
-#include "../../interpreted/counts.h"
+#include "../../interpreted/lines/code_lines.h"
+#include "../../interpreted/lines/counts.h"
 
 /* Codes that stand in no file of the sheet. */
 extern struct pd_lines pd_foreign;

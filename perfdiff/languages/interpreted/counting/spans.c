@@ -3,11 +3,9 @@
  * (docs/howto/python.md has figures). Calls in which code of the project runs are not timed, as that is counted; so one place a thread is
  * enough: whatever begins within a call comes from such code. Compiled into what counts calls in Python and PHP.
  */
-#ifdef PD_PER_CALL
-
 #include <sys/resource.h>
 
-#include "../c/runtime/runtime.h"
+#include "../../c/runtime/runtime.h"
 #include "spans.h"
 
 #define NUMBERS 8192u /* of functions outside, more than there can be */
@@ -98,5 +96,3 @@ void pd_span_end(const void *callee, const void *caller, uint64_t work)
 	if (span.work == work && (ticks = undisturbed(ticks)))
 		pd_outside_took(span.number, ticks);
 }
-
-#endif
