@@ -32,7 +32,8 @@ ALLOWED = {
     "build": _GROUND | {"records", "revisions", "languages"},
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
-    "analysis": _GROUND | {"records", "models"},
+    "engines": _GROUND | {"records", "models"},
+    "analysis": _GROUND | {"records", "models", "engines"},
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
@@ -44,7 +45,7 @@ ALLOWED = {
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
-    "outcome": _GROUND | {"records", "revisions", "storage", "analysis", "concluded"},
+    "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "rounds", "outcome"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND

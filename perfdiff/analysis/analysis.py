@@ -57,6 +57,8 @@ from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.tables import chosen
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
@@ -70,18 +72,24 @@ Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
 @one_thread()
-def analyse(
-    experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing, lines: PlaceExperiment | None = None
+def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and where)
+    experiment: Experiment,
+    samples: Samples,
+    config: CompareConfig,
+    counts: Samples = nothing,
+    lines: PlaceExperiment | None = None,
+    engine: Engine | None = None,
 ) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
-    `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
-    parallel, in processes that each hold the tables of one. `lines` is how often lines ran, None where that was not counted.
+    `samples(function id, side)` loads a function's sample table, or returns None where it has none. `lines` is how often lines ran, None
+    where that was not counted. Many functions are studied side by side by the engine, this machine's processes where there is none, whose
+    tasks each hold the tables of one.
     """
     ledger, samples = _at_usual_pace(experiment, samples)
-    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
+    found = _gathered(experiment, study_all(experiment, samples, ledger, config, engine), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
-    functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config, engine)
     functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
@@ -315,11 +323,13 @@ def _patient(
     return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
 
 
-def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig) -> list[FunctionFinding]:
+def _with_anomalies(
+    functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig, engine: Engine | None
+) -> list[FunctionFinding]:
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
     told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or _moved(each)][:MOST_ANOMALIES]
     tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
-    anomalies = find_all(tables, config, kind=Kind(config.detector))
+    anomalies = find_all(tables, config, kind=Kind(config.detector), engine=chosen(engine, len(tables)))
     return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
 
 

@@ -18,12 +18,15 @@ from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
 from perfdiff.analysis.policy import ANOMALOUS, EVIDENCE
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
 from perfdiff.config import CompareConfig
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.serial import Serial
 from perfdiff.models.detectors.detector import Threshold
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.detectors.residuals import Residuals, included
 from perfdiff.records.schema import Floats, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
+SERIAL = Serial()
 # Kinds that take about a second a function, and how many of them are trained at most.
 COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
 MODELS = 27
@@ -46,17 +49,22 @@ def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: K
     return None if judged is None else concluded(judged, config)
 
 
-def find_all(functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS) -> dict[int, Anomaly]:
+def find_all(
+    functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS, engine: Engine = SERIAL
+) -> dict[int, Anomaly]:
     """Judge the calls of many functions, by id; functions of which nothing can be said are left out.
 
     Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
     if kind not in COSTLY or len(functions) <= models:
-        alone = {function: judge_calls(tables, kind, config) for function, tables in functions.items()}
-        judged = {function: each for function, each in alone.items() if each is not None}
-    else:
-        judged = judge_together(functions, kind, config, models=models)
+        found = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
+        return {function: anomaly for function, anomaly in found if anomaly is not None}
+    judged = judge_together(functions, kind, config, models=models)
     return {function: concluded(each, config) for function, each in judged.items()}
+
+
+def _found(tables: Tables, config: CompareConfig, kind: Kind) -> Anomaly | None:
+    return find(*tables, config, kind=kind)
 
 
 def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
