@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import Made, World, same
+from experiments import Columns, Made, World, same
 from perfdiff import analysis
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.config import CompareConfig
@@ -46,7 +47,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     functions = [
         Made(
             f"f{number}",
-            cost=lambda side, inputs, factor=factors.get(number, 1.0): (500 + 20 * inputs["n"]) * (factor if side is Side.HEAD else 1.0),
+            cost=functools.partial(_cost, factors.get(number, 1.0)),
             change=Change.CHANGED if number in (1, 3, 5) else Change.UNCHANGED,
             calls=lambda side, n: {"": 400},
             inputs=lambda side, n, count, rng: {"n": rng.uniform(n / 2, n, count), "k": rng.integers(0, 3, count)},
@@ -58,6 +59,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = (table for number in world.ids.values() for side in Side if (table := world.samples(number, side)) is not None)
     store.save(folder, world.experiment(), found)
     return folder
+
+
+def _cost(factor: float, side: Side, inputs: Columns) -> np.ndarray:
+    return np.asarray((500 + 20 * inputs["n"]) * (factor if side is Side.HEAD else 1.0))
 
 
 def concluded(folder: Path, engine: Engine) -> str:
@@ -145,11 +150,11 @@ def _tables(world: World) -> list[SampleTable]:
 
 def test_a_cluster_that_is_gone_is_an_error_with_a_remedy() -> None:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50) as cluster:
-        with distributed.Client(cluster) as client:
-            with pytest.raises(MeasurementError, match="compare again") as raised:
-                list(Cluster(client).map(_killed, range(2)))
-            assert raised.value.slug == "cluster-lost"
+    made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
+    with made as cluster, distributed.Client(cluster) as client:
+        with pytest.raises(MeasurementError, match="compare again") as raised:
+            list(Cluster(client).map(_killed, range(2)))
+        assert raised.value.slug == "cluster-lost"
 
 
 def _killed(item: int) -> int:
