@@ -33,6 +33,7 @@ ALLOWED = {
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
     "engines": _GROUND | {"records", "models"},
+    "condensing": _GROUND | {"records", "engines"},
     "analysis": _GROUND | {"records", "models", "engines"},
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | {"configuration", "analysis"},
