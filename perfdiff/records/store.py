@@ -75,14 +75,28 @@ def save(  # noqa: PLR0913 (what is kept, where and how)
                     _write_samples(draft / _table_name(kind, table.function, table.side), table)
                     continue
                 for part in _parts(table, part_rows):
-                    path = draft / _part_name(kind, table.function, table.side, numbers[table.function, table.side])
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    _write_samples(path, part)
+                    _write_part(draft, kind, part, numbers[table.function, table.side])
                     numbers[table.function, table.side] += 1
         if lines is not None:
             for side, found_lines in lines.sides.items():
                 placestore.save(draft / _LINES / side, found_lines)
             tables.write_columns(draft / _HEADS, {"head": lines.heads})
+
+
+def write_parted(draft: Path, experiment: Experiment) -> None:
+    """Write an experiment whose tables are parts to a draft (`tables.written`), before or after its parts; raise OSError."""
+    _write_experiment(draft, experiment, PARTED_SCHEMA)
+
+
+def write_part(draft: Path, part: SampleTable, number: int) -> None:
+    """Write a part of a function's calls to a draft, as several processes may do at a time; raise OSError."""
+    _write_part(draft, _SAMPLES, part, number)
+
+
+def _write_part(draft: Path, kind: str, part: SampleTable, number: int) -> None:
+    path = draft / _part_name(kind, part.function, part.side, number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_samples(path, part)
 
 
 def _parts(table: SampleTable, rows: int) -> Iterator[SampleTable]:
