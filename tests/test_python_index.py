@@ -53,6 +53,8 @@ def test_functions_go_by_the_names_that_their_users_write(tmp_path: Path) -> Non
         ("shop/table.py", ["shop"], "shop.table.f"),
         ("lib/shop/sub/table.py", ["lib/shop", "lib/shop/sub"], "shop.sub.table.f"),
         ("src/single.py", [], "single.f"),
+        ("lib/single.py", [], "single.f"),
+        ("lib/single.py", ["lib"], "lib.single.f"),
         ("benchmarks/run.py", [], "benchmarks.run.f"),
         ("shop/__init__.py", ["shop"], "shop.f"),
     ],

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from perfdiff.languages.python.facts import MODULE, ClassFacts, FunctionFacts, Imported, ModuleFacts, VariableFacts
+from perfdiff.languages.python.sources import ROOTS
 
 _STAR = "*"
 _MOST_STEPS = 20  # of an import that leads to an import, …
@@ -253,11 +254,11 @@ def module_key(file: str) -> str:
 
 
 def _paths(file: str) -> Iterator[str]:
-    """Yield the names that a file has by its path: from the tree's root, and from `src`."""
+    """Yield the names that a file has by its path: from the tree's root, and from a folder of sources."""
     parts = PurePosixPath(file).with_suffix("").parts
     parts = parts[:-1] if parts[-1] == "__init__" else parts
     yield ".".join(parts)
-    if parts[:1] == ("src",):
+    if not ROOTS.isdisjoint(parts[:1]):
         yield ".".join(parts[1:])
 
 

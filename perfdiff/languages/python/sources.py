@@ -17,7 +17,7 @@ _FOREIGN = frozenset((".git", "__pycache__", "node_modules", ".tox", ".nox", ".e
 _BUILT_COPY = re.compile(r"lib|lib\..*|bdist\..*|__editable__\..*")  # what setuptools makes below `build`
 _ENVIRONMENT = "pyvenv.cfg"
 _PACKAGE = "__init__.py"
-_ROOT = "src"  # a folder of sources, no part of a module's name
+ROOTS = frozenset(("src", "lib"))  # folders of sources, no part of a module's name
 _LINE = re.compile(rb"\r\n|\r|\n")
 
 
@@ -59,7 +59,7 @@ def is_foreign(parent: Path, name: str) -> bool:
 def module_name(file: str, packages: set[str] | frozenset[str]) -> str:
     """Return the dotted name under which a file is imported; `packages` are the folders with an `__init__.py`.
 
-    A package's name begins at the topmost folder that is one; that of another file at the tree's root, or behind `src`.
+    A package's name begins at the topmost folder that is one; that of another file at the tree's root, or behind one of `ROOTS`.
     """
     path = PurePosixPath(file)
     folder = path.parent
@@ -69,7 +69,7 @@ def module_name(file: str, packages: set[str] | frozenset[str]) -> str:
             parts.insert(0, folder.name)
             folder = folder.parent
     else:
-        parts = [*folder.parts[folder.parts[:1] == (_ROOT,) :], *parts]
+        parts = [*folder.parts[not ROOTS.isdisjoint(folder.parts[:1]) :], *parts]
     return ".".join(parts) or path.stem
 
 
