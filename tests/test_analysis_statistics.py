@@ -14,7 +14,7 @@ from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, contrast, contrasts, false_discovery, noise_floor
+from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor
 from perfdiff.analysis.stats.panel import Panel, Runs, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
 from perfdiff.config import CompareConfig
@@ -433,3 +433,10 @@ def test_calls_near_the_clocks_step_are_compared_by_their_mean(head_ns: float, i
     (found,) = analyse(world.experiment(), world.samples, CompareConfig()).functions
     assert (found.verdict is Verdict.REGRESSION) is is_slower, (found.reason, found.metrics["self_ns"].ratio)
     assert found.metrics["self_ns"].ratio.value == pytest.approx(head_ns / 15, rel=0.03)
+
+
+def test_shifts_of_numbers_without_measure_are_told_without_overflowing() -> None:
+    wild = np.array([[1e200, 3e307, -1e300, 2.0, 5e250], [1e200, 1e200, 1e200, 1e200, 1e200]])
+    tame = np.array([[1.0, 1.5, 1.25, 1.75, 1.5], [1.0, 1.0, 1.0, 1.0, 1.0]])
+    assert clear_shifts(wild, tame).tolist() == [False, True]
+    assert clear_shifts(wild, wild).tolist() == [False, False]

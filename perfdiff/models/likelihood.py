@@ -152,7 +152,8 @@ def _successes(columns: Floats, cost: Floats) -> tuple[Binomial | None, Floats]:
         expected = columns @ solution
     if expected.min() <= 0 or cost.min() < 0:
         return None, solution
-    chance = 1 - float(np.sum((cost - expected) ** 2 / expected)) / (len(cost) - columns.shape[1])
+    with np.errstate(over="ignore"):  # of an expected number near 0: no binomial
+        chance = 1 - float(np.sum((cost - expected) ** 2 / expected)) / (len(cost) - columns.shape[1])
     if not 0 < chance < 1:
         return None, solution
     if np.ptp(expected) > 0:

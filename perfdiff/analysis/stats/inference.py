@@ -20,6 +20,8 @@ from perfdiff.records.schema import Floats, Ints
 CLEAR = 1e-4
 LEAST_RUNS = 2  # of a side: one alone tells nothing of how counts vary
 ROUNDING = 1e-9  # of a count's mean: less is the arithmetic's
+# Inputs may be any number, as of memory that nobody wrote to: beyond this the fourth power of a difference, as Welch has it, is none.
+LARGEST = 1e70
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ def clear_shifts(base: Floats, head: Floats) -> Bools:
     """
     from scipy.special import stdtr
 
+    base, head = (np.where(np.isfinite(side), np.clip(side, -LARGEST, LARGEST), np.nan) for side in (base, head))
     counts = np.array([np.isfinite(side).sum(axis=-1) for side in (base, head)])
     (mean_base, of_base), (mean_head, of_head) = (panel.moments(side) for side in (base, head))
     apart = np.abs(mean_head - mean_base)
