@@ -275,7 +275,7 @@ def _on_machines(of: Panel, machines: Sequence[int]) -> Iterator[tuple[Floats, F
         enough = counts.min(axis=0) > 0
         variances, freedom = levels.variance_of_each(np.concatenate([squares[0], squares[1]], axis=1), np.concatenate([*counts], axis=1))
         of_base, of_head = np.split(variances, 2, axis=1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             variance = of_base / counts[0] + of_head / counts[1]
         effect = np.where(enough, means[1] - means[0], np.nan)
         if is_paired[point].any():

@@ -19,7 +19,8 @@ class Book:
     `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
     of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. `edges_ns` (r,) is what these calls take with
     their callees; of a function that calls itself the outermost ones alone. What follows from these is worked out once: `blocks` (r,) of
-    the schedule, `machines` (r,) of the runs, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by metric.
+    the schedule, `machines` (r,) of the runs, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by
+    metric.
     """
 
     runs: tuple[Run, ...]
