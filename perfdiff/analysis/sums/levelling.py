@@ -222,7 +222,8 @@ class _Pace:
         apart = np.where(np.isfinite(self.logs), self.logs - common, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             kept = np.where(apart != 0, np.maximum(0.0, 1 - self.errors**2 / apart**2), 0.0)
-        return common + np.where(np.isfinite(kept), kept, 0.0) * apart
+        drawn: Floats = common + np.where(np.isfinite(kept), kept, 0.0) * apart
+        return drawn
 
 
 def _pace(tables: list[SampleTable], metric: str, columns: _Columns) -> _Pace:
