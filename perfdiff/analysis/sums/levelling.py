@@ -48,7 +48,10 @@ def levelled(experiment: Experiment, samples: Samples) -> Levelled:
     """Return an experiment with the times of all machines at the pace of that with most runs; unchanged where there is one machine."""
     park = park_of(experiment)
     if park is None:
-        return Levelled(experiment, samples)
+        numbered = any(run.machine for run in experiment.runs)
+        return Levelled(
+            replace(experiment, runs=tuple(replace(run, machine=0) for run in experiment.runs)) if numbered else experiment, samples
+        )
     paces = _paces(experiment, samples, park)
     kept = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
     totals = paces.of_totals(kept.totals)
