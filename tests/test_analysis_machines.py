@@ -150,6 +150,19 @@ def test_a_lost_run_on_a_slow_machine_makes_no_effect() -> None:
     assert (found.machines[-1].name, found.machines[-1].runs_base < found.machines[-1].runs_head) == ("slow", True)
 
 
+def test_a_machine_that_only_counts_is_none_of_those_that_are_compared() -> None:
+    world = World(program(1.2), runs=12, hosts=(Host("client", cpu="atom"), *THREE[1:]))
+    plain = world.experiment()
+    counting = tuple(replace(run, phase=Phase.COUNTED) if run.machine == 0 else run for run in plain.runs)
+    found = compared(world, replace(plain, runs=counting, counts=plain.totals))
+    assert sorted(part.name for part in found.machines) == ["quick", "usual"]
+    assert work(found).verdict is Verdict.REGRESSION
+    alone = tuple(replace(run, phase=Phase.COUNTED) if run.machine != 2 else run for run in plain.runs)
+    one = compared(world, replace(plain, runs=alone))
+    assert one.machines == ()
+    assert one.environment.cpu == "zen"
+
+
 def test_a_machine_with_one_side_alone_is_left_out_and_told() -> None:
     hosts = (replace(THREE[0], loses={BASE: 1}), *THREE[1:])
     found = compared(World(program(), runs=24, hosts=hosts))

@@ -27,7 +27,6 @@ from perfdiff.analysis.findings import (
     BorderShift,
     CountFinding,
     Findings,
-    MachinePart,
     ModeShift,
     OddCall,
     Ratio,
@@ -35,6 +34,7 @@ from perfdiff.analysis.findings import (
     Vote,
 )
 from perfdiff.config import CompareConfig
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side
 from perfdiff.report import annotations, json_report
 from perfdiff.report.document import build

@@ -20,7 +20,6 @@ from perfdiff.analysis.findings import (
     Findings,
     FunctionFinding,
     LineGrowth,
-    MachinePart,
     MetricFinding,
     Prediction,
     Ratio,
@@ -28,6 +27,7 @@ from perfdiff.analysis.findings import (
 )
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, Point, Revision
 from perfdiff.report import wording
 from perfdiff.report.document import Document

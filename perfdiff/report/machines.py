@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfdiff.analysis.findings import Findings, MachinePart, Ratio
+from perfdiff.analysis.findings import Findings, Ratio
+from perfdiff.records.kinds import MachinePart
 from perfdiff.report import wording
 from perfdiff.report.blocks import Cell, Column, Table, Tone
 

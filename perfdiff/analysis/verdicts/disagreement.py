@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff import units
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MachinePart, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
-from perfdiff.records.kinds import differences
+from perfdiff.records.kinds import MachinePart, differences
 from perfdiff.records.schema import Note
 
 NAMED = 3  # machines or functions in a sentence; more are counted
