@@ -34,7 +34,7 @@ _HELP = """
 Learn how the cost of each function follows from its inputs, and say so in the language of performance annotations.
 
 What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
-folder, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
+folder or URL, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
 
 \b
   perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
