@@ -219,27 +219,37 @@ def by_calls(most: float, room: Path) -> None:
             )
 
 
-def timed(engine: Engine, folder: Path) -> tuple[float, str]:
-    """Return the seconds that the analysis of an experiment takes, and all its findings as text."""
+def cpu_s() -> float:
+    """Return the CPU time of this process and of all that it started and still run."""
+    import psutil
+
+    own = psutil.Process()
+    return sum(each.user + each.system for each in (process.cpu_times() for process in (own, *own.children(recursive=True))))
+
+
+def timed(engine: Engine, folder: Path) -> tuple[float, float, str]:
+    """Return the seconds that the analysis of an experiment takes, those of CPU, and all its findings as text."""
     found = recorded.load(folder)
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), cpu_s()
     findings = analysis.analyse(found.experiment, found.samples, CompareConfig(), engine=engine)
-    taken = time.perf_counter() - start
-    return taken, json.dumps(codec.encode(replace(findings, stages={})), default=float)
+    taken, spent = time.perf_counter() - start, cpu_s() - spent
+    return taken, spent, json.dumps(codec.encode(replace(findings, stages={})), default=float)
 
 
 def against_joblib(functions: int, room: Path) -> None:
     """Print the time of many functions by joblib and by a local cluster of as many processes."""
-    with figures.printed(f"{functions:,} functions × {RECORDS:,} records", "by", "seconds", "against joblib", "findings") as table:
+    with figures.printed(
+        f"{functions:,} functions × {RECORDS:,} records", "by", "seconds", "of CPU", "against joblib", "of CPU", "findings"
+    ) as table:
         folder = room / "functions"
         many_functions(folder, RECORDS, max(1, functions // 50))
         processes = Processes(least=0, processes=len(CORES))
         list(processes.map(_nothing, range(len(CORES))))  # started before the clock, as the cluster is
-        taken, findings = timed(processes, folder)
-        table.add(f"joblib, {len(CORES)} processes", f"{taken:.1f}", "", "")
-        with cluster([[core] for core in CORES]) as engine:
+        taken, spent, findings = timed(processes, folder)
+        table.add(f"joblib, {len(CORES)} processes", f"{taken:.1f}", f"{spent:.1f}", "", "", "")
+        with cluster([CORES] * len(CORES)) as engine:
             list(engine.map(_nothing, range(len(CORES))))
-            other, found = timed(engine, folder)
+            other, used, found = timed(engine, folder)
         ratio = other / taken
         same = "the same to the last digit" if found == findings else "**others**"
         table.add(
@@ -259,7 +269,9 @@ def _nothing(item: int) -> int:
 
 def by_workers(functions: int, room: Path) -> None:
     """Print the time of many functions by 1, 2 and 4 workers, each pinned to a core, and what limits them."""
-    with figures.printed(f"{functions:,} functions × {RECORDS:,} records by workers", "workers", "cores", "seconds", "efficiency") as table:
+    with figures.printed(
+        f"{functions:,} functions × {RECORDS:,} records by workers", "workers", "cores", "seconds", "of CPU", "efficiency"
+    ) as table:
         folder = room / "functions"
         many_functions(folder, RECORDS, max(1, functions // 50))
         first = 0.0
@@ -267,10 +279,10 @@ def by_workers(functions: int, room: Path) -> None:
             cores = [[CORES[place % len(CORES)]] for place in range(workers)]
             with cluster(cores) as engine:
                 list(engine.map(_nothing, range(workers)))
-                taken, _ = timed(engine, folder)
+                taken, spent, _ = timed(engine, folder)
             first = first or taken
             used = min(workers, len(CORES))
-            table.add(workers, used, f"{taken:.1f}", f"{first / taken / used:.2f} of a core")
+            table.add(workers, used, f"{taken:.1f}", f"{spent:.1f}", f"{first / taken / used:.2f} of a core")
         table.remarks.append(
             "The client, which judges all functions together when they are studied, and the scheduler share the cores with the workers:"
             f" from {len(CORES)} workers on, they and whatever else runs here are what limits. More workers than cores only take turns."
