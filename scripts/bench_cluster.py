@@ -255,7 +255,9 @@ def against_joblib(functions: int, room: Path) -> None:
         table.add(
             f"local cluster, {len(CORES)} workers",
             f"{other:.1f}",
+            f"{used:.1f}",
             f"{ratio:.2f} (bar {RATIO_BAR}, {figures.against(ratio, RATIO_BAR)})",
+            f"{used / spent:.2f}",
             same,
         )
         shutil.rmtree(folder)
