@@ -150,7 +150,9 @@ def _tables(world: World) -> list[SampleTable]:
 
 def test_a_cluster_that_is_gone_is_an_error_with_a_remedy() -> None:
     distributed = pytest.importorskip("distributed")
-    made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
     with made as cluster, distributed.Client(cluster) as client:
         with pytest.raises(MeasurementError, match="compare again") as raised:
             list(Cluster(client).map(_killed, range(2)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perfdiff.analysis.annotations.selections import Selections
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import Recorded, Samples
     from perfdiff.records.schema import FunctionInfo, SampleTable, Side
 
     Learnt = tuple[FunctionInfo, SampleTable, tuple[Annotation, ...]]
@@ -34,7 +34,7 @@ _HELP = """
 Learn how the cost of each function follows from its inputs, and say so in the language of performance annotations.
 
 What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
-folder, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
+folder or URL, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
 
 \b
   perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
@@ -189,21 +189,37 @@ def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
 
 
 def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Sequence[str], seed: int) -> Iterator[Learnt]:
-    """Yield the annotations of each function with the calls that they were learnt from."""
-    from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
-    from perfdiff.analysis.stats.rows import thinned
+    """Yield the annotations of each function with the calls that they were learnt from; many are learnt side by side."""
+    from perfdiff.engines.tables import chosen, with_tables
     from perfdiff.records.metrics import COUNTED
+    from perfdiff.records.recorded import nothing
 
     timed = tuple(name for name in metrics if name not in COUNTED)
     counted = tuple(name for name in metrics if name in COUNTED)
-    kinds = [(recorded.samples, timed)] if timed or not metrics else []
-    kinds += [(recorded.counts, counted)] if counted else []
-    for info in _functions(recorded, named):
-        for kind, wanted in kinds:
-            table = kind(info.id, side)
-            if table is not None and len(table):
-                some = thinned(table, MOST_ROWS)
-                yield info, some, tuple(annotate(info.name, some, wanted, seed=seed))
+    functions = _functions(recorded, named)
+    engine = chosen(None, len(functions))
+    batches = [[info.id] for info in functions]
+    samples = with_tables(engine, batches, recorded.samples if timed or not metrics else nothing)
+    counts = with_tables(engine, batches, recorded.counts if counted else nothing)
+    for learnt in engine.map(_learnt_of, zip(functions, samples, counts, strict=True), side, timed, counted, seed):
+        yield from learnt
+
+
+def _learnt_of(
+    item: tuple[FunctionInfo, Samples, Samples], side: Side, timed: Sequence[str], counted: Sequence[str], seed: int
+) -> list[Learnt]:
+    """Return the annotations of one function's metrics, those that are timed and those that counted runs alone have."""
+    from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
+    from perfdiff.analysis.stats.rows import thinned
+
+    info, samples, counts = item
+    learnt: list[Learnt] = []
+    for load, wanted in ((samples, timed), (counts, counted)):
+        table = load(info.id, side)
+        if table is not None and len(table):
+            some = thinned(table, MOST_ROWS)
+            learnt.append((info, some, tuple(annotate(info.name, some, wanted, seed=seed))))
+    return learnt
 
 
 def _selections(annotations: Sequence[Annotation], table: SampleTable) -> Iterator[Selections]:

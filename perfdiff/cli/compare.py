@@ -24,9 +24,10 @@ app = options.application()
 _HELP = """
 Compare two sets of recorded calls, function by function, without any source.
 
-Samples are an experiment's folder, as `perfdiff … --save FOLDER` leaves it, or binary logs of Freud: a folder with `idcm_*.bin`, or one
-file. Functions are the same where their names are. Of an experiment with two sides, BASE_SAMPLES stands for its base and HEAD_SAMPLES for
-its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the statistics count.
+Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` leaves it, or binary logs of Freud: a folder with `idcm_*.bin`,
+or one file. Functions are the same where their names are. Of an experiment with two sides, BASE_SAMPLES stands for its base and
+HEAD_SAMPLES for its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the
+statistics count.
 
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html

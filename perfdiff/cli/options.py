@@ -78,7 +78,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 where the an
 Save = Annotated[
     str | None,
     typer.Option(
-        "--save", metavar="FOLDER", help="Keep the recorded calls there (or URL), for `perfdiff compare` and `annotate` on any machine."
+        "--save", metavar="FOLDER", help="Keep the recorded calls there, or at a URL, for `perfdiff compare` and `annotate` on any machine."
     ),
 ]
 Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]

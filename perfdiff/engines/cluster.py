@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ WORTH_SENDING = 20
 # Tasks that are with the cluster at a time, for each of its threads: enough that nobody waits for the next, and no more tables than those
 # are held in memory.
 AHEAD = 4
+SMALL = 2**16  # bytes of an item that goes by the scheduler, which takes one message less
 # Threads of linear algebra are limited for a process as a whole, so a worker's threads take turns, as Python's lock makes them anyway.
 _ALONE = threading.Lock()
 
@@ -35,14 +37,17 @@ class Cluster:
 
         A task whose worker is lost is made again by another; it depends on nothing but what it is given, so that its result is the same.
         """
+        from joblib.externals.loky.backend.reduction import dumps
+
         waiting: deque[Any] = deque()
         try:
             kept = self.client.scatter(shared, broadcast=True, hash=False) if shared else ()
             most = AHEAD * max(1, sum(self.client.nthreads().values()))
             for item in items:
-                # Scattered, as a scheduler passes on what is part of a task, and tables are large.
-                sent = self.client.scatter([item], hash=False)
-                waiting.append(self.client.submit(_task, function, *sent, *kept, pure=False))
+                packed = bytes(dumps(item))
+                if len(packed) > SMALL:  # past the scheduler, which holds what is part of a task
+                    (packed,) = self.client.scatter([packed], hash=False)
+                waiting.append(self.client.submit(_task, function, packed, *kept, pure=False))
                 if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:
@@ -66,9 +71,9 @@ class Cluster:
         return bool(found) and all(said == here for said in found.values())
 
 
-def _task(function: Callable[..., R], item: object, *shared: object) -> R:
+def _task(function: Callable[..., R], packed: bytes, *shared: object) -> R:
     with _ALONE:
-        return alone(function, item, shared)
+        return alone(function, pickle.loads(packed), shared)
 
 
 def _said(load: Callable[[], str]) -> str | None:

@@ -46,8 +46,8 @@ _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 _LIBRARY_CALLS = ("run", "function", "callee", "calls", "timed", "wall_ns")
 _LATER = ("timed", "wall_ns")  # of these: columns that older tables lack
 _PER_ROW = ("run", "point", "thread", "call", "weight")
-# Rows of a part: some 25 MB on disk and 60 MB in memory, of some ten features and metrics.
-PART_ROWS = 2**18
+# Rows of a part: some 6 MB on disk and 15 MB in memory, of some ten features and metrics. A table of no more is analysed as a whole.
+PART_ROWS = 2**16
 
 
 def save(  # noqa: PLR0913 (what is kept, where and how)
