@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -141,3 +141,6 @@ class OwnMachine:
             self.bench.progress.stage("linking in other layouts", None)
         spread.grow(pairs, limit_s)
         self.bench.progress.stage("comparing whole runs", None)
+
+
+Makers = Callable[[Bench, Site, Collector], PairMaker]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from perfdiff.collect.counted import Counted
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
-from perfdiff.making import Block, OwnMachine, PairMaker
+from perfdiff.making import Block, Makers, OwnMachine, PairMaker
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
@@ -42,7 +42,7 @@ class Rounds:
 
     bench: Bench
     site: Site
-    makers: Callable[[Bench, Site, Collector], PairMaker] = OwnMachine
+    makers: Makers = OwnMachine
     runs: list[Run] = field(default_factory=list)
     notes: tuple[Note, ...] = ()
     _skipped: tuple[Skipped, ...] = ()
@@ -68,9 +68,9 @@ class Rounds:
         as much time. Several machines make as many pairs each as one would alone.
         """
         turns, maker = self._turns, self._maker
+        looks = {point.id: self._next_look(point) for point in turns.open}
         self.bench.progress.stage("comparing whole runs", None)
         started, limit_s, is_over = time.monotonic(), self.budget_s, False
-        looks = {point.id: self._next_look(point) for point in turns.open}
 
         def pairs() -> Iterator[Block]:
             while turns.open and not is_over:
