@@ -13,8 +13,10 @@ from perfdiff.collect import doctor
 
 
 def main() -> None:
-    """Write the checks of this machine as JSON."""
-    checks = doctor.examine(storage.folder(os.environ), os.environ, Path())
+    """Write the checks of this machine as JSON, without the variables that Dask's nanny sets."""
+    nannys = json.loads(sys.argv[1])
+    environment = {name: value for name, value in os.environ.items() if nannys.get(name) != value}
+    checks = doctor.examine(storage.folder(environment), environment, Path())
     json.dump([asdict(check) for check in checks], sys.stdout)
 
 

@@ -74,7 +74,7 @@ def asked(opened: tuple[Hosted, Answer], request: protocol.Request) -> Answer:
 
 def examined() -> tuple[Check, ...]:
     """Return what can be measured on this worker."""
-    command = [sys.executable, "-m", "perfdiff.cluster.examination"]
+    command = [sys.executable, "-m", "perfdiff.cluster.examination", json.dumps(_nannys())]
     told = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
     return tuple(Check(**each) for each in json.loads(told))
 

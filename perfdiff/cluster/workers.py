@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pkgutil
 import platform
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perfdiff import __version__
-from perfdiff.cluster import PROTOCOL, RESOURCE
+from perfdiff.cluster import PROTOCOL, RESOURCE, hosting
+from perfdiff.collect.check import Check
 from perfdiff.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 CONNECT_S = 10.0  # a scheduler that does not answer for so long is not there
 ASK_S = 60.0  # a worker that does not answer for so long cannot be measured on
@@ -28,6 +30,19 @@ class Worker:
     name: str
     host: str
     obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A worker with what the doctor found there; nothing where it cannot be measured on at all."""
+
+    worker: Worker
+    checks: tuple[Check, ...]
+
+    @property
+    def can_measure(self) -> bool:
+        """Return whether all that is needed is there."""
+        return not self.worker.obstacle and all(check.found for check in self.checks if check.needed)
 
 
 @contextmanager
@@ -72,6 +87,27 @@ def looked_at(client: Client) -> tuple[Worker, ...]:
         obstacle = _obstacle(versions.get(address), protocols.get(address), pythons.get(address))
         found.append(Worker(address, str(worker["name"]), str(worker["host"]), obstacle))
     return tuple(sorted(found, key=lambda each: (bool(each.obstacle), each.name)))
+
+
+def examined(address: str) -> tuple[Examined, ...]:
+    """Return what each worker of a cluster that declares our resource can measure, several at the same time; raise MeasurementError."""
+    with connected(address) as client:
+        found = looked_at(client)
+        asked = {
+            each: client.submit(hosting.examined, workers=[each.address], allow_other_workers=False, resources={RESOURCE: 1}, pure=False)
+            for each in found
+            if not each.obstacle
+        }
+        return tuple(_examined(each, asked.get(each)) for each in found)
+
+
+def _examined(worker: Worker, asked: Future | None) -> Examined:
+    if asked is None:
+        return Examined(worker, ())
+    try:
+        return Examined(worker, asked.result(timeout=ASK_S))
+    except (OSError, TimeoutError, RuntimeError, subprocess.SubprocessError) as error:
+        return Examined(replace(worker, obstacle=f"it does not answer ({type(error).__name__}: {error})"), ())
 
 
 def alive(client: Client) -> Mapping[str, Any]:
