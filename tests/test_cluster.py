@@ -158,7 +158,8 @@ def test_a_worker_is_killed_and_others_cannot_measure_but_the_answer_is_that_of_
         asked.until(rf"add n=\d+ on (base|head), .*{lost}" if prefixes[1] else r"add n=\d+ on")
         lab.kill("w2")
         assert asked.end() == 1, asked.told
-    alone = Comparison(project, tmp_path / "alone", "v1", "v2", "--format", "json")
+    found = asked.experiment
+    alone = Comparison(project, tmp_path / "cache", "v1", "v2", "--format", "json")
     assert alone.end() == 1
     by_cluster, by_one = json.loads(asked.output), json.loads(alone.output)
     assert by_cluster["verdict"] == by_one["verdict"] == "regression"
@@ -167,7 +168,6 @@ def test_a_worker_is_killed_and_others_cannot_measure_but_the_answer_is_that_of_
     assert answers[0][0] == ("add", "regression", "changed")
     assert by_cluster["functions"][0]["metrics"]["wall_ns"]["ratio"] == pytest.approx(2.0, abs=0.3)
     assert set(by_cluster) - {"machines"} == set(by_one) - {"machines"}
-    found = asked.experiment
     notes = {note.text.split(" at ")[0]: note for note in found.notes if note.slug in ("worker-left-out", "worker-lost")}
     assert {name: note.slug for name, note in notes.items()} == {
         "worker w2": "worker-lost",
