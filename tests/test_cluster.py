@@ -68,7 +68,7 @@ class Comparison:
     """A comparison as a program, whose standard error is read while it runs."""
 
     def __init__(self, project: Path, cache: Path, *arguments: str, variables: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "perfdiff", *arguments, "--cache", str(cache), "--verbose"]
+        command = [sys.executable, "-m", "perfdiff", "--cache", str(cache), "--verbose", *arguments]
         self.process = subprocess.Popen(
             command, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -209,16 +209,25 @@ def one_worker(tmp_path: Path) -> Iterator[Lab]:
         yield lab
 
 
+@pytest.fixture(scope="module")
+def steady_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A worker that can be measured on, and one that cannot, for tests that leave them as they are."""
+    folder = tmp_path_factory.mktemp("lab")
+    with dask_lab.lab(folder / "lab") as lab:
+        lab.add("w1")
+        lab.add("old", variables={"PYTHONPATH": other_version(folder / "old")})
+        lab.wait()
+        yield lab
+
+
 SLOW = "--param", "n=20000000000"  # minutes a run
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path: Path, one_worker: Lab, number: signal.Signals) -> None:
-    asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--cluster", one_worker.address, "--", "./add {n}")
+def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path: Path, steady_lab: Lab, number: signal.Signals) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--cluster", steady_lab.address, "--", "./add {n}")
     asked.until("comparing whole runs")
-    wait_until(lambda: dask_lab.descendants("20000000000"), "the workload runs")
-    running = [pid for pid in dask_lab.descendants("20000000000") if pid != asked.process.pid]
-    assert running
+    wait_until(lambda: len(dask_lab.descendants("20000000000")) > 1, "the workload runs beside its client")
     asked.process.send_signal(number)
     assert asked.end() == (130 if number == signal.SIGINT else -number)
     wait_until(lambda: not dask_lab.descendants("20000000000"), "the workload is ended")
@@ -248,23 +257,21 @@ def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_pat
     assert "[worker-lost]" in asked.told
 
 
-def test_a_workload_that_fails_everywhere_is_the_error_of_one_machine(project: Path, tmp_path: Path, one_worker: Lab) -> None:
-    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address, "--", "./add 1 2")
+def test_a_workload_that_fails_everywhere_is_the_error_of_one_machine(project: Path, tmp_path: Path, steady_lab: Lab) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", steady_lab.address, "--", "./add 1 2")
     assert asked.end() == 3
     assert "'./add 1 2' exited 1" in asked.told
     assert "[workload-failed]" in asked.told
 
 
-def test_the_doctor_says_what_each_worker_can_measure(tmp_path: Path, one_worker: Lab) -> None:
-    one_worker.add("old", variables={"PYTHONPATH": other_version(tmp_path / "old")})
-    one_worker.wait()
-    command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", one_worker.address, "--format", "json"]
+def test_the_doctor_says_what_each_worker_can_measure(tmp_path: Path, steady_lab: Lab) -> None:
+    command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", steady_lab.address, "--format", "json"]
     told = json.loads(subprocess.run(command, env=dask_lab.environment(), capture_output=True, check=True, cwd=tmp_path).stdout)
     assert told["can_compare"]
     able, old = told["workers"]
     assert (able["name"], able["can_compare"], old["name"], old["can_compare"]) == ("w1", True, "old", False)
     checks = {check["name"]: check for check in able["checks"]}
-    assert checks["cache"]["says"] == str(one_worker.folder / "w1" / "cache")
+    assert checks["cache"]["says"] == str(steady_lab.folder / "w1" / "cache")
     assert checks["C compiler"]["found"]
     assert "0.0.1" in old["obstacle"]
 

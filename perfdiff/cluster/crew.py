@@ -211,8 +211,9 @@ class Crew:
     def _answer(self, post: _Post, future: Future) -> Answer | None:
         """Return what a station answered; None where it failed or was lost, and is left out from now on."""
         if future.status != "finished":
-            self._alive()
-            self._lose(post, [future])
+            there = self._alive()
+            why = f"its task was {future.status}" if post.worker.address in there else "it is gone"
+            self._lose(post, [future], f"{why}: {future.exception()!r}" if future.status == "error" else why)
             return None
         answer: Answer = future.result()
         if isinstance(answer, Failure):

@@ -19,7 +19,7 @@ from perfdiff.collect.check import Check
 from perfdiff.revisions.bundles import Bundle
 
 _LOOK_S = 0.1  # between two looks whether the answer is still wanted
-_CLEARING_S = 20.0  # a station that is told to end has so long to clear away what it started
+_CLEARING_S = 30.0  # a station that is told to end has so long to clear away what it started
 
 
 class Hosted:

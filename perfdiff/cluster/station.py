@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -26,13 +27,15 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.cluster import protocol
 from perfdiff.cluster.protocol import Answer, Commission, Failure, Finished, Fitted, Order, Ready
 from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError
+from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, StoreError
 from perfdiff.making import OwnMachine
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.request import Request
 from perfdiff.revisions.bundles import put, unbundled
 from perfdiff.revisions.pins import PinnedPair
 
+CLEARING_S = 30.0  # a station before this one that is told to end has so long to clear away what it started
+_LOOK_S = 0.2
 _TERMINATED = 143
 
 
@@ -69,11 +72,22 @@ class Station:
             raise MeasurementError("the station was not told what to measure", slug="worker-lost")
         return self._maker
 
+    def _room(self) -> Path:
+        """Return an empty folder to work in; raise StoreError where another comparison is at work for longer than it clears away."""
+        deadline = time.monotonic() + CLEARING_S
+        while True:
+            try:
+                return self.stack.enter_context(storage.at_work(self.cache, Silent(), waiting=False))
+            except StoreError as error:
+                if error.slug != "cache-busy" or time.monotonic() > deadline:
+                    raise
+            time.sleep(_LOOK_S)
+
     def _begun(self, commission: Commission) -> Ready:
         """Build both revisions; raise PerfdiffError where that cannot be done, or where functions are not those of the client."""
         enter = self.stack.enter_context
         enter(storage.in_use(self.cache))
-        room = enter(storage.at_work(self.cache, Silent(), waiting=False))
+        room = self._room()
         top = room / "checkout"
         repository = unbundled(commission.bundle, storage.repository(self.cache, commission.repository), top, commission.folder)
         (repository.git_dir / "index").unlink(missing_ok=True)
