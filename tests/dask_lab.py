@@ -53,7 +53,9 @@ class Lab:
         """Start the scheduler."""
         with socket.create_server((self.host, 0)) as free:
             self.port = free.getsockname()[1]
-        self.scheduler = self._started("scheduler", ["scheduler", "--host", self.address, "--no-dashboard", *self.options], environment())
+        self.scheduler = self._started(
+            "scheduler", ["scheduler", "--host", self.address, "--no-dashboard", *self.options], without_perfdiff(self.folder)
+        )
 
     def add(
         self, name: str, *, variables: Mapping[str, str] | None = None, prefix: tuple[str, ...] = (), resources: str = "perfdiff=1"
@@ -147,6 +149,13 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
             )
             prefixes.append((*inside, *names, f"lab{number}"))
         yield f"{NET}.1", prefixes
+
+
+def without_perfdiff(folder: Path) -> dict[str, str]:
+    """Return the variables of schedulers: what is called perfdiff there is nothing of ours."""
+    (folder / "empty" / "perfdiff").mkdir(parents=True)
+    (folder / "empty" / "perfdiff" / "__init__.py").touch()
+    return environment() | {"PYTHONPATH": str(folder / "empty")}
 
 
 def environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import pickle
 import queue
 import socket
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from perfdiff.bench import Bench, Recipe, Site, Variant
-from perfdiff.cluster import RESOURCE, hosting, protocol, workers
+from perfdiff.cluster import protocol, workers
 from perfdiff.cluster.protocol import Answer, Commission, Failure, Finished, Fitted, Order, Ready
+from perfdiff.cluster.tasks import submitted
 from perfdiff.cluster.workers import Worker
+from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import MeasurementError, PerfdiffError
@@ -82,7 +85,7 @@ class Crew:
         for note in told:
             where = [self._machines[post.machine].name for post in posts if note in post.notes]
             found.append(note if len(where) == len(posts) else Note(note.slug, f"on {', '.join(where)}: {note.text}"))
-        return (*self.left_out, *found, *self.collector.told)
+        return (*self.left_out, *found, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Have all stations make the builds of a recipe; raise BuildError where none can."""
@@ -177,16 +180,7 @@ class Crew:
         )
 
     def _ask(self, post: _Post, request: protocol.Request) -> Future:
-        return self.client.submit(
-            hosting.asked,
-            post.station,
-            request,
-            workers=[post.worker.address],
-            allow_other_workers=False,
-            resources={RESOURCE: 1},
-            pure=False,
-            retries=0,
-        )
+        return submitted(self.client, post.worker.address, "asked", request, held=post.station)
 
     def _asked(self, request: protocol.Request) -> Iterator[tuple[_Post, Answer]]:
         """Yield what each station answers, in the order in which they do."""
@@ -269,23 +263,18 @@ class Crew:
         commission, bundle = self._commission()
         self.bench.progress.stage("building on workers", len(able))
         # By the addresses of workers, and not as a part of each question: it may be large, and goes to each machine once.
-        sent = self.client.scatter(bundle, workers=[each.address for each in able], broadcast=True, hash=False) if able else None
+        sent = (
+            self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False) if able else None
+        )
         starting: dict[Future, _Post] = {}
         answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
         for number, worker in enumerate(able, 1):
-            pinned = {
-                "workers": [worker.address],
-                "allow_other_workers": False,
-                "resources": {RESOURCE: 1},
-                "pure": False,
-                "retries": 0,
-            }
             config = commission.config
             own = replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
-            station = self.client.submit(hosting.opened, own, sent, **pinned)
+            station = submitted(self.client, worker.address, "opened", own, held=sent)
             post = _Post(worker, station, number)
             self._posts.append(post)
-            future = self.client.submit(hosting.first_answer, station, **pinned)
+            future = submitted(self.client, worker.address, "first_answer", held=station)
             starting[future] = post
             future.add_done_callback(answers.put)
         for post, answer in self._collected(answers, starting):

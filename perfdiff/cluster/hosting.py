@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import weakref
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from perfdiff.cluster import protocol
 from perfdiff.cluster.protocol import Answer, Commission, Failure
 from perfdiff.collect.check import Check
-from perfdiff.revisions.bundles import Bundle
 
 _LOOK_S = 0.1  # between two looks whether the answer is still wanted
 _CLEARING_S = 30.0  # a station that is told to end has so long to clear away what it started
@@ -54,12 +55,10 @@ class Hosted:
         return answer
 
 
-def opened(commission: Commission, bundle: Bundle) -> tuple[Hosted, Answer]:
-    """Return a new station, and whether it is ready for a comparison."""
-    from dataclasses import replace
-
+def opened(bundle: bytes, commission: Commission) -> tuple[Hosted, Answer]:
+    """Return a new station, and whether it is ready for a comparison; a `Bundle` comes as it was pickled."""
     hosted = Hosted()
-    return hosted, hosted.ask(replace(commission, bundle=bundle))
+    return hosted, hosted.ask(replace(commission, bundle=pickle.loads(bundle)))
 
 
 def first_answer(opened: tuple[Hosted, Answer]) -> Answer:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff import errors
 from perfdiff.bench import Recipe
 from perfdiff.collect.subjects import Subjects
 from perfdiff.config import Config
-from perfdiff.errors import MeasurementError, PerfdiffError
+from perfdiff.errors import (
+    BuildError,
+    DiskFilledError,
+    InputChangedError,
+    MeasurementError,
+    PerfdiffError,
+    RevisionError,
+    StoreError,
+    WorkloadError,
+)
 from perfdiff.making import Made, Pair
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
@@ -84,12 +91,8 @@ class Failure:
     @property
     def error(self) -> PerfdiffError:
         """Return the error."""
-        kind = getattr(errors, self.kind, MeasurementError)
-        return kind(self.text, slug=self.slug, detail=self.detail) if issubclass(kind, PerfdiffError) else MeasurementError(**self._told)
-
-    @property
-    def _told(self) -> Mapping[str, str]:
-        return {"message": self.text, "slug": self.slug, "detail": self.detail}
+        known = {kind.__name__: kind for kind in (BuildError, DiskFilledError, InputChangedError, RevisionError, StoreError, WorkloadError)}
+        return known.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
 
 
 Request = Commission | Recipe | Order

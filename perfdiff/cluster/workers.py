@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perfdiff import __version__
-from perfdiff.cluster import PROTOCOL, RESOURCE, hosting
+from perfdiff.cluster import PROTOCOL, RESOURCE
+from perfdiff.cluster.tasks import submitted
 from perfdiff.collect.check import Check
 from perfdiff.errors import MeasurementError, UsageError
 
@@ -79,6 +80,13 @@ def looked_at(client: Client) -> tuple[Worker, ...]:
             slug="no-workers",
         )
     addresses = list(ours)
+    there = client.run_on_scheduler(platform.python_version)
+    if there.split(".")[:2] != platform.python_version().split(".")[:2]:
+        raise MeasurementError(
+            f"the scheduler at {client.scheduler.address} runs Python {there}, not {platform.python_version()} as here, and cannot read what "
+            "it passes on; start it with the same one",
+            slug="scheduler-version",
+        )
     versions = _asked(client, addresses, "perfdiff:__version__")
     protocols = _asked(client, addresses, "perfdiff.cluster:PROTOCOL")
     pythons = client.run(platform.python_version, workers=addresses, on_error="return")
@@ -93,11 +101,7 @@ def examined(address: str) -> tuple[Examined, ...]:
     """Return what each worker of a cluster that declares our resource can measure, several at the same time; raise MeasurementError."""
     with connected(address) as client:
         found = looked_at(client)
-        asked = {
-            each: client.submit(hosting.examined, workers=[each.address], allow_other_workers=False, resources={RESOURCE: 1}, pure=False)
-            for each in found
-            if not each.obstacle
-        }
+        asked = {each: submitted(client, each.address, "examined") for each in found if not each.obstacle}
         return tuple(_examined(each, asked.get(each)) for each in found)
 
 
