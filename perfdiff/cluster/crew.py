@@ -137,7 +137,7 @@ class Crew:
         post.made += 1
         runs = [(self._told(run, post.machine), recordings) for run, recordings in answer.made.runs]
         for slot in pair:
-            self.bench.progress.advance(f"{slot.point.label} on {slot.side}, {self._machines[post.machine].name}")
+            self.bench.progress.advance(f"{slot.point.label} on {slot.side}, {self._machines[post.machine].name} (its pair {post.made})")
         return Made(pair, runs, answer.made.seconds)
 
     def _told(self, run: Any, machine: int) -> Any:
@@ -146,12 +146,15 @@ class Crew:
         return replace(run, id=self.collector.number(), machine=machine, layout=layout)
 
     def _next(self, post: _Post, work: Iterator[Block]) -> Pair | None:
-        """Return what a free worker makes next: the rest of its block, what was lost elsewhere, or a new block."""
+        """Return what a free worker makes next: the rest of its block, what was lost elsewhere, a new block, or at last others' rests."""
         if not post.rest and self._back:
             return self._back.popleft()
         if not post.rest:
             post.rest.extend(next(work, ()))
-        return post.rest.popleft() if post.rest else None
+        if not post.rest:
+            busiest = max(self._posts, key=lambda each: len(each.rest))
+            return busiest.rest.pop() if busiest.rest else None
+        return post.rest.popleft()
 
     def _waited(self, answers: queue.SimpleQueue[Future], under_way: dict[Future, _Post]) -> Future | None:
         """Return the next future that is done; None where none is for a while, or a worker was lost instead."""

@@ -83,8 +83,8 @@ def looked_at(client: Client) -> tuple[Worker, ...]:
     there = client.run_on_scheduler(platform.python_version)
     if there.split(".")[:2] != platform.python_version().split(".")[:2]:
         raise MeasurementError(
-            f"the scheduler at {client.scheduler.address} runs Python {there}, not {platform.python_version()} as here, and cannot read what "
-            "it passes on; start it with the same one",
+            f"the scheduler at {client.scheduler.address} runs Python {there}, not {platform.python_version()} as here, and cannot read "
+            "what it passes on; start it with the same one",
             slug="scheduler-version",
         )
     versions = _asked(client, addresses, "perfdiff:__version__")
