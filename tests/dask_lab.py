@@ -91,6 +91,11 @@ class Lab:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
+    def busy(self) -> list[int]:
+        """Return the processes beside the workers: stations, and what they have started."""
+        known = [process.pid for process in (*self.workers.values(), *([self.scheduler] if self.scheduler else []))]
+        return [process for process in processes(str(self.folder / "w1")) if process not in known]
+
     def stop(self) -> None:
         """End all."""
         for process in (*self.workers.values(), *([self.scheduler] if self.scheduler else [])):
@@ -163,11 +168,12 @@ def environment() -> dict[str, str]:
     return programs.environment() | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
 
 
-def descendants(mark: str) -> list[int]:
-    """Return the processes of this machine whose command line holds a text."""
+def processes(mark: str) -> list[int]:
+    """Return the processes of this machine whose command line, or variables, hold a text."""
     found = []
     for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if mark.encode() in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
-                found.append(int(entry.name))
+        with contextlib.suppress(OSError):
+            if entry.name.isdecimal() and int(entry.name) != os.getpid():
+                told = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                found += [int(entry.name)] * (mark.encode() in told)
     return found

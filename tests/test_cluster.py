@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -220,18 +221,19 @@ def steady_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-SLOW = "--param", "n=20000000000"  # minutes a run
+LONG = str(20_000_000_000 + os.getpid())  # minutes a run, and no other test's
+SLOW = "--param", f"n={LONG}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path: Path, steady_lab: Lab, number: signal.Signals) -> None:
     asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--cluster", steady_lab.address, "--", "./add {n}")
     asked.until("comparing whole runs")
-    wait_until(lambda: len(dask_lab.descendants("20000000000")) > 1, "the workload runs beside its client")
+    wait_until(lambda: len(dask_lab.processes(LONG)) > 1, "the workload runs beside its client")
     asked.process.send_signal(number)
     assert asked.end() == (130 if number == signal.SIGINT else -number)
-    wait_until(lambda: not dask_lab.descendants("20000000000"), "the workload is ended")
-    wait_until(lambda: not dask_lab.descendants("perfdiff.cluster.station"), "the station is ended")
+    wait_until(lambda: not dask_lab.processes(LONG), "the workload is ended")
+    wait_until(lambda: not steady_lab.busy(), "the station is ended")
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
@@ -252,9 +254,11 @@ def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab
 def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_path: Path, one_worker: Lab) -> None:
     asked = Comparison(project, tmp_path / "cache", "v1", "v2", variables={"PERFDIFF_CLUSTER": one_worker.address})
     asked.until(r"add n=\d+ on")
+    assert one_worker.busy()
     one_worker.kill("w1")
     assert asked.end() == 3
     assert "[worker-lost]" in asked.told
+    wait_until(lambda: not one_worker.busy(), "the station has ended with its worker")
 
 
 def test_a_workload_that_fails_everywhere_is_the_error_of_one_machine(project: Path, tmp_path: Path, steady_lab: Lab) -> None:
