@@ -82,6 +82,15 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """What builds with probes that time calls are made of, on this machine or another one that has the same plain builds."""
+
+    probes: Probes
+    modes: Mapping[int, plan.Entry]
+    steering: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """What a comparison is carried out with: what was asked, and where and by what it is done."""
 
@@ -187,13 +196,17 @@ class Bench:
         layouts = self._workshop().layouts(site.plain, config.measure.layouts)
         return Spread(layouts, self.upkeep, config.compare.seed, config.measure.layouts)
 
-    def timed(self, site: Site) -> Variant:
-        """Build all sides with the chosen probes; raise BuildError."""
-        workshop = self._workshop()
+    def timed(self, site: Site) -> Recipe:
+        """Return what builds of all sides with the chosen probes are made of."""
         probes = {side: site.subjects.timed_probes(side, site.selection.choices) for side in self.sides}
-        built = workshop.probed(Phase.TIMED, probes, site.plain)
         modes = {choice.id: choice.entry(self.reservoir) for choice in site.selection.choices}
-        targets = workshop.targets(Phase.TIMED, built, modes, probes, site.steering)
+        return Recipe(probes, modes, site.steering)
+
+    def followed(self, recipe: Recipe, site: Site) -> Variant:
+        """Build all sides by a recipe; raise BuildError."""
+        workshop, probes = self._workshop(), recipe.probes
+        built = workshop.probed(Phase.TIMED, probes, site.plain)
+        targets = workshop.targets(Phase.TIMED, built, recipe.modes, probes, recipe.steering)
         return Variant(probes, targets, built, skipped=dropped(built, probes))
 
     def census(self, site: Site) -> Variant:

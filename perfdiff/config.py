@@ -271,6 +271,14 @@ class MeasureConfig:
 LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
 BUDGETS = 2  # that whole runs may take at most, where the second will decide what is open
 
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    """`[cluster]`: the `address` of a Dask scheduler whose workers measure; None: this machine does."""
+
+    address: str | None = None
+
+
 JUDGES = ("function", "program")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
 
@@ -302,6 +310,7 @@ class Config:
     compare: CompareConfig = CompareConfig()
     counters: CountersConfig = CountersConfig()
     measure: MeasureConfig = MeasureConfig()
+    cluster: ClusterConfig = ClusterConfig()
     python: PythonConfig | None = None  # None: no Python project
     java: JavaConfig | None = None  # None: no Java project
     php: PhpConfig | None = None  # None: no PHP project

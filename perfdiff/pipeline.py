@@ -7,8 +7,8 @@ counts of lines → models and comparison
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from perfdiff import storage
@@ -17,6 +17,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.packs import Packs
+from perfdiff.making import Makers, OwnMachine
 from perfdiff.outcome import Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
@@ -62,10 +63,13 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
 
 
 def measure(bench: Bench, folder: Path) -> None:
-    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`."""
+    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`.
+
+    Of a cluster the workers make the pairs of runs; this machine counts, and decides.
+    """
     try:
-        with closing(bench.upkeep):
-            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())))
+        with closing(bench.upkeep), _makers(bench) as makers:
+            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())), makers)
             bench = rounds.bench
             with closing(bench.services):
                 if len(bench.sides) > 1 and not rounds.are_answered:
@@ -84,6 +88,19 @@ def measure(bench: Bench, folder: Path) -> None:
     except DiskFilledError:
         bench.cache.discard()
         raise
+
+
+@contextmanager
+def _makers(bench: Bench) -> Iterator[Makers]:
+    """Return what makes who makes the pairs of a comparison: the workers of a cluster where one is asked for, else this machine."""
+    address = bench.request.config.cluster.address
+    if address is None or len(bench.sides) == 1:
+        yield OwnMachine
+        return
+    from perfdiff.cluster.crew import cluster
+
+    with cluster(address, bench.progress) as found:
+        yield found.crew
 
 
 def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:

@@ -83,6 +83,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         *sides,
         *sorted(request.followed),
         *(["counted"] if request.is_counted else []),
+        *(["cluster", config.cluster.address] if config.cluster.address and len(sides) > 1 else []),
     ]
     return _digest(parts)
 

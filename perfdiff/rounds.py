@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,12 +23,10 @@ from perfdiff.collect import caveats, census, counterparts, counting, folding, p
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
-from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.spread import Spread
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
-from perfdiff.duets import Duets
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
+from perfdiff.making import Block, Makers, OwnMachine, PairMaker
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
@@ -45,6 +42,7 @@ class Rounds:
 
     bench: Bench
     site: Site
+    makers: Makers = OwnMachine
     runs: list[Run] = field(default_factory=list)
     notes: tuple[Note, ...] = ()
     _skipped: tuple[Skipped, ...] = ()
@@ -53,47 +51,56 @@ class Rounds:
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
-    _duets: Duets = field(init=False)
+    _maker: PairMaker = field(init=False)
     _turns: Turns = field(init=False)
-    _spread: Spread | None = None
     _lines: PlaceExperiment | None = None
     _seen: tuple[int, Findings] | None = None  # of so many runs
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
-        self._duets = Duets(self._collector)
+        self._maker = self.makers(self.bench, self.site, self._collector)
         self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over.
 
         The time is the budget, and up to as much again where that will decide what is open. Called again, it goes on where it ended, with
-        as much time.
+        as much time. Several machines make as many pairs each as one would alone.
         """
-        self._spread = spread = self._spread or self.bench.spread(self.site)
-        turns, seed = self._turns, self.bench.request.config.compare.seed
-        self._grow(spread, next_look(0), math.inf)
-        started, limit_s = time.monotonic(), self.budget_s
-        while turns.open:
-            begun = time.monotonic()
-            point = turns.next if begun - started <= limit_s else turns.next_short_of(FEWEST_PAIRS)
-            look, pair = next_look(turns.pairs[point.id]), schedule.whole_block([point], turns.pairs[point.id], seed, spread.count)
-            self.runs += [run for run, _ in self._duets.collect(pair, self.runs, self.bench.progress.advance)]
-            turns.took(point, time.monotonic() - begun)
-            spent_s = time.monotonic() - started
-            if turns.pairs[point.id] == look:
+        turns, maker = self._turns, self._maker
+        looks = {point.id: self._next_look(point) for point in turns.open}
+        self.bench.progress.stage("comparing whole runs", None)
+        started, limit_s, is_over = time.monotonic(), self.budget_s, False
+
+        def pairs() -> Iterator[Block]:
+            while turns.open and not is_over:
+                is_late = time.monotonic() - started > limit_s
+                point = turns.next_short_of(FEWEST_PAIRS * maker.count) if is_late else turns.next
+                yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
+
+        for made in maker.made(pairs()):
+            point = made.pair[0].point
+            self.runs += [run for run, _ in made.runs]
+            turns.took(point, made.seconds)
+            if is_over or point not in turns.open:  # of several machines the others make their pairs to the end
+                continue
+            if turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends()[point.id].standing
                 if standing is Standing.SLOWER:
-                    break
-                if standing is not Standing.OPEN or look == MOST_PAIRS:
+                    is_over = True
+                elif standing is not Standing.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
-                else:
-                    self._grow(spread, next_look(look), spent_s)
-            if spent_s > limit_s and turns.fewest >= FEWEST_PAIRS:
+                looks[point.id] = self._next_look(point)
+            spent_s = time.monotonic() - started
+            if spent_s > limit_s and turns.fewest >= FEWEST_PAIRS * maker.count:
                 missing_s = self._missing_s()
-                if not 0 < missing_s <= BUDGETS * self.budget_s - spent_s:
-                    break
+                is_over = is_over or not 0 < missing_s <= BUDGETS * self.budget_s - spent_s
                 limit_s = spent_s + missing_s
+
+    def _next_look(self, point: Point) -> int:
+        """Return at how many pairs of a point the next look is."""
+        count = self._maker.count
+        return count * next_look(self._turns.pairs[point.id] // count)
 
     @property
     def hang_on_whole_runs(self) -> bool:
@@ -103,18 +110,11 @@ class Rounds:
 
     def _missing_s(self) -> float:
         """Return how long the pairs would take that, by what was seen, decide the open points."""
-        return self._turns.missing_s({point: end.needed for point, end in self._ends().items()})
+        return self._turns.missing_s({point: end.needed for point, end in self._ends().items()}) / self._maker.count
 
     def _ends(self) -> dict[int, EndToEnd]:
         """Return what the whole runs so far show, by point."""
         return {end.point.id: end for end in self._whole().ends}
-
-    def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
-        """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
-        if spread.may_link:
-            self.bench.progress.stage("linking in other layouts", None)
-        spread.grow(pairs, limit_s)
-        self.bench.progress.stage("comparing whole runs", None)
 
     def count_all(self) -> None:
         """Count all functions where whole runs leave nothing else to be asked: where all counts are the same, nothing has to be chosen.
@@ -238,32 +238,38 @@ class Rounds:
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""
         config, points, sides = self.bench.request.config, self.bench.points, self.bench.sides
-        variant = self.bench.timed(self.site)
+        variant = self._maker.fitted(self.bench.timed(self.site))
         self._skipped = variant.skipped
         self._timed = Assembly(variant.probes, {point.id: point for point in points})
-        self._collector.targets = {**self._collector.targets, **variant.targets}
+        machines, runs_of = self._maker.count, {workload.name: workload.runs for workload in config.workloads}
+        runs_of = {name: machines * runs for name, runs in runs_of.items()}
+        blocks = [schedule.pairs(slots) for slots in schedule.timed_blocks(points, runs_of, config.compare.seed, sides)]
+        missing = {block: len(pairs) for block, pairs in enumerate(blocks)}
         runs: list[Run] = []
         incomplete: list[Run] = []
-        blocks = schedule.timed_blocks(points, {workload.name: workload.runs for workload in config.workloads}, config.compare.seed, sides)
-        referee = Referee(len(blocks) * len(points) * len(sides))
-        self.bench.progress.stage("measuring", sum(map(len, blocks)))
-        look, started, own = FIRST_LOOK, time.monotonic(), self.runs
-        for block, slots in enumerate(blocks, 1):
-            for pair in schedule.pairs(slots):
-                made = self._duets.collect(pair, own, self.bench.progress.advance)
-                if referee.repeats([run for run, _ in made]):
-                    made = self._duets.collect(pair, own, lambda _: None)
-                for run, recordings in made:
-                    runs.append(run)
-                    incomplete += [run] * (not all(recording.complete for recording in recordings))
-                    self._timed.add(run, recordings)
+        self.bench.progress.stage("measuring", sum(len(pair) for pairs in blocks for pair in pairs))
+        look, started, own, done, is_over = FIRST_LOOK, time.monotonic(), self.runs, 0, False
+
+        def wanted() -> Iterator[Block]:
+            yield from itertools.takewhile(lambda _: not is_over, blocks)
+
+        for made in self._maker.made(wanted(), planned=len(blocks) * len(points) * len(sides)):
+            for run, recordings in made.runs:
+                runs.append(run)
+                incomplete += [run] * (not all(recording.complete for recording in recordings))
+                self._timed.add(run, recordings)
+            missing[made.pair[0].block] -= 1
+            if missing[made.pair[0].block]:
+                continue
+            done += 1
             self.runs = [*own, *runs]
-            if len(sides) > 1 and FIRST_LOOK <= block < len(blocks):
-                is_over = time.monotonic() - started > self.budget_s
-                if is_over or (block == look and self._is_settled()):
-                    break
-                look = look * NEXT_LOOK if block == look else look
-        self.notes += (*caveats.recordings_incomplete(incomplete, points), *referee.notes(runs))
+            machines = self._maker.count
+            if len(sides) > 1 and not is_over and FIRST_LOOK * machines <= done < len(blocks):
+                is_look = done >= look * machines
+                is_over = time.monotonic() - started > self.budget_s or (is_look and self._is_settled())
+                look = look * NEXT_LOOK if is_look else look
+        self.runs = [*own, *runs]
+        self.notes += caveats.recordings_incomplete(incomplete, points)
 
     def _is_settled(self) -> bool:
         """Return whether more runs with probes could not change the answer."""
@@ -342,10 +348,7 @@ class Rounds:
                 *caveats.outputs_differ(self.runs, bench.points),
                 *caveats.sizes_not_felt(self.runs, bench.points),
                 *self.notes,
-                *(self._spread.notes if self._spread else ()),
-                *self._duets.notes,
-                *self._collector.told,
-                *caveats.trees_written(bench.upkeep.written),
+                *self._maker.notes,
             ),
             counts=self._counts(),
             folded=site.folded,
@@ -353,6 +356,7 @@ class Rounds:
             library=self._library,
             same_code=site.same_code,
             stages=bench.progress.seconds,
+            machines=self._maker.machines,
         )
 
     def _counts(self) -> Totals | None:

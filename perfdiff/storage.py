@@ -31,6 +31,7 @@ _SAYS: Mapping[str, str] = {
     "classes": "parsed sources and classes of Java",
     "scripts": "parsed sources of PHP",
     "snapshots": "copies of working trees",
+    "repositories": "repositories of others that are measured here",
     "runtime": "runtime libraries",
     "python": "Python packages",
     "logs": "build logs",
@@ -46,6 +47,7 @@ _AGEING: Mapping[str, str] = {
     "classes": "*/*",
     "scripts": "*/*",
     "snapshots": "objects/*/*",
+    "repositories": "*",
     "runtime": "*",
     "python": "*",
     "bisects": "*",
@@ -80,6 +82,15 @@ class Damage:
     says: str
 
 
+def folder(environment: Mapping[str, str]) -> Path:
+    """Return the cache where none is given: `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
+    if own := environment.get("PERFDIFF_CACHE"):
+        return Path(own).absolute()
+    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
+    user = Path(environment.get("XDG_CACHE_HOME", ""))
+    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
+
+
 @contextmanager
 def in_use(cache: Path) -> Iterator[None]:
     """Keep `prune` away from what lies in the cache; failures of the file system are told as the cache's.
@@ -98,15 +109,19 @@ def in_use(cache: Path) -> Iterator[None]:
 
 
 @contextmanager
-def at_work(cache: Path, progress: Progress) -> Iterator[Path]:
+def at_work(cache: Path, progress: Progress, *, waiting: bool = True) -> Iterator[Path]:
     """Be the only one that builds and runs with this cache, and yield an empty folder, which is removed afterwards.
 
-    Another comparison is waited for: its builds and runs would show in the times, and its workloads may write to the same trees.
+    Another comparison is waited for, else StoreError is raised: its builds and runs would show in the times, and its workloads may write
+    to the same trees.
     """
     with store_errors(cache), _lock_file(cache, "at-work") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except BlockingIOError as error:
+            if not waiting:
+                text = f"another perfdiff is at work with {cache}; give each worker a PERFDIFF_CACHE of its own, or wait until it is done"
+                raise StoreError(text, slug="cache-busy") from error
             progress.note(f"another perfdiff is at work with {cache}; waiting until it is done")
             fcntl.flock(lock, fcntl.LOCK_EX)
         room = cache / "room"
@@ -133,6 +148,11 @@ def _lock_file(cache: Path, name: str) -> Iterator[int]:
 def experiment(cache: Path, asked: Asked) -> Path:
     """Return the folder of a comparison's experiment, and let it count as used now."""
     return _used(cache / "experiments" / asked.key)
+
+
+def repository(cache: Path, name: str) -> Path:
+    """Return the folder of a repository that a cluster's client sent, and let it count as used now."""
+    return _used(cache / "repositories" / name)
 
 
 def places(cache: Path, key: str) -> Path:

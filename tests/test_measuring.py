@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import configuration, pipeline
+from perfdiff import configuration, making, pipeline
 from perfdiff import rounds as rounds_of_runs
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.cli import samples
@@ -265,8 +265,9 @@ class Ticks:
 
 def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds_of_runs, "time", Ticks())
-    # Three seconds a pair: five pairs of both points take more than these, and so would all that are needed.
-    measure, counters = replace(sums.config.measure, budget_s=20.0), replace(sums.config.counters, software=False)
+    monkeypatch.setattr(making, "time", Ticks())
+    # Two seconds a pair: five pairs of both points take more than these, and so would all that are needed.
+    measure, counters = replace(sums.config.measure, budget_s=14.0), replace(sums.config.counters, software=False)
     progress = Steps()
     asked = replace(sums, config=replace(sums.config, measure=measure, counters=counters))
     found = pipeline.compare(asked, progress, executor=Restless()).findings

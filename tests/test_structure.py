@@ -42,12 +42,15 @@ ALLOWED = {
     "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
     "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
     "duets": _GROUND | {"records", "collect", "analysis"},
-    "rounds": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
+    "making": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
+    "rounds": _GROUND | {"records", "collect", "analysis", "bench", "making"},
+    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "request", "bench", "making"},
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
-    "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "rounds", "outcome"},
+    "pipeline": _GROUND
+    | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "making", "cluster", "rounds", "outcome"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
@@ -78,6 +81,8 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 STANDS_ALONE = {
     "build/compiling.py",
     "build/wrapper.py",
+    "cluster/examination.py",
+    "cluster/station.py",
     "collect/papi.py",
     "collect/proxy.py",
     "load/__main__.py",
@@ -90,7 +95,7 @@ STANDS_ALONE = {
     "languages/python/scripts/counted_lines.py",
     "languages/python/scripts/describing.py",
 }
-HEAVY = {"torch", "sklearn", "matplotlib", "scipy"}
+HEAVY = {"distributed", "dask", "torch", "sklearn", "matplotlib", "scipy"}
 
 
 def relative(path: Path) -> str:

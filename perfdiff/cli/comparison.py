@@ -113,6 +113,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     cache: options.Cache = None,
     seed: options.Seed = None,
     thorough: options.Thorough = False,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     dry_run: Annotated[
@@ -140,7 +141,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
-        overrides = replace(overrides, thorough=thorough)
+        overrides = replace(overrides, thorough=thorough, cluster=cluster)
         if dry_run:
             _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
             raise typer.Exit

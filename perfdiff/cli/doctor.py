@@ -36,15 +36,19 @@ def doctor(
     config: options.ConfigFile = None,
     repository: options.Repository = Path(),
     cache: options.Cache = None,
+    cluster: options.Cluster = None,
     chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
 ) -> None:
     """Say what can be measured on this machine, what is missing, and what to do about it; of a Python, Java or PHP project, what runs it.
 
-    Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
+    With --cluster it says the same of each worker. Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
     """
     from perfdiff.collect import doctor as examination
 
     with exits.exceptions_become_codes():
+        if cluster:
+            possible = _of_workers(cluster, chosen)
+            raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
         directory = repository.absolute()
         found = configuration.load(directory, overrides=Overrides(file=config), environment=os.environ, measuring=False)
         place = configuration.project(directory, config)
@@ -54,16 +58,49 @@ def doctor(
         raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
 
 
+def _of_workers(address: str, chosen: Format) -> bool:
+    """Write what each worker of a cluster can measure, and return whether any can."""
+    from perfdiff.cluster import workers
+
+    found = workers.examined(address)
+    possible = any(each.can_measure for each in found)
+    if chosen is Format.JSON:
+        told = [
+            {
+                "name": each.worker.name,
+                "host": each.worker.host,
+                "address": each.worker.address,
+                "obstacle": each.worker.obstacle,
+                "can_compare": each.can_measure,
+                "checks": [asdict(check) for check in each.checks],
+            }
+            for each in found
+        ]
+        output.write(json.dumps({"schema": _SCHEMA, "can_compare": possible, "workers": told}, indent=2))
+        return possible
+    for each in found:
+        says = each.worker.obstacle or ("can measure" if each.can_measure else "cannot measure before what is MISSING is there")
+        output.write(f"worker {each.worker.name} at {each.worker.host}: {says}")
+        output.write("\n".join([*(f"  {line}" for line in _rows(each.checks)), ""]))
+    able = sum(each.can_measure for each in found)
+    output.write(f"perfdiff can measure on {able} of {len(found)} workers.")
+    return possible
+
+
 def _json(checks: tuple[Check, ...], *, possible: bool) -> str:
     return json.dumps({"schema": _SCHEMA, "can_compare": possible, "checks": [asdict(check) for check in checks]}, indent=2)
 
 
 def _lines(checks: tuple[Check, ...], *, possible: bool) -> Iterator[str]:
-    width = max(len(check.name) for check in checks)
+    yield from _rows(checks)
+    yield ""
+    yield "perfdiff can compare here." if possible else "perfdiff cannot compare here before what is MISSING is there."
+
+
+def _rows(checks: tuple[Check, ...]) -> Iterator[str]:
+    width = max((len(check.name) for check in checks), default=0)
     for check in checks:
         mark = "ok     " if check.found else "MISSING" if check.needed else "without"
         yield f"{mark}  {check.name:<{width}}  {check.says}"
         if not check.found:
             yield f"{'':7}  {'':<{width}}  → {check.remedy}"
-    yield ""
-    yield "perfdiff can compare here." if possible else "perfdiff cannot compare here before what is MISSING is there."

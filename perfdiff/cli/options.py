@@ -84,6 +84,15 @@ Save = Annotated[
 Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]
 Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="What came since this revision, itself included.")]
 Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="At most so many revisions of a range, spread evenly over it.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        envvar="PERFDIFF_CLUSTER",
+        help="Measure on the workers of this Dask scheduler, such as tcp://lab1:8786.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Thorough = Annotated[
     bool, typer.Option("--thorough", help="Run with probes even where whole runs and exact counts already say that nothing is slower.")
@@ -102,13 +111,9 @@ def application(**settings: Any) -> typer.Typer:
 
 def cache_folder(given: Path | None) -> Path:
     """Return the cache: as given, else `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
-    if given:
-        return given.absolute()
-    if own := os.environ.get("PERFDIFF_CACHE"):
-        return Path(own).absolute()
-    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
-    user = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
+    from perfdiff import storage
+
+    return given.absolute() if given else storage.folder(os.environ)
 
 
 def report_format(given: Format | None, output: Path | None) -> Format:

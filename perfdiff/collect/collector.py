@@ -100,6 +100,11 @@ class Collector:
     _told: set[int] = field(default_factory=set)
     _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
 
+    def number(self) -> int:
+        """Return the number of a run that another machine has made."""
+        self._made += 1
+        return self._made - 1
+
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
         for slot in slots:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from perfdiff.records.schema import Phase, Point, Side
 
@@ -33,10 +33,9 @@ def survey_slots(points: Sequence[Point], block: int, seed: int, sides: Sequence
     return _paired(random.Random(f"{seed}:survey:{block}"), (Phase.SURVEY,), points, block, sides)
 
 
-def whole_block(points: Sequence[Point], block: int, seed: int, layouts: int = 1) -> list[Slot]:
-    """Return one block of whole runs of the plain builds: a pair of every point, all in the block's layout of so many."""
-    slots = _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
-    return [replace(slot, layout=block % layouts) for slot in slots]
+def whole_block(points: Sequence[Point], block: int, seed: int) -> list[Slot]:
+    """Return one block of whole runs of the plain builds: a pair of every point."""
+    return _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
 
 
 def timed_blocks(points: Sequence[Point], runs: Mapping[str, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:

@@ -12,16 +12,19 @@ from perfdiff.records.schema import Point
 class Turns:
     """Points with the pairs of runs that each had, and the seconds that those took.
 
-    The open point that had least time is next: what is over in milliseconds is run more often than what takes seconds.
+    The open point that had least time is next: what is over in milliseconds is run more often than what takes seconds. Pairs that are
+    begun and not over, as several machines have them, count as long as their point's others.
     """
 
     points: Sequence[Point]
     pairs: dict[int, int] = field(init=False)
+    _begun: dict[int, int] = field(init=False)
     _spent_s: dict[int, float] = field(init=False)
     _closed: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.pairs = {point.id: 0 for point in self.points}
+        self._begun = {point.id: 0 for point in self.points}
         self._spent_s = {point.id: 0.0 for point in self.points}
 
     @property
@@ -32,19 +35,30 @@ class Turns:
     @property
     def next(self) -> Point:
         """Return the open point that had least time; the first one of those that had equally much."""
-        return min(self.open, key=lambda point: self._spent_s[point.id])
+        return min(self.open, key=self._expected)
 
     def next_short_of(self, pairs: int) -> Point:
         """Return the open point that had least time of those with fewer `pairs`, or of all: where time is over, the others need none."""
-        return min(self.open, key=lambda point: (self.pairs[point.id] >= pairs, self._spent_s[point.id]))
+        return min(self.open, key=lambda point: (self._begun[point.id] >= pairs, *self._expected(point)))
 
     @property
     def fewest(self) -> int:
         """Return how many pairs every open point had at least."""
         return min((self.pairs[point.id] for point in self.open), default=0)
 
+    def begin(self, point: Point) -> int:
+        """Return how many pairs of a point were begun before, and count one more."""
+        self._begun[point.id] += 1
+        return self._begun[point.id] - 1
+
+    def _expected(self, point: Point) -> tuple[float, int]:
+        """Return the seconds of a point's pairs, also of those that are not over, and how many are not."""
+        pairs, spent_s = self.pairs[point.id], self._spent_s[point.id]
+        open_ = self._begun[point.id] - pairs
+        return spent_s + (open_ * spent_s / pairs if pairs else 0.0), open_
+
     def took(self, point: Point, seconds: float) -> None:
-        """Count one pair of a point, and the time it took."""
+        """Count one pair of a point that is over, and the time it took."""
         self.pairs[point.id] += 1
         self._spent_s[point.id] += seconds
 

@@ -24,4 +24,5 @@ class Overrides:
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None
+    cluster: str | None = None
     worse: Worse = field(default_factory=Worse)  # how services are made worse to reach

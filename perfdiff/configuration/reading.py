@@ -9,6 +9,7 @@ from typing import Any
 
 from perfdiff.config import (
     BuildConfig,
+    ClusterConfig,
     CompareConfig,
     Config,
     CountersConfig,
@@ -61,6 +62,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["build"]["command"] = checked(overrides.build, settings.BUILD_COMMAND, COMMAND_LINE, "--build")
     if overrides.seed is not None:
         values["compare"]["seed"] = checked(overrides.seed, settings.SEED, COMMAND_LINE, "--seed")
+    if overrides.cluster is not None:
+        values["cluster"]["address"] = checked(overrides.cluster, settings.ADDRESS, COMMAND_LINE, "--cluster")
     if overrides.thorough:
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)
@@ -91,6 +94,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         compare=CompareConfig(**values["compare"]),
         counters=CountersConfig(**values["counters"]),
         measure=MeasureConfig(**values["measure"]),
+        cluster=ClusterConfig(**values["cluster"]),
         source=str(source.path) if source else None,
         python=PythonConfig(**values["python"]) if "python" in programs.languages else None,
         java=JavaConfig(**values["java"]) if "java" in programs.languages else None,

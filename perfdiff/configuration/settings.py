@@ -16,6 +16,7 @@ from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, PORT, PROJEC
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SCHEDULER = re.compile(r"[a-z]+://\S+")
 _METHOD = re.compile(r"[A-Z]+")
 _OWN_HOSTS = ("http://127.0.0.1:", "http://localhost:")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -149,6 +150,10 @@ def _ready(value: object) -> str | None:
     return value if isinstance(value, str) and (value == TCP or value.startswith(_OWN_HOSTS)) else None
 
 
+def _scheduler(value: object) -> str | None:
+    return value if isinstance(value, str) and _SCHEDULER.fullmatch(value) else None
+
+
 def _address(value: object) -> str | None:
     return value if isinstance(value, str) and value.startswith(_OWN_HOSTS) else None
 
@@ -215,6 +220,7 @@ SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
 WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
+ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', _scheduler, text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
@@ -237,6 +243,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "thorough": _TRUTH,
         "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
     },
+    "cluster": {"address": ADDRESS},
     "compare": {
         "min_effect": _SHARE,
         "fdr": _SHARE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,19 @@ class Repository:
         return (self.common_dir / "shallow").exists()
 
     def ask(self, *arguments: str, environment: Mapping[str, str] | None = None) -> GitAnswer:
-        """Run a git command on the repository and return its answer, whatever its status.
+        """Run a git command on the repository and return its answer, whatever its status."""
+        status, output, errors = self._run(arguments, environment, b"")
+        return GitAnswer(status, *(text.decode("utf-8", "surrogateescape") for text in (output, errors)))
+
+    def pipe(self, *arguments: str, data: bytes, environment: Mapping[str, str] | None = None) -> bytes:
+        """Run a git command that must succeed over `data` and return the bytes that it printed; raises as `tell` does."""
+        status, output, errors = self._run(arguments, environment, data)
+        if status != 0:
+            raise _failure(arguments, GitAnswer(status, "", errors.decode("utf-8", "surrogateescape")))
+        return output
+
+    def _run(self, arguments: tuple[str, ...], environment: Mapping[str, str] | None, data: bytes) -> tuple[int, bytes, bytes]:
+        """Return the status of a git command, what it printed, and what it complained of.
 
         Every place is told explicitly: variables that a hook or a caller left behind must not lead git elsewhere, and git does not
         question the ownership of a repository that it was told by name.
@@ -86,16 +99,19 @@ class Repository:
             "LC_ALL": "C",
         }
         settings = [word for setting in _QUIET for word in ("-c", setting)]
-        process = git.Git(self.top or self.git_dir).execute(
-            ["git", *settings, *arguments], env={**places, **(environment or {})}, as_process=True
-        )
+        with tempfile.TemporaryFile() as given:
+            given.write(data)
+            given.seek(0)
+            process = git.Git(self.top or self.git_dir).execute(
+                ["git", *settings, *arguments], env={**places, **(environment or {})}, as_process=True, istream=given if data else None
+            )
         try:
             output, errors = process.communicate()
         except BaseException:  # a signal: git must not go on writing where its caller clears up
             process.kill()
             process.communicate()
             raise
-        return GitAnswer(process.returncode, *(text.decode("utf-8", "surrogateescape") for text in (output, errors)))
+        return process.returncode, output, errors
 
     def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a git command that must succeed and return what it printed.

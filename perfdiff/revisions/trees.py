@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.errors import RevisionError
@@ -71,6 +71,22 @@ def _check_out(source: Repository, commit: str, content: str, target: Path, snap
     return tree
 
 
+def submodules_at(source: Repository, tree: str, environment: Mapping[str, str]) -> Iterator[tuple[str, Repository, str]]:
+    """Yield the submodules of a tree that are on this machine: name, repository and commit."""
+    listing = source.tell("ls-tree", "-r", "-z", tree, environment=environment)
+    links = [link for entry in listing.split("\0") if (link := _GITLINK.fullmatch(entry))]
+    if not links:
+        return
+    answer = source.ask("config", f"--blob={tree}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$", environment=environment)
+    names = _names_by_path(answer.output)
+    for link in links:
+        commit, path = link[1], link[2]
+        for copy in _local_copies(source, path, names.get(path)) if path in names else ():
+            if copy.ask("cat-file", "-e", f"{commit}^{{commit}}").status == 0:
+                yield names[path], copy, commit
+                break
+
+
 def _lay_out_submodules(pin: Pin, source: Repository, tree: Repository) -> tuple[Note, ...]:
     names = _submodule_names(tree)
     notes: list[Note] = []
@@ -107,7 +123,11 @@ def _submodule_names(tree: Repository) -> dict[str, str]:
     if tree.top is None or not (tree.top / ".gitmodules").is_file():
         return {}
     answer = tree.ask("config", "--file", str(tree.top / ".gitmodules"), "--null", "--get-regexp", r"^submodule\..*\.path$")
-    pairs = (entry.partition("\n") for entry in answer.output.split("\0") if entry)
+    return _names_by_path(answer.output)
+
+
+def _names_by_path(answer: str) -> dict[str, str]:
+    pairs = (entry.partition("\n") for entry in answer.split("\0") if entry)
     return {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs}
 
 

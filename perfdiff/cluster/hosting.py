@@ -1,0 +1,116 @@
+"""What a Dask worker runs for us: it keeps a station beside it, and passes questions and answers on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+from perfdiff.cluster import protocol
+from perfdiff.cluster.protocol import Answer, Commission, Failure
+from perfdiff.collect.check import Check
+
+_LOOK_S = 0.1  # between two looks whether the answer is still wanted
+_CLEARING_S = 30.0  # a station that is told to end has so long to clear away what it started
+
+
+class Hosted:
+    """A station beside this worker, as long as anybody wants it: as the result of a task it stays in the worker's memory."""
+
+    def __init__(self) -> None:
+        """Start the process."""
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "perfdiff.cluster.station", str(theirs.fileno()), json.dumps(_nannys())]
+        with theirs:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+            )
+        self._connection = Connection(ours.detach())
+        weakref.finalize(self, _let_go, self._connection, self._process)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a station stays in its worker")
+
+    def ask(self, request: protocol.Request) -> Answer:
+        """Return the answer to a request; where nobody wants it any more, the station ends, and what it runs."""
+        try:
+            self._connection.send(request)
+            while not self._connection.poll(_LOOK_S):
+                if not _is_wanted():
+                    self._connection.close()
+                    _reap(self._process)
+                    return _gone("it was not wanted any more")
+            answer: Answer = self._connection.recv()
+        except (EOFError, OSError):
+            return _gone("its station ended unexpectedly; the worker's log says more")
+        return answer
+
+
+def opened(bundle: bytes, commission: Commission) -> tuple[Hosted, Answer]:
+    """Return a new station, and whether it is ready for a comparison; a `Bundle` comes as it was pickled."""
+    hosted = Hosted()
+    return hosted, hosted.ask(replace(commission, bundle=pickle.loads(bundle)))
+
+
+def first_answer(opened: tuple[Hosted, Answer]) -> Answer:
+    """Return whether a station is ready."""
+    return opened[1]
+
+
+def asked(opened: tuple[Hosted, Answer], request: protocol.Request) -> Answer:
+    """Return what a station answers to a request."""
+    return opened[0].ask(request)
+
+
+def examined() -> tuple[Check, ...]:
+    """Return what can be measured on this worker."""
+    command = [sys.executable, "-m", "perfdiff.cluster.examination", json.dumps(_nannys())]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    return tuple(Check(**each) for each in json.loads(told))
+
+
+def _gone(why: str) -> Failure:
+    return Failure("MeasurementError", why, "worker-lost")
+
+
+def _is_wanted() -> bool:
+    """Return whether anybody waits for the task that this thread carries out."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is not None and task.state == "executing" and worker.status.name in ("running", "paused")
+
+
+def _nannys() -> dict[str, str]:
+    """Return the variables that Dask's nanny sets for its worker, and that programs are not to inherit."""
+    import dask
+
+    found: dict[str, str] = {}
+    for kind in ("pre-spawn-environ", "environ"):
+        found |= {name: str(value) for name, value in (dask.config.get(f"distributed.nanny.{kind}", {}) or {}).items()}
+    return found
+
+
+def _let_go(connection: Connection, process: subprocess.Popen[bytes]) -> None:
+    connection.close()
+    with contextlib.suppress(RuntimeError):  # at the end of the interpreter; the station sees that by itself
+        threading.Thread(target=_reap, args=(process,), daemon=True).start()
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_CLEARING_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,108 @@
+"""What a client and the stations of workers say to each other: plain values, which Dask carries."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.bench import Recipe
+from perfdiff.collect.subjects import Subjects
+from perfdiff.config import Config
+from perfdiff.errors import (
+    BuildError,
+    DiskFilledError,
+    InputChangedError,
+    MeasurementError,
+    PerfdiffError,
+    RevisionError,
+    StoreError,
+    WorkloadError,
+)
+from perfdiff.making import Made, Pair
+from perfdiff.records.schema import Environment, Note, Skipped
+from perfdiff.revisions.bundles import Bundle, Sent, SentFile
+
+
+@dataclass(frozen=True, slots=True)
+class Commission:
+    """What a station is to measure: everything of a comparison that is not the worker's own.
+
+    `folder` is where the project lies below the top of the checkout, `files` are those that neither revision has. `numbering` is that of
+    the client's functions.
+    """
+
+    config: Config
+    base: Sent
+    head: Sent
+    repository: str
+    folder: Path
+    bundle: Bundle
+    files: tuple[SentFile, ...]
+    followed: frozenset[tuple[str, int]]
+    numbering: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A pair to be made; of `planned` runs in all those that other work disturbed are made again."""
+
+    pair: Pair
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A station that has made its plain builds: its host, and what it measures on."""
+
+    host: str
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A station that has made the builds with probes; `skipped` are functions whose probes do not compile there."""
+
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A pair that was made, and all that the station has to tell so far."""
+
+    made: Made
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of a station, in values: exceptions of ours have no form in which they travel."""
+
+    kind: str
+    text: str
+    slug: str
+    detail: str = ""
+
+    @classmethod
+    def of(cls, error: PerfdiffError) -> Failure:
+        """Return an error as values."""
+        return cls(type(error).__name__, str(error), error.slug, error.detail)
+
+    @property
+    def error(self) -> PerfdiffError:
+        """Return the error."""
+        known = {kind.__name__: kind for kind in (BuildError, DiskFilledError, InputChangedError, RevisionError, StoreError, WorkloadError)}
+        return known.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
+
+
+Request = Commission | Recipe | Order
+Answer = Ready | Fitted | Finished | Failure
+
+
+def numbering(subjects: Subjects) -> str:
+    """Return a digest of the functions under their numbers, and of where each stands: probes for one machine then fit another."""
+    places = [
+        (id_, *((each.name, each.file, each.start, each.body, each.end) if each else None for each in (pair.base, pair.head)))
+        for id_, pair in sorted(subjects.pairs.items())
+    ]
+    return hashlib.blake2b(repr(places).encode(), digest_size=16).hexdigest()

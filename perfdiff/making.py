@@ -1,0 +1,146 @@
+"""Who makes pairs of runs: this machine one after the other, or several machines, each some of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from perfdiff.analysis.stats.pairs import next_look
+from perfdiff.bench import Bench, Recipe, Site, Variant
+from perfdiff.collect import caveats
+from perfdiff.collect.collector import Collector
+from perfdiff.collect.disturbance import Referee
+from perfdiff.collect.schedule import Slot
+from perfdiff.collect.spread import Spread
+from perfdiff.duets import Duets
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Machine, Note, Run
+
+Pair = Sequence[Slot]  # of all sides at one point in one phase; never crosses machines
+Block = Sequence[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The runs of a pair with what their processes recorded, and how many seconds they took."""
+
+    pair: Pair
+    runs: list[tuple[Run, list[Recording]]]
+    seconds: float
+
+
+class PairMaker(Protocol):
+    """Makes the pairs that it is given, on one machine or on several at the same time."""
+
+    @property
+    def count(self) -> int:
+        """Return how many machines make pairs."""
+        ...
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """Return the machines that runs name; none where there is only this one."""
+        ...
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Return what there is to tell of the runs so far."""
+        ...
+
+    def fitted(self, recipe: Recipe) -> Variant:
+        """Make the builds of a recipe ready to run; raise BuildError."""
+        ...
+
+    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
+        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError.
+
+        A block is asked for when a machine is free for it, so that what was yielded before may decide which, and whether there is any. Of
+        `planned` runs those that other work disturbed are made again.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class OwnMachine:
+    """Makes pairs on this machine, one after the other; whole runs are spread over layouts, of which it makes as many as they need."""
+
+    bench: Bench
+    site: Site
+    collector: Collector
+    count: int = 1
+    machines: tuple[Machine, ...] = ()
+    _duets: Duets = field(init=False)
+    _spread: Spread | None = None
+    _whole: list[Run] = field(default_factory=list)
+    _pairs: dict[int, int] = field(default_factory=dict)  # of whole runs, by point
+    _spent_s: float = 0.0
+    _referee: Referee | None = None
+    _judged: list[Run] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._duets = Duets(self.collector)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Return what there is to tell of the runs so far."""
+        return (
+            *(self._referee.notes(self._judged) if self._referee else ()),
+            *(self._spread.notes if self._spread else ()),
+            *self._duets.notes,
+            *self.collector.told,
+            *caveats.trees_written(self.bench.upkeep.written),
+        )
+
+    def fitted(self, recipe: Recipe) -> Variant:
+        """Make the builds of a recipe ready to run; raise BuildError."""
+        variant = self.bench.followed(recipe, self.site)
+        self.collector.targets = {**self.collector.targets, **variant.targets}
+        return variant
+
+    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
+        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError."""
+        for block in blocks:
+            for pair in block:
+                yield self.make(pair, planned)
+
+    def make(self, pair: Pair, planned: int) -> Made:
+        """Make a pair; of `planned` runs those that other work disturbed are made again; raise WorkloadError or StoreError."""
+        advance, is_whole, begun = self.bench.progress.advance, not planned, time.monotonic()
+        if is_whole:
+            pair = self._laid_out(pair)
+        elif self._referee is None:
+            self._referee = Referee(planned)
+        started = time.monotonic()
+        runs = self._duets.collect(pair, self._whole, advance)
+        if is_whole:
+            self._whole += [run for run, _ in runs]
+        elif self._referee is not None:
+            if self._referee.repeats([run for run, _ in runs]):
+                runs = self._duets.collect(pair, self._whole, lambda _: None)
+            self._judged += [run for run, _ in runs]
+        ended = time.monotonic()
+        self._spent_s += ended - begun
+        return Made(pair, runs, ended - started)
+
+    def _laid_out(self, pair: Pair) -> Pair:
+        """Return a pair of whole runs in the next layout of its point, of which there are more after each look, if runs took as long."""
+        spread = self._spread = self._spread or self.bench.spread(self.site)
+        point = pair[0].point.id
+        number = self._pairs.get(point, 0)
+        if not number or next_look(number) > next_look(number - 1):
+            self._grow(spread, next_look(number), self._spent_s if number else math.inf)
+        self._pairs[point] = number + 1
+        return [replace(slot, layout=number % spread.count) for slot in pair]
+
+    def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
+        """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
+        if spread.may_link:
+            self.bench.progress.stage("linking in other layouts", None)
+        spread.grow(pairs, limit_s)
+        self.bench.progress.stage("comparing whole runs", None)
+
+
+Makers = Callable[[Bench, Site, Collector], PairMaker]

@@ -1,0 +1,360 @@
+"""Measuring on a Dask cluster: real schedulers and workers, each fault provoked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import dask_lab
+from dask_lab import Lab
+from perfdiff import __version__
+from perfdiff.cluster import workers
+from perfdiff.errors import MeasurementError, UsageError
+from perfdiff.records import recorded
+from perfdiff.records.schema import Experiment, Phase
+from perfdiff.revisions import trees
+from perfdiff.revisions.bundles import Sent, SentFile, bundled, put, unbundled
+from perfdiff.revisions.pins import pin_working_tree, resolve
+from perfdiff.revisions.repository import find_repository
+from programs import git
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = """
+#include <stdlib.h>
+static volatile long sum;
+__attribute__((noinline)) static void add(long n) { for (long i = 0; i < ROUNDS * n; i++) sum += i; }
+int main(int argc, char **argv) { for (int i = 0; i < 10; i++) add(atol(argv[1])); return argc - 2; }
+"""
+TOML = """
+build.command = "test \\"$LAB\\" != broken && gcc -O1 -o add add.c"
+counters.software = false
+[measure]
+budget_s = 3
+layouts = 2
+[[workload]]
+name = "add"
+command = "./add {n}"
+parameters.n = [200000, 800000]
+runs = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cluster") / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "perfdiff.toml").write_text(TOML)
+    for rounds in (1, 2):
+        (folder / "add.c").write_text(PROGRAM.replace("ROUNDS", str(rounds)))
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"rounds {rounds}")
+        git(folder, "tag", f"v{rounds}")
+    return folder
+
+
+class Comparison:
+    """A comparison as a program, whose standard error is read while it runs."""
+
+    def __init__(self, project: Path, cache: Path, *arguments: str, variables: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", "perfdiff", "--cache", str(cache), "--verbose", *arguments]
+        self.process = subprocess.Popen(
+            command, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.cache, self.told = cache, ""
+
+    def until(self, pattern: str) -> str:
+        """Return the next line of standard error that matches."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.told += line
+            if re.search(pattern, line):
+                return line
+        raise AssertionError(f"{pattern} was not told:\n{self.told}")
+
+    def end(self) -> int:
+        """Return its exit code."""
+        output, errors = self.process.communicate(timeout=300)
+        self.output = output
+        self.told += errors
+        return self.process.returncode
+
+    @property
+    def experiment(self) -> Experiment:
+        (folder,) = (self.cache / "experiments").glob("[!.]*")
+        return recorded.load(folder).experiment
+
+
+def without_compiler(folder: Path) -> str:
+    """Return a PATH with all programs that a worker needs but compilers."""
+    folder.mkdir(parents=True)
+    for name in ("sh", "git", "ip", "test", "hostname", "unshare", "python3"):
+        if found := shutil.which(name):
+            (folder / name).symlink_to(found)
+    return str(folder)
+
+
+def other_version(folder: Path) -> str:
+    """Return a path with a perfdiff of another version."""
+    package = folder / "perfdiff"
+    (package / "cluster").mkdir(parents=True)
+    (package / "__init__.py").write_text('__version__ = "0.0.1"\n')
+    (package / "cluster" / "__init__.py").write_text("PROTOCOL = 0\n")
+    return str(folder)
+
+
+@pytest.fixture
+def made_hosts() -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """The address of this host, and three others."""
+    if dask_lab.obstacle():
+        yield "127.0.0.1", [(), (), ()]
+        return
+    with dask_lab.hosts(3) as found:
+        yield found
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of its own with no space left, or one that is not there where no disk can be mounted."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        folder.rmdir()
+        folder.write_text("no folder")
+    yield folder
+    if mounted.returncode == 0:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_worker_is_killed_and_others_cannot_measure_but_the_answer_is_that_of_one_machine(
+    project: Path, tmp_path: Path, made_hosts: tuple[str, list[tuple[str, ...]]], full_disk: Path
+) -> None:
+    """Three workers measure, of which one is killed midway; four are left out by name, each for its own reason."""
+    host, prefixes = made_hosts
+    with dask_lab.lab(tmp_path / "lab", host) as lab:
+        for number, prefix in enumerate(prefixes, 1):
+            lab.add(f"w{number}", prefix=prefix)
+        lab.add("old", variables={"PYTHONPATH": other_version(tmp_path / "old")})
+        lab.add("bare", variables={"PATH": without_compiler(tmp_path / "bin")})
+        lab.add("broken", variables={"LAB": "broken"})
+        lab.add("full", variables={"PERFDIFF_CACHE": str(full_disk / "cache")})
+        lab.add("others", resources="")
+        lab.wait()
+        asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--format", "json", "--cluster", lab.address)
+        lost = "lab2" if prefixes[1] else r"\(w2\)"
+        asked.until("comparing whole runs")
+        asked.until(rf"add n=\d+ on (base|head), .*{lost}" if prefixes[1] else r"add n=\d+ on")
+        lab.kill("w2")
+        assert asked.end() == 1, asked.told
+    found = asked.experiment
+    alone = Comparison(project, tmp_path / "cache", "v1", "v2", "--format", "json")
+    assert alone.end() == 1
+    by_cluster, by_one = json.loads(asked.output), json.loads(alone.output)
+    assert by_cluster["verdict"] == by_one["verdict"] == "regression"
+    answers = [[(each["name"], each["verdict"], each["change"]) for each in report["functions"]] for report in (by_cluster, by_one)]
+    assert answers[0] == answers[1]
+    assert answers[0][0] == ("add", "regression", "changed")
+    assert by_cluster["functions"][0]["metrics"]["wall_ns"]["ratio"] == pytest.approx(2.0, abs=0.3)
+    assert set(by_cluster) - {"machines"} == set(by_one) - {"machines"}
+    notes = {note.text.split(" at ")[0]: note for note in found.notes if note.slug in ("worker-left-out", "worker-lost")}
+    assert {name: note.slug for name, note in notes.items()} == {
+        "worker w2": "worker-lost",
+        **dict.fromkeys(("worker old", "worker bare", "worker broken", "worker full"), "worker-left-out"),
+    }
+    assert f"perfdiff there is 0.0.1, not {__version__} as here" in notes["worker old"].text
+    assert "compiler" in notes["worker bare"].text
+    assert "exited 1" in notes["worker broken"].text
+    assert "full" in notes["worker full"].text
+    require_pairs(found)
+    of_machines = Counter(run.machine for run in found.runs if run.phase is Phase.TIMED)
+    assert sum(count >= 2 * 5 for count in of_machines.values()) >= 2
+    assert len({machine.name for machine in found.machines}) == len(found.machines) == 4
+    if prefixes[1]:
+        assert {machine.name for machine in found.machines[1:]} == {"lab1", "lab2", "lab3"}
+
+
+def require_pairs(found: Experiment) -> None:
+    """Hold that each pair was made once, on one machine, and that no two runs have one number."""
+    pairs: dict[tuple[str, int, int], list[tuple[str, int]]] = {}
+    for run in found.runs:
+        if run.phase in (Phase.PLAIN, Phase.TIMED):
+            assert run.machine > 0
+            pairs.setdefault((run.phase, run.point, run.block), []).append((run.side, run.machine))
+    for made in pairs.values():
+        assert sorted(side for side, _ in made) == ["base", "head"]
+        assert len({machine for _, machine in made}) == 1
+    for phase, point in {(phase, point) for phase, point, _ in pairs}:
+        blocks = sorted(block for known, at, block in pairs if (known, at) == (phase, point))
+        assert blocks == list(range(len(blocks)))
+    assert len({run.id for run in found.runs}) == len(found.runs)
+
+
+@pytest.fixture
+def one_worker(tmp_path: Path) -> Iterator[Lab]:
+    with dask_lab.lab(tmp_path / "lab") as lab:
+        lab.add("w1")
+        lab.wait()
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def steady_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A worker that can be measured on, and one that cannot, for tests that leave them as they are."""
+    folder = tmp_path_factory.mktemp("lab")
+    with dask_lab.lab(folder / "lab") as lab:
+        lab.add("w1")
+        lab.add("old", variables={"PYTHONPATH": other_version(folder / "old")})
+        lab.wait()
+        yield lab
+
+
+LONG = str(20_000_000_000 + os.getpid())  # minutes a run, and no other test's
+SLOW = "--param", f"n={LONG}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path: Path, steady_lab: Lab, number: signal.Signals) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--cluster", steady_lab.address, "--", "./add {n}")
+    asked.until("comparing whole runs")
+    wait_until(lambda: len(dask_lab.processes(LONG)) > 1, "the workload runs beside its client")
+    asked.process.send_signal(number)
+    assert asked.end() == (130 if number == signal.SIGINT else -number)
+    wait_until(lambda: not dask_lab.processes(LONG), "the workload is ended")
+    wait_until(lambda: not steady_lab.busy(), "the station is ended")
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address)
+    asked.until(r"add n=\d+ on")
+    one_worker.kill("scheduler")
+    assert asked.end() == 3
+    assert "[scheduler-lost]" in asked.told
+
+
+def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_path: Path, one_worker: Lab) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", variables={"PERFDIFF_CLUSTER": one_worker.address})
+    asked.until(r"add n=\d+ on")
+    assert one_worker.busy()
+    one_worker.kill("w1")
+    assert asked.end() == 3
+    assert "[worker-lost]" in asked.told
+    wait_until(lambda: not one_worker.busy(), "the station has ended with its worker")
+
+
+def test_a_workload_that_fails_everywhere_is_the_error_of_one_machine(project: Path, tmp_path: Path, steady_lab: Lab) -> None:
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", steady_lab.address, "--", "./add 1 2")
+    assert asked.end() == 3
+    assert "'./add 1 2' exited 1" in asked.told
+    assert "[workload-failed]" in asked.told
+
+
+def test_the_doctor_says_what_each_worker_can_measure(tmp_path: Path, steady_lab: Lab) -> None:
+    command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", steady_lab.address, "--format", "json"]
+    told = json.loads(subprocess.run(command, env=dask_lab.environment(), capture_output=True, check=True, cwd=tmp_path).stdout)
+    assert told["can_compare"]
+    able, old = told["workers"]
+    assert (able["name"], able["can_compare"], old["name"], old["can_compare"]) == ("w1", True, "old", False)
+    checks = {check["name"]: check for check in able["checks"]}
+    assert checks["cache"]["says"] == str(steady_lab.folder / "w1" / "cache")
+    assert checks["C compiler"]["found"]
+    assert "0.0.1" in old["obstacle"]
+
+
+def test_workers_without_the_resource_are_not_used(tmp_path: Path) -> None:
+    with dask_lab.lab(tmp_path / "lab") as lab:
+        lab.add("w1", resources="")
+        lab.wait()
+        with pytest.raises(MeasurementError, match="--resources perfdiff=1") as raised:
+            workers.examined(lab.address)
+    assert raised.value.slug == "no-workers"
+
+
+def test_a_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CONNECT_S", 0.3)
+    with pytest.raises(MeasurementError, match=r"no scheduler of Dask answers at tcp://127\.0\.0\.1:9") as raised:
+        workers.examined("tcp://127.0.0.1:9")
+    assert raised.value.slug == "no-scheduler"
+
+
+def test_without_dask_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=re.escape("pip install 'perfdiff[cluster]'")):
+        workers.examined("tcp://127.0.0.1:9")
+
+
+def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=lab"]
+    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    options = ("--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key))
+    with dask_lab.lab(tmp_path / "lab", options=options, scheme="tls") as lab:
+        lab.add("w1")
+        lab.wait()
+        tls = "DASK_DISTRIBUTED__COMM__TLS__"
+        variables = {
+            f"{tls}CA_FILE": str(certificate),
+            f"{tls}CLIENT__CERT": str(certificate),
+            f"{tls}CLIENT__KEY": str(key),
+            "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
+        }
+        command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", lab.address]
+        able = subprocess.run(command, env=dask_lab.environment() | variables, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert (able.returncode, able.stdout.splitlines()[-1]) == (0, "perfdiff can measure on 1 of 1 workers.")
+        refused = subprocess.run(command, env=dask_lab.environment(), capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert (refused.returncode, "[no-scheduler]" in refused.stderr) == (3, True)
+
+
+def test_revisions_travel_with_their_history_tags_and_uncommitted_changes(project: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(project, copy, symlinks=True)
+    (copy / "add.c").write_text("int main(void) { return 0; }\n")
+    (copy / "input.txt").write_text("a\n")
+    repository = find_repository(copy)
+    pin, _ = pin_working_tree(repository, snapshots=tmp_path / "snapshots")
+    pins = (resolve(repository, ("v1", "v2"), snapshots=tmp_path / "snapshots").base, pin)
+    bundle = bundled(pins)
+    shutil.move(copy, tmp_path / "away")
+    for _ in range(2):  # the second time all is there
+        there = unbundled(bundle, tmp_path / "there", tmp_path / "top", Path())
+    put([SentFile.read(tmp_path / "away", Path("input.txt"))], tmp_path / "top")
+    assert (tmp_path / "top" / "input.txt").read_text() == "a\n"
+    for sent, text in zip(map(Sent.of, pins), (PROGRAM.replace("ROUNDS", "1"), "int main(void) { return 0; }\n"), strict=True):
+        tree = tmp_path / sent.tree
+        trees.lay_out(sent.pinned(there), tree)
+        assert (tree / "add.c").read_text() == text
+        assert git(tree, "describe", "--tags") == ("v1" if sent.commit == pins[0].commit else "v2")
+        assert git(tree, "rev-list", "--count", "HEAD") == ("1" if sent.commit == pins[0].commit else "2")
+
+
+def test_submodules_travel_with_what_names_them(project: Path, tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q", "-b", "main")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(project), "inner/adder")
+    git(outer, "commit", "-q", "-m", "with a submodule")
+    pins = resolve(find_repository(outer), ("HEAD", "HEAD"), snapshots=tmp_path / "snapshots")
+    bundle = bundled([pins.base, pins.head])
+    shutil.move(outer, tmp_path / "away")
+    there = unbundled(bundle, tmp_path / "there", tmp_path / "top", Path())
+    trees.lay_out(Sent.of(pins.head).pinned(there), tmp_path / "tree")
+    assert (tmp_path / "tree" / "inner" / "adder" / "add.c").read_text() == (project / "add.c").read_text()
