@@ -12,7 +12,7 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.counts.scoring import Kind
-from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Prediction, Ratio, Verdict
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side, Skipped
 from perfdiff.report import counts, html, terminal, wording
@@ -352,3 +352,15 @@ def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> 
     point = Point(0, "sort", {"note": "two words"}, "./sort 'two words'")
     (items,) = (block for block in counts.anomaly_blocks(anomaly, {call.point: point}) if isinstance(block, Items))
     assert ", n = 3, note = two words: " in items.texts[0]
+
+
+def test_a_prediction_that_contradicts_the_ratio_beside_it_is_not_quoted() -> None:
+    whole = made.findings().functions[0].metrics["wall_ns"]
+    ratio = Ratio(640.0, 460.0, 880.0, 7, 7)
+
+    def finding(head: float) -> MetricFinding:
+        seen = Prediction({"len(text)": 22_000.0}, base=1.5e6, head=head, beyond=False)
+        return replace(whole, ratio=ratio, typical=1.5e6, stratum="stars n=4000", predictions=(seen,))
+
+    assert (wording.costs(finding(178e6)), wording.cost_at(finding(178e6))) == ("1.5 ms → 960 ms", "stars n=4000")
+    assert (wording.costs(finding(1.2e9)), wording.cost_at(finding(1.2e9))) == ("1.5 ms → 1.2 s", "len(text) = 22,000")
