@@ -16,6 +16,7 @@ from perfdiff.records.schema import Environment, Note, Revision, Side
 _AHEAD_NS = 300 * 10**9  # clocks of hosts differ by less, where anything sets them
 _SHORTEST = 4  # digits by which a commit, or content, may be named
 _NAMED = 3  # examples in a note
+_NO_PART = "holding no part"
 
 Resolve = Callable[[str], str | None]  # the commit that a word means in a repository at hand
 
@@ -41,7 +42,9 @@ class LeftOut:
     def notes(self) -> tuple[Note, ...]:
         """Return a note a reason, the most frequent first."""
         return tuple(
-            Note("fleet-left-out", f"{_parts(len(names))} {reason}: {_some(names)}")
+            Note(
+                "fleet-left-out", f"{_parts(len(names)) if reason != _NO_PART else _folders(len(names))} left out, {reason}: {_some(names)}"
+            )
             for reason, names in sorted(self.reasons.items(), key=lambda pair: (-len(pair[1]), pair[0]))
         )
 
@@ -70,12 +73,12 @@ def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: Non
     for folder in folders:
         places = list(parts.below(folder))
         if not places:
-            left_out.add("folders hold no part", folder.name)
+            left_out.add(_NO_PART, folder.name)
         for place in places:
             try:
                 part = parts.load(place)
             except RecordingError as error:
-                left_out.add("are of another format" if error.slug == "format-version" else "cannot be read", place.name)
+                left_out.add("of another format" if error.slug == "format-version" else "unreadable", place.name)
                 continue
             doubles += part.id in found
             found.setdefault(part.id, Found(place, replace(part, functions=())))
@@ -97,28 +100,40 @@ def _clock_notes(found: Sequence[Found]) -> Iterable[Note]:
         )
 
 
-def choose(
-    fleet: Fleet, base: str | None, head: str | None, *, labels: Mapping[str, str], pooled: Sequence[str] = (), resolve: Resolve | None = None
-) -> Chosen:
-    """Return the parts of both revisions that can be compared; raise UsageError where it is not said which those are.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which parts are compared: of the revisions `base` and `head`, as words; those that bear `labels`, and whatever those in `pooled` say.
 
-    Parts are compared that have the same labels, but for those in `pooled`, and were built alike; `labels` choose those that bear them.
+    `resolve` is git's where a repository is at hand.
+    """
+
+    base: str | None = None
+    head: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pooled: tuple[str, ...] = ()
+    resolve: Resolve | None = None
+
+
+def choose(fleet: Fleet, asked: Asked) -> Chosen:
+    """Return the parts of both revisions that can be compared; raise UsageError where there are none, or it is not said which those are.
+
+    Parts are compared that have the same labels, and were built alike.
     """
     left_out = LeftOut({reason: list(names) for reason, names in fleet.left_out.reasons.items()})
     kept = []
     for each in fleet.parts:
-        if all(each.part.labels.get(name) == value for name, value in labels.items()):
-            unlabelled = {name: value for name, value in each.part.labels.items() if name not in pooled}
+        if all(each.part.labels.get(name) == value for name, value in asked.labels.items()):
+            unlabelled = {name: value for name, value in each.part.labels.items() if name not in asked.pooled}
             kept.append(replace(each, part=replace(each.part, labels=unlabelled)))
         else:
-            left_out.add("bear other labels", each.folder.name)
+            left_out.add("bearing other labels", each.folder.name)
     if not kept:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    trees = _trees(kept, base, head, resolve)
+    trees = _trees(kept, asked)
     sides = {side: [each for each in kept if each.part.tree == trees[side]] for side in Side}
     for each in kept:
         if each.part.tree not in trees.values():
-            left_out.add(f"are of other revisions ({each.part.revision.rev})", each.folder.name)
+            left_out.add(f"of another revision ({each.part.revision.rev})", each.folder.name)
     for says, key in _COMPARABLE:
         sides = _common(sides, says, key, left_out)
     revisions = {side: _usual([each.part.revision for each in found]) for side, found in sides.items()}
@@ -139,33 +154,33 @@ def _recorder(found: Found) -> object:
 
 
 _COMPARABLE: tuple[tuple[str, Callable[[Found], object]], ...] = (
-    ("bear labels that the other revision's parts do not", _labels),
-    ("were built by another compiler or with other flags than any of the other revision", _build),
-    ("were recorded by another version of perfdiff than any of the other revision", _recorder),
+    ("bearing labels that no part of the other revision bears", _labels),
+    ("built by another compiler or with other flags than any part of the other revision", _build),
+    ("recorded by another version of perfdiff than any part of the other revision", _recorder),
 )
 
 
-def _common(
-    sides: Mapping[Side, list[Found]], says: str, key: Callable[[Found], object], left_out: LeftOut
-) -> dict[Side, list[Found]]:
+def _common(sides: Mapping[Side, list[Found]], says: str, key: Callable[[Found], object], left_out: LeftOut) -> dict[Side, list[Found]]:
     """Return the parts whose key both sides have; raise UsageError where there is none."""
     shared = set.intersection(*({key(each) for each in found} for found in sides.values()))
     kept = {side: [each for each in found if key(each) in shared] for side, found in sides.items()}
     for side, found in sides.items():
         for each in found:
             if key(each) not in shared:
-                left_out.add(f"of {side} {says}", each.folder.name)
+                left_out.add(f"of {side}, {says}", each.folder.name)
     if not all(kept.values()):
         detail = "\n".join(note.text for note in left_out.notes())
-        raise UsageError(f"nothing of base and head can be compared: the parts of each {says}", slug="fleet-apart", detail=detail)
+        raise UsageError(
+            f"nothing of base and head can be compared, each side's parts are left out: {says}", slug="fleet-apart", detail=detail
+        )
     return kept
 
 
-def _trees(found: Sequence[Found], base: str | None, head: str | None, resolve: Resolve | None) -> dict[Side, str]:
+def _trees(found: Sequence[Found], asked: Asked) -> dict[Side, str]:
     """Return the contents that stand for base and head: those that the words mean; of one word, the other is the only one left."""
     known = Counter(each.part.tree for each in found)
-    words = {Side.BASE: base, Side.HEAD: head}
-    trees = {side: _named(found, word, resolve) for side, word in words.items() if word is not None}
+    words = {Side.BASE: asked.base, Side.HEAD: asked.head}
+    trees = {side: _named(found, word, asked.resolve) for side, word in words.items() if word is not None}
     rest = [tree for tree in known if tree not in trees.values()]
     if len(trees) == 1 and len(rest) == 1:
         trees |= {side: rest[0] for side in Side if side not in trees}
@@ -174,12 +189,12 @@ def _trees(found: Sequence[Found], base: str | None, head: str | None, resolve: 
             f"parts of {_revisions(found)} are there: say which are compared, with --base REV and --head REV", slug="fleet-revisions"
         )
     if trees[Side.BASE] == trees[Side.HEAD]:
-        raise UsageError(f"'{base}' and '{head}' are the same content: there is nothing to compare", slug="fleet-revisions")
+        raise UsageError(f"'{asked.base}' and '{asked.head}' are the same content: there is nothing to compare", slug="fleet-revisions")
     return trees
 
 
 def _named(found: Sequence[Found], word: str, resolve: Resolve | None) -> str:
-    """Return the content that a word means: a revision's name as it was recorded, the beginning of its commit or of its content, or git's."""
+    """Return the content that a word means: a recorded name of a revision, how its commit or content begins, or what git says."""
     commit = resolve(word) if resolve else None
     matching = {
         each.part.tree: None
@@ -221,7 +236,7 @@ def _host_notes(sides: Mapping[Side, Sequence[Found]]) -> Iterable[Note]:
         yield Note(
             "fleet-hosts-apart",
             f"no host recorded both revisions: {len(hosts[Side.BASE])} recorded base, {len(hosts[Side.HEAD])} others head, so that what "
-            "differs between them counts as head's, as far as their kind does not tell",
+            "differs between them counts as head's, as far as their kind does not tell it apart",
         )
 
 
@@ -238,6 +253,10 @@ def _nothing(fleet: Fleet, left_out: LeftOut) -> str:
 
 def _parts(count: int) -> str:
     return f"{count:,} {'part' if count == 1 else 'parts'}"
+
+
+def _folders(count: int) -> str:
+    return f"{count:,} {'folder' if count == 1 else 'folders'}"
 
 
 def _some(names: Sequence[str]) -> str:
