@@ -36,7 +36,7 @@ from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
 from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Edges, Phase, Point, Revision, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Edges, Environment, Phase, Point, Revision, Run, SampleTable, Side, Totals
 from perfdiff.request import Request
 from perfdiff.revisions.pins import resolve_one
 from perfdiff.revisions.repository import find_repository
@@ -105,8 +105,8 @@ def _recorded(bench: Bench, wanted: Wanted, progress: Progress) -> Ended:
         progress.note(f"{lost.name}: {lost.reason}")
     out = bench.room / "live"
     out.mkdir()
-    recorder = _Recorder(bench, site, variant, wanted, progress, Live(out))
-    return recorder.run()
+    environment = parts.without_texts(bench.environment(site))
+    return _Recorder(bench, site, variant, wanted, progress, Live(out), environment).run()
 
 
 def _chosen(bench: Bench, site: Site, wanted: Wanted) -> Site:
@@ -153,6 +153,7 @@ class _Recorder:
     wanted: Wanted
     progress: Progress
     live: Live
+    environment: Environment
     session: str = field(default_factory=parts.new_id)
     written: int = 0
     removed: int = 0
@@ -259,7 +260,7 @@ class _Recorder:
             session=self.session,
             number=self.written,
             host=self.wanted.host,
-            environment=parts.without_texts(bench.environment(self.site)),
+            environment=self.environment,
             revision=self._revision,
             tree=bench.pins.base.tree,
             build=_digest(*sorted(self.site.toolchain.flags)),

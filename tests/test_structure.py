@@ -46,6 +46,7 @@ ALLOWED = {
     "searched": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "analysis", "concluded"},
     "pipeline": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "rounds", "outcome"},
+    "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
