@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from perfdiff.records.schema import (
     Experiment,
     Feature,
     FunctionInfo,
+    Machine,
     Origin,
     Phase,
     Point,
@@ -28,6 +29,7 @@ from perfdiff.records.schema import (
 )
 
 BASE, HEAD = Side.BASE, Side.HEAD
+ENVIRONMENT = Environment("cpu", 2, "linux", None, "cc", False, "tsc", "0.1", "2024-01-01T00:00:00Z")
 Columns = Mapping[str, np.ndarray]
 
 
@@ -76,6 +78,29 @@ class Noise:
     step_ns: float = 0.0
 
 
+@dataclass(frozen=True)
+class Host:
+    """A machine on which all takes `slow` times as long, functions in `own` as many times as that more, and in head those in `head`.
+
+    It makes the blocks of base, and of head, whose numbers are no multiple of `loses`, if that is given.
+    """
+
+    name: str
+    slow: float = 1.0
+    own: Mapping[str, float] = field(default_factory=dict)
+    head: Mapping[str, float] = field(default_factory=dict)
+    cpu: str = "cpu"
+    loses: Mapping[Side, int] = field(default_factory=dict)
+    noise: float = 1.0
+
+    def times(self, function: str, side: Side) -> float:
+        """Return how many times as long a function's own code takes here."""
+        return self.slow * self.own.get(function, 1.0) * (self.head.get(function, 1.0) if side is HEAD else 1.0)
+
+
+PLAIN_HOST = Host("")
+
+
 def same(value: float | Callable[[Columns], np.ndarray]) -> Callable[[Side, Columns], np.ndarray | float]:
     """Return a cost that is the same on both sides."""
     return lambda side, inputs: value(inputs) if callable(value) else value
@@ -94,6 +119,7 @@ class World:
     rest_ns: float = 1e5  # what a run costs outside all probed functions …
     rest_head: float = 1.0  # … and this times as much in head
     plain: Callable[[Side], float] | None = None
+    hosts: tuple[Host, ...] = ()  # that take turns with blocks
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -103,16 +129,20 @@ class World:
         self.totals: list[tuple[float, ...]] = []
         self.edges: list[tuple[float, ...]] = []
         for block in range(self.runs):
+            self.host = self.hosts[block % len(self.hosts)] if self.hosts else PLAIN_HOST
             for point, n in enumerate(self.sizes):
                 for side in Side:
+                    if side in self.host.loses and block // len(self.hosts) % self.host.loses[side] == 0:
+                        continue
                     self._run(block, point, n, side)
                     if self.plain is not None:
-                        wall = self.plain(side) * float(np.exp(self.rng.normal(0, self.noise.run)))
+                        wall = self.plain(side) * self.host.times("", side) * float(np.exp(self.rng.normal(0, self.noise.run)))
                         self._record(Phase.PLAIN, point, side, block, wall)
 
     def _record(self, phase: Phase, point: int, side: Side, block: int, wall: float) -> int:
         number = len(self.made_runs) + 1
-        self.made_runs.append(Run(number, phase, point, side, block, wall, wall, 1e6, 0.0, 0.0, "same"))
+        machine = self.hosts.index(self.host) if self.hosts else 0
+        self.made_runs.append(Run(number, phase, point, side, block, wall, wall, 1e6, 0.0, 0.0, "same", machine=machine))
         return number
 
     def _run(self, block: int, point: int, n: float, side: Side) -> None:
@@ -129,7 +159,7 @@ class World:
             number_of = np.arange(1, kept + 1)
             first, factor = made.first.get(side, (0, 1.0))
             cost = np.broadcast_to(np.asarray(made.cost(side, inputs), float), kept) * np.where(number_of <= first, factor, 1.0)
-            cost = self._noisy(cost, common)
+            cost = self._noisy(cost, common) * self.host.times(made.name, side)
             own = float(cost.mean()) * calls
             totals[made.name] = {"calls": calls, "self": own, "kept": kept}
             rows = {
@@ -151,7 +181,7 @@ class World:
             below = (walls[name] - sums["self"]) / sums["calls"]
             self.tables[self.ids[name], side][-1]["below"] = np.full(int(sums["kept"]), below)
         rest = self.rest_ns * (self.rest_head if side is HEAD else 1.0)
-        self._record(Phase.TIMED, point, side, block, sum(sums["self"] for sums in totals.values()) + rest * common)
+        self._record(Phase.TIMED, point, side, block, sum(sums["self"] for sums in totals.values()) + rest * common * self.host.slow)
 
     def _noisy(self, cost: np.ndarray, common: float) -> np.ndarray:
         noise = np.exp(self.rng.normal(0, self.noise.call, len(cost))) * np.exp(self.rng.normal(0, self.noise.function)) * common
@@ -181,7 +211,7 @@ class World:
         return Experiment(
             base=Revision("base", "a" * 40, "base"),
             head=Revision("head", "b" * 40, "head"),
-            environment=Environment("cpu", 2, "linux", None, "cc", False, "tsc", "0.1", "2024-01-01T00:00:00Z"),
+            environment=ENVIRONMENT,
             workloads=(Workload("w", "run {n}", ("n",)),),
             points=tuple(Point(i, "w", {"n": n}, f"run {n}") for i, n in enumerate(self.sizes)),
             functions=tuple(self._info(made, callees) for made in self.functions),
@@ -195,6 +225,7 @@ class World:
                 self_ns=totals[:, 4],
                 other={"alloc_bytes": totals[:, 5], "alloc_count": totals[:, 6]},
             ),
+            machines=tuple(Machine(host.name, replace(ENVIRONMENT, cpu=host.cpu)) for host in self.hosts),
             edges=Edges(*(edges[:, i].astype(np.int64) for i in range(3)), calls=edges[:, 3], wall_ns=edges[:, 4]),
         )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed_notes
 from perfdiff.analysis.blame.links import spin
 from perfdiff.analysis.blame.resampling import how_often_first
-from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
-from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import (
     ALLOCATION,
@@ -39,17 +37,19 @@ from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFin
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
+from perfdiff.analysis.sums.levelling import Levelled, levelled
 from perfdiff.analysis.sums.pace import pace_of
-from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import folded_suspects, named
 from perfdiff.analysis.telling.headline import Spot, headline
 from perfdiff.analysis.telling.lines import with_lines
+from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
+from perfdiff.analysis.verdicts.disagreement import disagreeing, disagreement_notes, settled
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
@@ -57,7 +57,6 @@ from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
@@ -78,10 +77,17 @@ def analyse(
     `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
     parallel, in processes that each hold the tables of one. `lines` is how often lines ran, None where that was not counted.
     """
-    ledger, samples = _at_usual_pace(experiment, samples)
-    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
+    at_one_pace = levelled(experiment, samples)
+    experiment = at_one_pace.experiment
+    ledger, found, samples = _studied(at_one_pace, config, matched(lines))
     cases, attribution = found.cases, found.attribution
-    functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = _functions(found, samples, experiment.points)
+
+    def alone(part: Levelled) -> list[FunctionFinding]:
+        _, on_part, of_part = _studied(part, config, matched(lines))
+        return _functions(on_part, of_part, experiment.points)
+
+    functions = _with_anomalies(_by_machine(functions, at_one_pace, alone, config), counts, config)
     functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
@@ -89,6 +95,7 @@ def analyse(
     beside = (*slower_beside(findings.verdict, functions), *waiting_notes(experiment, found.runs, found.evidence.work, config))
     volume = volume_note(attribution, found.own, ledger.ids, config)
     notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
+    notes = (*notes, *disagreement_notes(functions, found.runs.ends))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
@@ -97,6 +104,7 @@ def analyse(
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
         requests=request_findings(experiment, config),
+        machines=at_one_pace.parts,
     )
 
 
@@ -108,16 +116,41 @@ def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Fin
     that all together are not a material share of a run. Tests that are left out still count for the false discovery rate, as failed
     ones, so that a look never finds what the end would not.
     """
-    ledger, samples = _at_usual_pace(experiment, samples)
-    found = _gathered(experiment, study_decisive(experiment, samples, ledger, config), ledger, config)
+    at_one_pace = levelled(experiment, samples)
+    found, functions = _looked_at(at_one_pace, config)
+    functions = _by_machine(functions, at_one_pace, lambda part: _looked_at(part, config)[1], config)
+    return _findings(at_one_pace.experiment, functions, found.evidence, config)
+
+
+def _looked_at(of: Levelled, config: CompareConfig) -> tuple[_Gathered, list[FunctionFinding]]:
+    """Return what a look finds, with the verdicts on functions."""
+    ledger, samples = _at_usual_pace(of.experiment, of.samples)
+    found = _gathered(of, study_decisive(of.experiment, samples, ledger, config), ledger, config)
     ruling = rule(found.cases, found.evidence)
     functions = []
     for case in found.cases:
         decision = ruling.decisions[case.info.id]
-        clear = decision.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)
-        metrics = _compared(case, decision, found.q_values, samples)[0] if clear else {}
+        clear = decision.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT) or case.info.id in found.machines.differing(config.fdr)
+        metrics = _compared(case, decision, found, samples)[0] if clear else {}
         functions.append(_verdict_alone(case, ruling, metrics))
-    return _findings(experiment, functions, found.evidence, config)
+    return found, functions
+
+
+def _studied(of: Levelled, config: CompareConfig, lines: MatchedLines | None) -> tuple[Ledger, _Gathered, Samples]:
+    """Return all that is known of an experiment at one pace, and its samples at the usual one."""
+    ledger, samples = _at_usual_pace(of.experiment, of.samples)
+    return ledger, _gathered(of, study_all(of.experiment, samples, ledger, config), ledger, config, lines), samples
+
+
+def _by_machine(
+    functions: list[FunctionFinding], of: Levelled, alone: Callable[[Levelled], Sequence[FunctionFinding]], config: CompareConfig
+) -> list[FunctionFinding]:
+    """Return the findings with those of single machines, which `alone` makes, where machines disagree."""
+    found = disagreeing(functions, config)
+    if not found:
+        return functions
+    parts = {part.name: {each.info.id: each for each in alone(of.of(number))} for number, part in enumerate(of.parts, 1)}
+    return settled(functions, found, parts, of.parts)
 
 
 def _at_usual_pace(experiment: Experiment, samples: Samples) -> tuple[Ledger, Samples]:
@@ -138,12 +171,14 @@ class _Gathered:
     counted: Ledger | None
     runs: WholeRuns
     evidence: Evidence
+    machines: Machines
 
 
 def _gathered(
-    experiment: Experiment, studies: Sequence[Study], ledger: Ledger, config: CompareConfig, lines: MatchedLines | None = None
+    of: Levelled, studies: Sequence[Study], ledger: Ledger, config: CompareConfig, lines: MatchedLines | None = None
 ) -> _Gathered:
     """Judge the studies and put extra cost down to changes."""
+    experiment = of.experiment
     q_values = _q_values(studies, config)
     judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
@@ -161,7 +196,7 @@ def _gathered(
     places = {
         each.info.id: Place(each.info, tallies.get(each.info.id, {}), experiment.spots, leaving.get(each.info.id, ())) for each in studies
     }
-    runs = whole_runs(experiment.points, experiment.runs, config)
+    runs = whole_runs(experiment.points, experiment.runs, config, of.names)
     by_point = {end.point.id: end for end in runs.ends}
     suspects = suspects_by_counts(counted, ledger, experiment.functions, leaving) if counted else ()
     works = {each.function: each for each in suspects}
@@ -176,7 +211,7 @@ def _gathered(
     work = work_of(counted, len(experiment.points), leaving)
     judged = without_waiting(runs.unexplained_by(attribution), experiment, work, config)
     evidence = Evidence(judged, work, experiment.same_code, suspects, lines)
-    return _Gathered(cases, q_values, own, attribution, counted, runs, evidence)
+    return _Gathered(cases, q_values, own, attribution, counted, runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 
 def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
@@ -251,6 +286,17 @@ def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int
     return q_values
 
 
+def _q_of_machines(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
+    """Return the false discovery rate at which machines would be said to disagree on each function's metric."""
+    p = {
+        (each.info.id, metric): found.differ
+        for each in studies
+        for metric, found in each.comparisons.items()
+        if len(found.machines) > 1 and found.is_material
+    }
+    return dict(zip(p, false_discovery([*p.values()]).tolist(), strict=True))
+
+
 def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
     suspect = each.info.change.is_suspect
     return {
@@ -262,7 +308,7 @@ def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: Comp
 def _functions(gathered: _Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
     """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
     cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
-    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered.q_values, samples, points) for case in cases}
+    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
     sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
     firsts = how_often_first(sure)
@@ -328,10 +374,10 @@ def _moved(finding: FunctionFinding) -> bool:
 
 
 def _metrics(
-    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples, points: Sequence[Point]
+    case: Case, decision: Decision, gathered: _Gathered, samples: Samples, points: Sequence[Point]
 ) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function and on its runs, with annotations of both sides where they were learnt or matter."""
-    found, spots = _compared(case, decision, q_values, samples)
+    found, spots = _compared(case, decision, gathered, samples)
     runs = case.study.growth
     if runs is None and decision.verdict is not Verdict.UNCHANGED:
         runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
@@ -340,20 +386,18 @@ def _metrics(
     return found, spots
 
 
-def _compared(
-    case: Case, decision: Decision, q_values: Mapping[tuple[int, str], float], samples: Samples
-) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+def _compared(case: Case, decision: Decision, gathered: _Gathered, samples: Samples) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function's calls."""
-    found = {metric: _of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
+    found = {metric: of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
     spots: dict[str, Spot] = {}
     differing = _differing(case, decision)
     shifts = dict(case.study.shifts) | _shifts(case, differing, samples)
     for metric, comparison in case.study.comparisons.items():
-        finding = _finding(case, comparison, q_values[case.info.id, metric])
-        found[metric] = _with_shift(finding, shifts[metric]) if metric in shifts else finding
-        spot = _spot(comparison, found[metric])
-        if spot is not None:
-            spots[metric] = spot
+        told = finding(case, comparison, gathered.q_values[case.info.id, metric], gathered.machines)
+        found[metric] = with_shift(told, shifts[metric]) if metric in shifts else told
+        at = spot(comparison, found[metric])
+        if at is not None:
+            spots[metric] = at
     return found, spots
 
 
@@ -379,72 +423,3 @@ def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, S
             annotation = case.study.comparisons[metric].base or learn(tables[0], metric, case.info.name, case.config)
             shifts[metric] = describe(annotation, *tables, differs=True, config=case.config)
     return shifts
-
-
-def _of_one_side(annotation: Annotation, side: Side) -> MetricFinding:
-    return MetricFinding(
-        metric=annotation.metric,
-        base=annotation if side is Side.BASE else None,
-        head=annotation if side is Side.HEAD else None,
-        feature=annotation.features[0] if annotation.features else None,
-        ratio=None,
-        stratum="",
-        overall=None,
-        q=math.nan,
-        mix=None,
-        calls=None,
-        total=None,
-        floor=math.nan,
-    )
-
-
-def _with_shift(finding: MetricFinding, shift: Shift) -> MetricFinding:
-    return replace(
-        finding,
-        base=shift.base,
-        head=shift.head,
-        feature=shift.feature,
-        coefficients=shift.coefficients,
-        predictions=shift.predictions,
-        crosses=shift.crosses,
-        class_changed=shift.class_changed,
-        modes=shift.modes,
-        borders=shift.borders,
-    )
-
-
-def _finding(case: Case, comparison: Comparison, q: float) -> MetricFinding:
-    worst, overall = comparison.worst, comparison.overall
-    ratio, stratum = comparison.ratio, worst.name if worst else ""
-    typical = comparison.typical.cost if stratum and comparison.typical is not None else None
-    if too_short(case.info.id, comparison.metric, case.ledger):
-        total = case.study.totals.get(comparison.metric)
-        ratio, stratum, typical = comparison.as_resolved(total, case.ledger) if total else None, "", None
-    return MetricFinding(
-        metric=comparison.metric,
-        base=comparison.base,
-        head=None,
-        feature=None,
-        ratio=ratio,
-        stratum=stratum,
-        overall=comparison.as_resolved(as_ratio(overall, case.config.confidence), case.ledger) if overall else None,
-        q=q,
-        mix=comparison.mix_ratio,
-        calls=case.study.calls,
-        total=case.study.totals.get(comparison.metric),
-        floor=float(np.expm1(comparison.floor)),
-        typical=typical,
-        points={
-            stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
-            for stratum in comparison.strata
-            if stratum.point is not None
-        },
-    )
-
-
-def _spot(comparison: Comparison, finding: MetricFinding) -> Spot | None:
-    worst, typical = comparison.worst, comparison.typical
-    if worst is None or typical is None:
-        return None
-    x = typical.inputs.get(finding.feature) if finding.feature else None
-    return Spot(typical.cost, worst.name if worst.narrows else "", finding.feature, x)

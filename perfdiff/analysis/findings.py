@@ -88,7 +88,8 @@ class MetricFinding:
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
     are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
-    `typical` is what a typical call of base costs in the stratum, where that is not all calls.
+    `typical` is what a typical call of base costs in the stratum, where that is not all calls. `machines` are the ratios of that stratum on
+    single machines, by name, where several measured, and `machines_q` is the q-value of no difference between them.
     """
 
     metric: str
@@ -111,6 +112,8 @@ class MetricFinding:
     borders: tuple[BorderShift, ...] = ()
     points: Mapping[int, Ratio] = field(default_factory=dict)
     typical: float | None = None
+    machines: Mapping[str, Ratio] = field(default_factory=dict)
+    machines_q: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +288,7 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
+    `machines_say` tells where machines disagree on it, "" where they do not.
     """
 
     info: FunctionInfo
@@ -307,6 +311,7 @@ class FunctionFinding:
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
+    machines_say: str = ""
 
     @property
     def is_open_regression(self) -> bool:
@@ -338,6 +343,8 @@ class EndToEnd:
 
     `base_ns` and `head_ns` are medians by the clock. `ratio` is head over base of what was judged, `by` CPU time or time, over as many
     pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would decide what is open, 0 unknown.
+    `machines` are the ratios on single machines, by name, where several measured; where these `disagree` beyond chance, `ratio` is that of
+    the machine that speaks for the point, and its upper bound the highest of all.
     """
 
     point: Point
@@ -348,6 +355,8 @@ class EndToEnd:
     standing: Standing = Standing.OPEN
     by: str = "cpu_ns"
     needed: int = 0
+    machines: Mapping[str, Ratio] = field(default_factory=dict)
+    disagree: bool = False
 
     @property
     def low(self) -> float:
@@ -410,8 +419,22 @@ class CallGraph:
 
 
 @dataclass(frozen=True, slots=True)
+class MachinePart:
+    """A machine, or all `hosts` of one kind, with the runs that were made on it."""
+
+    name: str
+    hosts: int
+    environment: Environment
+    runs_base: int
+    runs_head: int
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first."""
+    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first.
+
+    `machines` are those that were compared within, where they are several, and first the one at whose pace all times are told.
+    """
 
     verdict: Verdict
     sentence: str
@@ -432,3 +455,4 @@ class Findings:
     excluded: float | None = None  # slow-downs of the program from this ratio on are excluded at all points
     stages: Mapping[str, float] = field(default_factory=dict)  # seconds that each stage of measuring and analysing took
     requests: tuple[RequestFinding, ...] = ()
+    machines: tuple[MachinePart, ...] = ()

@@ -270,7 +270,7 @@ def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:
     columns = [ledger.place[each] for each in sorted(family)]
     widths = []
     for point in ledger.points if columns else ():
-        seen = contrast([Pair(*(Group(book.self_ns[:, columns].sum(axis=1), book.blocks) for book in ledger.pair(point)))])
+        seen = contrast([Pair(*(Group(book.self_ns[:, columns].sum(axis=1), book.blocks, book.machines) for book in ledger.pair(point)))])
         widths.append(seen.half_width(SUMS) if seen else np.inf)
     return np.array(widths) if columns else np.zeros(len(ledger.points))
 

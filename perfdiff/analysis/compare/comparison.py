@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast, contrasts
-from perfdiff.analysis.stats.panel import Bools, Panel, noise_floor, panel
+from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -29,6 +29,7 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 MEAN = "mean of all calls"
+BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Comparison:
     what probes cannot resolve. `p` holds for all strata at once, too. `floor` is base against base (log scale). `mix` is base's expected
     cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint`: no
     inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features whose values moved.
+    `machines` are the contrasts of `worst` on single machines, by their number, where several measured.
     """
 
     function: int
@@ -78,6 +80,12 @@ class Comparison:
     mix_ratio: Ratio | None
     grown: tuple[Feature, ...]
     disjoint: bool
+    machines: Mapping[int, Contrast] = field(default_factory=dict)
+
+    @property
+    def differ(self) -> float:
+        """Return the p-value of no difference between machines in any material stratum, for all of them at once."""
+        return min(1.0, _tested(self.strata) * min((each.contrast.differ for each in self.strata if each.material), default=1.0))
 
     @property
     def is_material(self) -> bool:
@@ -134,6 +142,11 @@ class _Seen:
     def floor(self, seed: int) -> float:
         """Return the noise floor of its runs."""
         return noise_floor(self.panel, self.question, seed=seed)
+
+    def by_machine(self) -> dict[int, Contrast]:
+        """Return what its runs on each of several machines show by themselves."""
+        alone = {machine: contrasts(on_machine(self.panel, self.question, machine))[0] for machine in machines_of(self.panel)}
+        return {machine: found for machine, found in alone.items() if found is not None}
 
 
 def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | None:
@@ -218,6 +231,7 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
         grown=unseen or grown_features(question, asked.mix),
         disjoint=bool(unseen) or (asked.moved and not strata),
+        machines=place.by_machine() if place is not None and question.metric in BY_MACHINE else {},
     )
 
 

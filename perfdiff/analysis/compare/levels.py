@@ -76,8 +76,10 @@ def by_label(found: Sequence[Floats], sides: Sequence[Lines], ledger: Ledger) ->
         groups = [np.flatnonzero(of.labels == label) for label in shared]
         longest = max((len(each) for each in groups), default=0)
         values, blocks = np.full((len(shared), len(of_strata), longest), np.nan), np.zeros((len(shared), longest), dtype=np.int64)
+        machines = np.full((len(shared), longest), -1, dtype=np.int64)
         for place, group in enumerate(groups):
             values[place, :, : len(group)] = of_strata[:, group]
             blocks[place, : len(group)] = ledger.blocks(of.runs[group])
-        runs.append(Runs(values, blocks, np.zeros(len(shared), dtype=bool)))
+            machines[place, : len(group)] = ledger.machines(of.runs[group])
+        runs.append(Runs(values, blocks, np.zeros(len(shared), dtype=bool), machines if ledger.machine_of else None))
     return runs

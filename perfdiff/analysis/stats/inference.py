@@ -24,10 +24,11 @@ ROUNDING = 1e-9  # of a count's mean: less is the arithmetic's
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule."""
+    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule, `machines` (n,) of several."""
 
     values: Floats
     blocks: Ints
+    machines: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Pair:
 class Contrast:
     """Head minus base: `effect` with standard error and degrees of freedom; `agreement` is the share of run pairs where head is larger.
 
-    `chance` is the standard deviation of that share under no difference (Mann and Whitney).
+    `chance` is the standard deviation of that share under no difference (Mann and Whitney), `differ` the p-value of no difference between
+    machines.
     """
 
     effect: float
@@ -52,6 +54,7 @@ class Contrast:
     chance: float
     runs_base: int
     runs_head: int
+    differ: float = 1.0
 
     @property
     def p(self) -> float:
@@ -95,7 +98,7 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
 def contrasts(of: Panel) -> list[Contrast | None]:
     """Return `contrast` of every question of a panel."""
     found = panel.effects(of)
-    columns = (found.effect, found.error, found.freedom, found.agreement, found.chance, found.runs_base, found.runs_head)
+    columns = (found.effect, found.error, found.freedom, found.agreement, found.chance, found.runs_base, found.runs_head, found.differ)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [Contrast(*row) if points else None for row, points in zip(rows, found.points.tolist(), strict=True)]
 
@@ -107,16 +110,21 @@ def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
 
 def _panel(pairs: Sequence[Pair]) -> Panel:
     """Return pairs as the panel of one question."""
-    return panel.panel(_runs([pair.base for pair in pairs]), _runs([pair.head for pair in pairs]))
+    groups = [group for pair in pairs for group in (pair.base, pair.head)]
+    several = any(group.machines is not None and group.machines.any() for group in groups)
+    return panel.panel(*(_runs(side, several=several) for side in ([pair.base for pair in pairs], [pair.head for pair in pairs])))
 
 
-def _runs(groups: Sequence[Group]) -> Runs:
+def _runs(groups: Sequence[Group], *, several: bool) -> Runs:
+    """Return groups as the runs of one side, with their machines where these are `several`."""
     longest = max(1, *(len(group.values) for group in groups))
     values, blocks = np.full((len(groups), 1, longest), np.nan), np.zeros((len(groups), longest), dtype=np.int64)
+    machines = np.full((len(groups), longest), -1, dtype=np.int64)
     for place, group in enumerate(groups):
         values[place, 0, : len(group.values)] = group.values
         blocks[place, : len(group.blocks)] = group.blocks
-    return Runs(values, blocks, np.zeros(len(groups), dtype=bool))
+        machines[place, : len(group.values)] = 0 if group.machines is None else group.machines
+    return Runs(values, blocks, np.zeros(len(groups), dtype=bool), machines if several else None)
 
 
 def false_discovery(p: Sequence[float]) -> Floats:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.stats import machines as levels
 from perfdiff.records.schema import Floats, Ints
 
 # Below about ten pairs, intervals of runs' times miss the truth too often on a shared machine.
@@ -43,7 +44,7 @@ LAYOUTS_DIFFER = 0.75
 class Shift:
     """Mean difference of pairs, head minus base of logarithms: `effect` with standard error and degrees of freedom.
 
-    `layouts` is the number of builds a side that the pairs were spread over.
+    `layouts` is the number of builds a side that the pairs were spread over. `differ` is the p-value of no difference between machines.
     """
 
     effect: float
@@ -51,6 +52,7 @@ class Shift:
     freedom: float
     pairs: int
     layouts: int
+    differ: float = 1.0
 
     def lower(self, confidence: float, comparisons: int = 1) -> float:
         """Return the lower bound that holds at all looks, and for `comparisons` shifts at once (Bonferroni)."""
@@ -74,8 +76,10 @@ class Shift:
         return float(stdtrit(self.freedom, 1 - (1 - confidence) * OF_A_LOOK / comparisons)) * self.error if self.error else 0.0
 
 
-def shift(base: Floats, head: Floats, layouts: Ints) -> Shift | None:
+def shift(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = None) -> Shift | None:
     """Return the mean difference of `base` and `head` (n,), logarithms of pairs each built in one of `layouts` (n,); None of too few.
+
+    `machines` (n,) are those that the pairs were made on, one where there is none; each is taken at its own pace.
 
     It is the mean of all, the one of all but the furthest, or the difference between the means of both sides' quieter runs: whichever has
     the narrowest interval (Jaeckel 1971), of those that agree with the mean of all.
@@ -83,15 +87,44 @@ def shift(base: Floats, head: Floats, layouts: Ints) -> Shift | None:
     n = len(base)
     if n < FEWEST_PAIRS:
         return None
+    made_on = _Nested(layouts, machines if machines is not None and len(np.unique(machines)) > 1 else None)
+    base, head = made_on.at_one_pace(base, head)
     every = _middle(head - base, 0)
     parts = [_middle(head - base, round(TRIMMED * (n - FEWEST_PAIRS)))]
     if (quiet := round(QUIETER * n)) >= FEWEST_PAIRS:
         parts.append(_quieter(base, head, quiet))
-    best = every.shift(layouts)
-    for seen in (part.shift(layouts) for part in parts if part.agrees_with(every)):
+    best = every.shift(made_on)
+    for seen in (part.shift(made_on) for part in parts if part.agrees_with(every)):
         if seen.reach(CHOSEN_AT) < CLEARLY * best.reach(CHOSEN_AT):
             best = seen
     return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Nested:
+    """What n pairs are nested in: their `layouts` (n,), and their `machines` (n,) where these are several."""
+
+    layouts: Ints
+    machines: Ints | None
+
+    def at_one_pace(self, base: Floats, head: Floats) -> tuple[Floats, Floats]:
+        """Return pairs without what those of one machine, base and head alike, take longer than others; differences stay."""
+        if self.machines is None:
+            return base, head
+        pace = np.zeros_like(base)
+        for machine in np.unique(self.machines):
+            of = self.machines == machine
+            pace[of] = np.median((base[of] + head[of]) / 2)
+        return base - pace, head - pace
+
+    def spread(self, influence: Floats) -> levels.Spread | None:
+        """Return how what pairs tell differs between machines, None of one machine."""
+        if self.machines is None:
+            return None
+        places, count = levels.numbered(self.machines)
+        counts, means, squares = levels.cells(influence[None], places, count)
+        variances, freedom = levels.variance_of_each(squares, counts)
+        return levels.spread(means, variances / np.maximum(counts, 1.0), freedom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +135,16 @@ class _Mean:
     influence: Floats
     freedom: float
 
-    def shift(self, layouts: Ints) -> Shift:
-        variance, freedom = _variance(self.influence, layouts)
-        n = len(layouts)
-        return Shift(self.effect, math.sqrt(variance / n), freedom or self.freedom, n, len(np.unique(layouts)))
+    def shift(self, nested: _Nested) -> Shift:
+        variance, freedom = _variance(self.influence, nested.layouts)
+        n = len(self.influence)
+        of_mean, freedom, differ = variance / n, freedom or self.freedom, 1.0
+        if (over := nested.spread(self.influence)) is not None:
+            extra, differ = float(over.extra[0]), float(over.p[0])
+            if extra > 0:  # Satterthwaite's (1946) for the sum of two variances
+                freedom = (of_mean + extra) ** 2 / (of_mean**2 / freedom + extra**2 / float(over.freedom[0]))
+                of_mean += extra
+        return Shift(self.effect, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ)
 
     def agrees_with(self, every: _Mean) -> bool:
         """Return whether this mean differs from that of all pairs by no more than chance."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.analysis.stats import machines as levels
 from perfdiff.models.middle import quantile
 from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
 from perfdiff.records.schema import Floats, Ints
@@ -30,6 +31,7 @@ HETEROGENEOUS = 0.95  # level of the F-test that finds effects to differ between
 FEW = 0.2
 SPLITS = 200  # of one side's runs against each other, for the noise floor
 FLOOR_QUANTILE = 0.95
+MOST_PAIRS = 100_000  # of runs that are held against each other as one array; more are counted in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ class Runs:
     """The runs of one side at p points: `values` (p, k, r) answer k questions each, NaN where they say nothing; `blocks` (p, r).
 
     `together` (p,) are the points where base's and head's run of each block were made at the same time, and met the same of the machine.
+    `machines` (p, r) are those that runs were made on, None where that is one.
     """
 
     values: Floats
     blocks: Ints
     together: Bools
+    machines: Ints | None = None
 
     @property
     def counts(self) -> Ints:
@@ -77,6 +81,7 @@ class Effects:
     runs_base: Ints
     runs_head: Ints
     points: Ints
+    differ: Floats
 
 
 def medians(values: Floats) -> Floats:
@@ -97,6 +102,7 @@ def panel(base: Runs, head: Runs) -> Panel:
     or its own if wider; where more than `FEW` lie outside, none is.
     """
     base, head = _apart_from_their_pairs(base, head)
+    base, head = _at_one_pace(base, head)
     usable = (np.minimum(base.counts, head.counts) >= 2)[..., None]
     sides = [replace(side, values=np.where(usable, side.values, np.nan)) for side in (base, head)]
     middles = [medians(side.values) for side in sides]
@@ -137,6 +143,44 @@ def _apart_from_their_pairs(base: Runs, head: Runs) -> tuple[Runs, Runs]:
     return sides[0], sides[1]
 
 
+def _at_one_pace(base: Runs, head: Runs) -> tuple[Runs, Runs]:
+    """Return runs of several machines without what those of one machine have in common, half of each side's median; of several runs of a
+    block the mean.
+
+    Differences between base and head stay on each machine. A machine that has one side alone says nothing.
+    """
+    if base.machines is None or head.machines is None:
+        return base, head
+    base, head = _one_a_block(base), _one_a_block(head)
+    first, second = np.full_like(base.values, np.nan), np.full_like(head.values, np.nan)
+    if base.machines is not None and head.machines is not None:
+        for machine in np.unique(np.concatenate([base.machines.ravel(), head.machines.ravel()])).tolist():
+            own = [np.where((side.machines == machine)[:, None], side.values, np.nan) for side in (base, head) if side.machines is not None]
+            pace = ((medians(own[0]) + medians(own[1])) / 2)[..., None]
+            first, second = np.fmax(first, own[0] - pace), np.fmax(second, own[1] - pace)
+    return replace(base, values=first), replace(head, values=second)
+
+
+def _one_a_block(side: Runs) -> Runs:
+    """Return one run a block and point, the mean of its runs; a block is of one machine."""
+    if side.machines is None or all(len(np.unique(blocks)) == len(blocks) for blocks in side.blocks):
+        return side
+    points, questions, _ = side.values.shape
+    present = [np.flatnonzero(np.isfinite(side.values[point]).any(axis=0)) for point in range(points)]
+    found = [np.unique(side.blocks[point, runs], return_index=True, return_inverse=True) for point, runs in enumerate(present)]
+    longest = max((len(blocks) for blocks, _, _ in found), default=0)
+    values = np.full((points, questions, longest), np.nan)
+    blocks, machines = np.full((points, longest), -1, dtype=np.int64), np.full((points, longest), -1, dtype=np.int64)
+    for point, (names, first, member) in enumerate(found):
+        of = side.values[point][:, present[point]]
+        counts, sums = np.zeros((questions, len(names))), np.zeros((questions, len(names)))
+        np.add.at(counts.T, member, np.isfinite(of).T)
+        np.add.at(sums.T, member, np.nan_to_num(of).T)
+        values[point, :, : len(names)] = np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
+        blocks[point, : len(names)], machines[point, : len(names)] = names, side.machines[point, present[point][first]]
+    return Runs(values, blocks, side.together, machines)
+
+
 def _robust_deviation(apart: Floats, groups: Ints | int) -> Floats:
     """Return `noise.robust_deviation` over the last axis, of the distances that are no NaN; 0 where there are none."""
     counts = np.isfinite(apart).sum(axis=-1)
@@ -164,8 +208,12 @@ def effects(of: Panel) -> Effects:
     differ = (points > 1) & (between > fdtri(several, np.maximum(together, 1), HETEROGENEOUS) * within)
     extra = np.where(differ, (between - within) * weight, 0.0)
     parts = variance * weight**2
-    total = parts.sum(axis=0) + extra
+    over = _over_machines(of)
+    between = over.extra if over is not None else np.zeros_like(extra)
+    total = parts.sum(axis=0) + extra + between
     spent = (parts**2 / np.where(usable, freedom, 1.0)).sum(axis=0) + extra**2 / several
+    if over is not None:
+        spent = spent + between**2 / over.freedom
     counts = of.base.counts, of.head.counts
     pairs = np.maximum(counts[0] * counts[1], 1)
     ranks = np.where(usable, (counts[0] + counts[1] + 1) / (12 * pairs), 0.0)
@@ -178,7 +226,81 @@ def effects(of: Panel) -> Effects:
         runs_base=counts[0].sum(axis=0),
         runs_head=counts[1].sum(axis=0),
         points=points,
+        differ=np.ones(len(mean)) if over is None else over.p,
     )
+
+
+def on_machine(of: Panel, question: int, machine: int) -> Panel:
+    """Return what the runs of one machine say of one question, as a panel of its own."""
+    sides = []
+    for side in (of.base, of.head):
+        values = side.values[:, question : question + 1]
+        own = values if side.machines is None else np.where((side.machines == machine)[:, None], values, np.nan)
+        sides.append(replace(side, values=own, machines=None))
+    usable = (np.minimum(sides[0].counts, sides[1].counts) >= 2)[..., None]
+    base, head = (replace(side, values=np.where(usable, side.values, np.nan)) for side in sides)
+    return Panel(base, head, np.zeros(usable.shape[:-1], dtype=np.int64))
+
+
+def machines_of(of: Panel) -> list[int]:
+    """Return the machines that both sides have runs of; none where all runs are of one."""
+    if of.base.machines is None or of.head.machines is None:
+        return []
+    return [each for each in np.intersect1d(of.base.machines, of.head.machines).tolist() if each >= 0]
+
+
+def _over_machines(of: Panel) -> levels.Spread | None:
+    """Return how head minus base, the mean over the points that a machine has, differs between machines."""
+    machines = machines_of(of)
+    if len(machines) < 2:
+        return None
+    summed = np.zeros((of.base.values.shape[1], len(machines)))
+    variances, points, freedom = np.zeros_like(summed), np.zeros_like(summed), np.zeros(len(summed))
+    for found, variance, own_freedom in _on_machines(of, machines):
+        known = np.isfinite(found)
+        summed += np.where(known, found, 0.0)
+        variances += np.where(known, variance, 0.0)
+        points += known
+        freedom += own_freedom
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return levels.spread(summed / points, variances / points**2, freedom)
+
+
+def _on_machines(of: Panel, machines: Sequence[int]) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield, of each point, head minus base on each machine with its variance, (k, m), and the degrees of freedom (k,) of these."""
+    is_paired = _are_paired(of)
+    for point in range(len(of.base.blocks)):
+        sides = [(side.values[point], _places(side, point, machines)) for side in (of.base, of.head)]
+        counts, means, squares = (np.array(part) for part in zip(*(levels.cells(*side, len(machines)) for side in sides), strict=True))
+        enough = counts.min(axis=0) > 0
+        variances, freedom = levels.variance_of_each(np.concatenate([squares[0], squares[1]], axis=1), np.concatenate([*counts], axis=1))
+        of_base, of_head = np.split(variances, 2, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = of_base / counts[0] + of_head / counts[1]
+        effect = np.where(enough, means[1] - means[0], np.nan)
+        if is_paired[point].any():
+            differences, member = _differences(of, point, machines)
+            number, mean, squared = levels.cells(differences, member, len(machines))
+            by_pair, its_freedom = levels.variance_of_each(squared, number)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                paired = is_paired[point][:, None]
+                effect, variance = np.where(paired, mean, effect), np.where(paired, by_pair / number, variance)
+                freedom = np.where(is_paired[point], its_freedom, freedom)
+        yield effect, variance, freedom
+
+
+def _places(side: Runs, point: int, machines: Sequence[int]) -> Ints:
+    """Return the place of each run's machine among `machines`, -1 where it is none of them."""
+    of = np.zeros(side.blocks.shape[1], dtype=np.int64) if side.machines is None else side.machines[point]
+    place = np.minimum(np.searchsorted(machines, of), len(machines) - 1)
+    return np.where(np.asarray(machines)[place] == of, place, -1)
+
+
+def _differences(of: Panel, point: int, machines: Sequence[int]) -> tuple[Floats, Ints]:
+    """Return head minus base of each block that both sides have at a point (k, blocks), and the places of the blocks' machines."""
+    blocks, base, head = np.intersect1d(of.base.blocks[point], of.head.blocks[point], return_indices=True)
+    del blocks
+    return of.head.values[point][:, head] - of.base.values[point][:, base], _places(of.base, point, machines)[base]
 
 
 def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
@@ -191,6 +313,8 @@ def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
     means = [moments(side.values) for side in (of.base, of.head)]
     variance, freedom = _variance(means[0][1], means[1][1], base, head)
     effect = means[1][0] - means[0][0]
+    if of.base.machines is not None:
+        effect, variance, freedom = _apart_from_machines(of)
     together = (of.base.together & of.head.together)[:, None]
     if together.any() or np.minimum(base, head).max(initial=0) >= PAIRED_BLOCKS:
         differences = _within_blocks(of)
@@ -201,6 +325,35 @@ def _at_points(of: Panel) -> tuple[Floats, Floats, Floats]:
         variance = np.where(paired, scatter / np.maximum(counts, 1), variance)
         freedom = np.where(paired, counts - 1.0, freedom)
     return effect, loss * variance, freedom
+
+
+def _are_paired(of: Panel) -> Bools:
+    """Return at which points a question is answered by blocks that both sides have (p, k)."""
+    counts = np.isfinite(_within_blocks(of)).sum(axis=-1)
+    return np.asarray((counts >= PAIRED_BLOCKS) | ((of.base.together & of.head.together)[:, None] & (counts >= 2)))
+
+
+def _apart_from_machines(of: Panel) -> tuple[Floats, Floats, Floats]:
+    """Return (effect, variance of the effect, degrees of freedom), each (p, k), of runs of several machines.
+
+    The effect is the mean of the machines' own, by the runs that each has of both sides; a level of each machine costs a degree of freedom
+    (two-way layout without interaction: Cochran 1954).
+    """
+    machines = machines_of(of)
+    shape = of.base.counts.shape
+    effect, variance, freedom = np.zeros(shape), np.zeros(shape), np.ones(shape)
+    for point in range(shape[0]):
+        sides = [(side.values[point], _places(side, point, machines)) for side in (of.base, of.head)]
+        counts, means, squares = (np.array(part) for part in zip(*(levels.cells(*side, len(machines)) for side in sides), strict=True))
+        weight = counts.prod(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
+        total = np.maximum(weight.sum(axis=1), 1e-9)
+        own = np.where(weight > 0, means[1] - means[0], 0.0)
+        mean = (weight * own).sum(axis=1) / total
+        interaction = (weight * (own - mean[:, None]) ** 2).sum(axis=1)
+        left = counts.sum(axis=(0, 2)) - (weight > 0).sum(axis=1) - 1
+        effect[point], freedom[point] = mean, np.maximum(left, 1.0)
+        variance[point] = (squares.sum(axis=(0, 2)) + interaction) / np.maximum(left, 1.0) / total
+    return effect, variance, freedom
 
 
 def moments(values: Floats) -> tuple[Floats, Floats]:
@@ -243,9 +396,18 @@ def _within_blocks(of: Panel) -> Floats:
 
 def _wins(of: Panel) -> Floats:
     """Return in how many pairs of runs head is larger (p, k), equal ones as one half."""
+    if of.base.values.shape[-1] * of.head.values.shape[-1] > MOST_PAIRS:
+        return np.array(
+            [[_wins_of_many(*each) for each in zip(*sides, strict=True)] for sides in zip(of.base.values, of.head.values, strict=True)]
+        )
     base, head = of.base.values[..., None, :], of.head.values[..., :, None]
     wins: Floats = (head > base).sum(axis=(-2, -1)) + 0.5 * (head == base).sum(axis=(-2, -1))
     return wins
+
+
+def _wins_of_many(base: Floats, head: Floats) -> float:
+    ordered, values = np.sort(base[np.isfinite(base)]), head[np.isfinite(head)]
+    return 0.5 * float((np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")).sum())
 
 
 def noise_floor(of: Panel, question: int, *, seed: int) -> float:

@@ -19,7 +19,8 @@ class Book:
     `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
     of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. `edges_ns` (r,) is what these calls take with
     their callees; of a function that calls itself the outermost ones alone. What follows from these is worked out once: `blocks` (r,) of
-    the schedule, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by metric.
+    the schedule, `machines` (r,) of the runs, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by
+    metric.
     """
 
     runs: tuple[Run, ...]
@@ -30,6 +31,7 @@ class Book:
     edges: Mapping[tuple[int, int], Floats]
     edges_ns: Mapping[tuple[int, int], Floats]
     blocks: Ints = field(init=False)
+    machines: Ints = field(init=False)
     cost_ns: float = field(init=False)
     medians: Mapping[str, Floats] = field(init=False)
     largest: Mapping[str, float] = field(init=False)
@@ -39,6 +41,7 @@ class Book:
         kept = {"calls": self.calls, "self_ns": self.self_ns, "wall_ns": self.wall_ns, **self.other}
         largest = {metric: float(np.median(sums.max(axis=1))) for metric, sums in kept.items() if sums.size}
         object.__setattr__(self, "blocks", np.array([run.block for run in self.runs], dtype=np.int64))
+        object.__setattr__(self, "machines", np.array([run.machine for run in self.runs], dtype=np.int64))
         object.__setattr__(self, "cost_ns", _cost_ns(self.runs))
         object.__setattr__(self, "medians", {metric: np.median(sums, axis=0) for metric, sums in kept.items() if len(sums)})
         object.__setattr__(self, "largest", largest)
@@ -63,7 +66,7 @@ class Book:
     def group(self, values: Floats) -> Group:
         """Return `values` (r,) with the blocks of their runs; runs without a value are left out."""
         present = np.isfinite(values)
-        return Group(values[present], self.blocks[present])
+        return Group(values[present], self.blocks[present], self.machines[present])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,18 @@ class Grid:
     """The runs of one side as an array of points × runs, which statistics of runs are laid out in.
 
     `point` and `place` tell where a run stands, by its number; -1 where it is none of these. `blocks` (points, runs) are of the schedule;
-    `together` (points,) tells where all runs were made at the same time as another side's.
+    `together` (points,) tells where all runs were made at the same time as another side's, `machines` (points, runs) on which of several.
     """
 
     point: Ints
     place: Ints
     blocks: Ints
     together: Bools
+    machines: Ints | None = None
 
     def runs(self, values: Floats) -> Runs:
         """Return `values` (points, k, runs) as the runs of a panel."""
-        return Runs(values, self.blocks, self.together)
+        return Runs(values, self.blocks, self.together, self.machines)
 
     def spread(self, runs: Ints, found: Floats) -> Floats:
         """Return what is `found` (k, g) of some `runs` (g,) as (points, k, runs); NaN for all other runs."""
@@ -95,7 +99,8 @@ class Grid:
 class Ledger:
     """The books of all points on both sides, or on one alone; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
 
-    `labels` name the points, `grids` lay out the runs of a side.
+    `labels` name the points, `grids` lay out the runs of a side. `block_of` and `machine_of` are those of the runs by their ids; all runs
+    are of one machine where the latter is empty.
     """
 
     ids: tuple[int, ...]
@@ -105,6 +110,7 @@ class Ledger:
     block_of: Mapping[int, int]
     labels: Mapping[int, str] = field(default_factory=dict)
     grids: Mapping[Side, Grid] = field(default_factory=dict)
+    machine_of: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -114,6 +120,10 @@ class Ledger:
     def blocks(self, runs: Ints) -> Ints:
         """Return the block of each run by its id."""
         return np.array([self.block_of.get(run, -1) for run in runs.tolist()], dtype=np.int64)
+
+    def machines(self, runs: Ints) -> Ints:
+        """Return the machine of each run by its id."""
+        return np.array([self.machine_of.get(run, 0) for run in runs.tolist()], dtype=np.int64)
 
     def pair(self, point: int) -> tuple[Book, Book]:
         """Return base's and head's books of a point."""
@@ -201,7 +211,8 @@ def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequenc
     books = {(point, side): _book(experiment, totals, runs[point, side], columns, len(ids)) for point in points for side in sides}
     labels = {point.id: point.label for point in experiment.points}
     grids = {side: _grid([books[point, side] for point in points], experiment.runs) for side in sides}
-    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels, grids)
+    machines = {run.id: run.machine for run in experiment.runs if run.machine}
+    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels, grids, machines)
 
 
 def _grid(books: Sequence[Book], runs: Sequence[Run]) -> Grid:
@@ -213,7 +224,21 @@ def _grid(books: Sequence[Book], runs: Sequence[Run]) -> Grid:
         ids = [run.id for run in book.runs]
         point[ids], place[ids] = row, np.arange(len(ids))
         blocks[row, : len(ids)] = book.blocks
-    return Grid(point, place, blocks, np.array([book.are_together for book in books], dtype=bool))
+    return Grid(
+        point,
+        place,
+        blocks,
+        np.array([book.are_together for book in books], dtype=bool),
+        _machines(books, blocks) if any(run.machine for run in runs) else None,
+    )
+
+
+def _machines(books: Sequence[Book], blocks: Ints) -> Ints:
+    """Return the machine of each run of one side (points, runs), -1 where there is none."""
+    machines = np.full(blocks.shape, -1, dtype=np.int64)
+    for row, book in enumerate(books):
+        machines[row, : len(book.runs)] = book.machines
+    return machines
 
 
 def _lookup(place: Mapping[int, int]) -> Ints:

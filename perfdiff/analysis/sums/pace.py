@@ -121,7 +121,7 @@ def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
     tell = np.flatnonzero(left_alone & known & material & (calls.min(axis=0) == calls.max(axis=0)))
     if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME or all(book.are_together for book in books):
         return None
-    common = Pair(*(Group(_of_a_run(each, tell), book.blocks) for each, book in zip(off, books, strict=True)))
+    common = Pair(*(Group(_of_a_run(each, tell), book.blocks, book.machines) for each, book in zip(off, books, strict=True)))
     return _Measured(off, known, tell, common)
 
 

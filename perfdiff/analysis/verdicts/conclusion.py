@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Note
 
 SUSPECTS = 2  # named in a sentence
+NAMED = 4  # machines in a sentence
 TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
 _COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 
@@ -171,6 +172,9 @@ def _needed(runs: WholeRuns) -> str:
     if not runs.ends:
         return "no whole runs were made"
     worst = max(runs.of(Standing.OPEN), key=lambda end: (end.low, end.high))
+    if worst.disagree and not worst.needed:
+        each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
+        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {_COSTS[worst.by]}"
     if worst.needed > MOST_PAIRS:
         return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: try a quieter machine"
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:

@@ -15,7 +15,7 @@ from perfdiff.analysis.stats.pairs import Shift, shift
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, shift_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Floats, Ints, Note, Phase, Point, Run, Side
+from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
 
 
 def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[RequestFinding, ...]:
@@ -79,11 +79,12 @@ def _plain(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
 
 
 def _finding(point: Point, kind: str, base: Sequence[Run], head: Sequence[Run], config: CompareConfig) -> RequestFinding:
-    before, after = ({run.block: _of(run, kind) for run in runs} for runs in (base, head))
+    before, after = ({(run.machine, run.block): _of(run, kind) for run in runs} for runs in (base, head))
     blocks = [block for block in after if _median(after, block) and _median(before, block)]
     logs: list[Floats] = [np.log([_median(side, block) or 1.0 for block in blocks]) for side in (before, after)]
-    layouts: Ints = np.array([run.layout for run in head if run.block in blocks], dtype=np.int64)
-    seen = shift(logs[0], logs[1], layouts) if blocks else None
+    paired = [run for run in head if (run.machine, run.block) in blocks]
+    layouts, machines = (np.array([getattr(run, of) for run in paired], dtype=np.int64) for of in ("layout", "machine"))
+    seen = shift(logs[0], logs[1], layouts, machines) if blocks else None
     some = next(each for each in (*before.values(), *after.values()) if each is not None)
     return RequestFinding(
         point=point,
@@ -102,7 +103,7 @@ def _of(run: Run, kind: str) -> RequestTimes | None:
     return next((each for each in run.requests if each.name == kind), None)
 
 
-def _median(runs: dict[int, RequestTimes | None], block: int) -> float | None:
+def _median(runs: dict[tuple[int, int], RequestTimes | None], block: tuple[int, int]) -> float | None:
     found = runs.get(block)
     return found.median_ns if found else None
 

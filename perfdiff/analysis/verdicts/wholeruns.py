@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.findings import EndToEnd, Ratio, Standing
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, Shift, shift
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, Shift, shift
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Ints, Phase, Point, Run, Side
+from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,17 @@ class WholeRuns:
         return replace(self, ends=tuple(end for end in self.ends if remains(end)))
 
 
-def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig) -> WholeRuns:
+def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait or use several threads by
     time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the revisions, these may be
-    what takes longer: CPU time alone judges.
+    what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
-    return WholeRuns(tuple(_end(point, plain, timed, config, len(both)) for point in both))
+    judge = _Judge(config, len(both), machines)
+    return WholeRuns(tuple(_end(point, plain, timed, judge) for point in both))
 
 
 def overhead(runs: Sequence[Run]) -> float | None:
@@ -75,10 +76,16 @@ def overhead(runs: Sequence[Run]) -> float | None:
 
 def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | None:
     """Return by how much runs differ in a cost, pair by pair: those of one block were made next to each other."""
-    before = {run.block: run for run in base}
-    after = [run for run in head if run.block in before]
-    layouts: Ints = np.array([run.layout for run in after], dtype=np.int64)
-    return shift(_logs([before[run.block] for run in after], cost), _logs(after, cost), layouts)
+    before, after = _pairs(base, head)
+    layouts, machines = (np.array([getattr(run, of) for run in after], dtype=np.int64) for of in ("layout", "machine"))
+    return shift(_logs(before, cost), _logs(after, cost), layouts, machines)
+
+
+def _pairs(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """Return the runs of both sides that were made next to each other, on one machine."""
+    before = {(run.machine, run.block): run for run in base}
+    after = [run for run in head if (run.machine, run.block) in before]
+    return [before[run.machine, run.block] for run in after], after
 
 
 def _logs(runs: Sequence[Run], cost: str) -> Floats:
@@ -86,17 +93,13 @@ def _logs(runs: Sequence[Run], cost: str) -> Floats:
 
 
 def _end(
-    point: Point,
-    plain: Mapping[tuple[int, Side], Sequence[Run]],
-    timed: Mapping[tuple[int, Side], Sequence[Run]],
-    config: CompareConfig,
-    points: int,
+    point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _Judge
 ) -> EndToEnd:
     base, head = (_comparable(plain[point.id, side]) for side in Side)
-    by_cpu = _judged(shift_of(base, head, "cpu_ns"), config, points)
+    by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
     if not point.outside and any(waits(runs) for runs in (base, head)):
-        by_clock = _judged(shift_of(base, head, "wall_ns"), config, points)
+        by_clock = judge.by(base, head, "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
@@ -110,6 +113,8 @@ def _end(
         standing=judged.standing,
         by=by,
         needed=judged.needed,
+        machines=judged.machines,
+        disagree=judged.disagree,
     )
 
 
@@ -118,27 +123,81 @@ class _Judged:
     standing: Standing
     ratio: Ratio | None = None
     needed: int = 0
+    machines: Mapping[str, Ratio] = field(default_factory=dict)
+    disagree: bool = False
 
 
-def _judged(seen: Shift | None, config: CompareConfig, points: int) -> _Judged:
-    """Say what a cost of whole runs shows at one of so many points.
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges a point by its runs; it is one of so many `points`. `names` are those of machines."""
 
-    That it is not slower must hold at every point, so that each is tested by itself (intersection-union test: Berger 1982); that one is
-    slower may hold at any of them.
+    config: CompareConfig
+    points: int
+    names: Sequence[str]
+
+    def by(self, base: Sequence[Run], head: Sequence[Run], cost: str) -> _Judged:
+        """Say what a cost of whole runs shows, on all machines together, or on each by itself where they disagree."""
+        seen = shift_of(base, head, cost)
+        judged = self._judged(seen, 1)
+        machines = sorted({run.machine for run in base} & {run.machine for run in head})
+        if seen is None or len(machines) < 2:
+            return judged
+        each = {machine: shift_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
+        alone = {machine: self._judged(found, len(machines)) for machine, found in each.items() if found is not None}
+        ratios = {self._name(machine): found.ratio for machine, found in alone.items() if found.ratio is not None}
+        # At any of its points a comparison may find machines to disagree: corrected as bounds are.
+        if seen.differ * self.points > (1 - self.config.confidence) * OF_A_LOOK:
+            return replace(judged, machines=ratios)
+        return replace(_of_machines(judged, [*alone.values()]), machines=ratios, disagree=True)
+
+    def _name(self, machine: int) -> str:
+        return self.names[machine] if machine < len(self.names) else f"machine {machine + 1}"
+
+    def _judged(self, seen: Shift | None, machines: int) -> _Judged:
+        """Say what a cost shows of one of so many `machines`.
+
+        That it is not slower must hold at every point, so that each is tested by itself (intersection-union test: Berger 1982); that one
+        is slower may hold at any of them.
+        """
+        if seen is None:
+            return _Judged(Standing.OPEN)
+        config, points = self.config, self.points * machines
+        least = math.log1p(config.min_effect)
+        low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
+        ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
+        clear = least if seen.layouts >= LAYOUTS_KNOWN else math.log1p(max(config.min_effect, LAYOUT_SHIFT))
+        if low > clear:
+            return _Judged(Standing.SLOWER, ratio)
+        if seen.upper(config.confidence, points) < -clear:
+            return _Judged(Standing.FASTER, ratio)
+        if high < least:
+            return _Judged(Standing.NOT_SLOWER, ratio)
+        return _Judged(Standing.OPEN, ratio, seen.needed(least, config.confidence))
+
+
+def _on(runs: Sequence[Run], machine: int) -> list[Run]:
+    return [run for run in runs if run.machine == machine]
+
+
+def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
+    """Say what machines that disagree show: slower where any is and none is faster, not slower where none is.
+
+    Slower on one and faster on another is open, and more pairs would not settle it.
     """
-    if seen is None:
-        return _Judged(Standing.OPEN)
-    least = math.log1p(config.min_effect)
-    low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
-    ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
-    clear = least if seen.layouts >= LAYOUTS_KNOWN else math.log1p(max(config.min_effect, LAYOUT_SHIFT))
-    if low > clear:
-        return _Judged(Standing.SLOWER, ratio)
-    if seen.upper(config.confidence, points) < -clear:
-        return _Judged(Standing.FASTER, ratio)
-    if high < least:
-        return _Judged(Standing.NOT_SLOWER, ratio)
-    return _Judged(Standing.OPEN, ratio, seen.needed(least, config.confidence))
+    standings = {each.standing for each in alone}
+    known = [each for each in alone if each.ratio is not None]
+    if not known or together.ratio is None:
+        return together
+    worst = max(known, key=lambda each: each.ratio.low if each.ratio else 0.0)
+    high = max(each.ratio.high for each in known if each.ratio)
+    if Standing.SLOWER in standings and Standing.FASTER not in standings:
+        return replace(worst, needed=0)
+    if Standing.SLOWER in standings:
+        return _Judged(Standing.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high))
+    wide = replace(together.ratio, high=max(together.ratio.high, high))
+    if Standing.OPEN in standings:
+        return _Judged(Standing.OPEN, wide, max(each.needed for each in known) * len(known))
+    return replace(together, standing=together.standing if standings == {together.standing} else Standing.NOT_SLOWER, ratio=wide)
 
 
 def _rank(judged: _Judged) -> int:

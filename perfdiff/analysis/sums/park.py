@@ -1,0 +1,169 @@
+"""The machines of an experiment as the analysis sees them: which of them are compared within, and what is one draw of a run's luck.
+
+A few machines are told one by one. Of many the kinds are told, and the host is the unit: its runs share its neighbours, its load and its
+days, so that only hosts count as independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfdiff.analysis.findings import MachinePart
+from perfdiff.analysis.stats.machines import MANY
+from perfdiff.records.kinds import kinds
+from perfdiff.records.schema import Experiment, Machine, Note, Phase, Run, Side
+
+FEWEST_PAIRED = 8  # hosts that have both sides: from so many on, those with one side add nothing that is worth their doubt
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """`runs` are those that can be compared, with the number of their part, from 1 on, as their machine, and blocks of one machine each.
+
+    `units` are what shares one pace, by run: a machine, or those of a kind that have one side alone. `parts` stand in the order of their
+    numbers, first the one whose pace is everybody's.
+    """
+
+    runs: tuple[Run, ...]
+    units: Mapping[int, int]
+    parts: tuple[MachinePart, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of parts by the numbers of runs' machines."""
+        return ("", *(part.name for part in self.parts))
+
+
+def park_of(experiment: Experiment) -> Park | None:
+    """Return the machines of an experiment, None where all runs are of one."""
+    used = sorted({run.machine for run in experiment.runs})
+    if len(used) < 2:
+        return None
+    machines = {number: _machine(experiment, number) for number in used}
+    is_many = len(used) > MANY
+    groups = _groups(machines) if is_many else [_Group(machines[number].name, machines[number], (number,)) for number in used]
+    counted, of_counted = _of_one_machine(experiment)
+    kept, lost = _comparable([run for run in experiment.runs if run.id not in counted], groups, is_many=is_many)
+    groups = sorted(
+        (group for group in groups if any(run.machine in group.members for run, _ in kept)), key=lambda group: _first(group, kept)
+    )
+    number_of = {machine: number for number, group in enumerate(groups, 1) for machine in group.members}
+    blocks: dict[tuple[int, int], int] = {}
+    units: dict[tuple[str, int, int], int] = {}
+    runs, unit_of = [], {}
+    for run, unit in kept:
+        unit_of[run.id] = units.setdefault(unit, len(units))
+        block = blocks.setdefault((run.machine, 0 if is_many else run.block), len(blocks))
+        runs.append(_on(run, number_of[run.machine], block))
+    parts = tuple(_part(group, kept) for group in groups)
+    return Park(tuple(runs), unit_of, parts, (*of_counted, *_one_sided(lost, machines)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    name: str
+    machine: Machine
+    members: tuple[int, ...]
+
+
+_Kept = list[tuple[Run, tuple[str, int, int]]]
+
+
+def _machine(experiment: Experiment, number: int) -> Machine:
+    if number < len(experiment.machines):
+        return experiment.machines[number]
+    return Machine(f"machine {number + 1}", experiment.environment)
+
+
+def _groups(machines: Mapping[int, Machine]) -> list[_Group]:
+    numbers = [*machines]
+    return [
+        _Group(kind.name, Machine(kind.name, kind.environment), tuple(numbers[place] for place in kind.members))
+        for kind in kinds([*machines.values()])
+    ]
+
+
+def _on(run: Run, machine: int, block: int) -> Run:
+    return replace(run, machine=machine, block=block)
+
+
+def _comparable(runs: Sequence[Run], groups: Sequence[_Group], *, is_many: bool) -> tuple[_Kept, list[Run]]:
+    """Return the runs that have something of the other side beside them, with what shares their pace, and the others."""
+    group_of = {machine: place for place, group in enumerate(groups) for machine in group.members}
+    places: dict[tuple[Phase, int], list[Run]] = {}
+    for run in runs:
+        places.setdefault((run.phase, run.point), []).append(run)
+    kept: _Kept = []
+    lost: list[Run] = []
+    for found in places.values():
+        sides = {run.side for run in found}
+        has = {(run.machine, run.side) for run in found}
+        both = {machine for machine, _ in has if all((machine, side) in has for side in sides)}
+        alone = {(group_of[machine], side) for machine, side in has if machine not in both}
+        paired = {place: sum(group_of[machine] == place for machine in both) for place in range(len(groups))}
+        for run in found:
+            group = group_of[run.machine]
+            if run.machine in both:
+                kept.append((run, ("machine", run.machine, 0)))
+            elif is_many and paired[group] < FEWEST_PAIRED and all((group, side) in alone for side in sides):
+                kept.append((run, ("kind", group, 0)))
+            else:
+                lost.append(run)
+    order = {run.id: place for place, run in enumerate(runs)}
+    return sorted(kept, key=lambda item: order[item[0].id]), lost
+
+
+def _first(group: _Group, kept: _Kept) -> tuple[int, float, str]:
+    """Order parts: first the one with most runs, then the quickest."""
+    of = [run for run, _ in kept if run.machine in group.members]
+    return -len(of), float(np.median([run.cpu_ns for run in of])), group.name
+
+
+def _part(group: _Group, kept: _Kept) -> MachinePart:
+    of = [run for run, _ in kept if run.machine in group.members and run.phase in (Phase.PLAIN, Phase.TIMED)]
+    hosts = len({run.machine for run in of})
+    base, head = (sum(run.side is side for run in of) for side in Side)
+    return MachinePart(group.name, max(hosts, 1), group.machine.environment, base, head)
+
+
+def _of_one_machine(experiment: Experiment) -> tuple[set[int], list[Note]]:
+    """Return the counted runs of all machines but one at each point, and what is told of them: counts are exact, and one counts for all."""
+    places: dict[int, dict[int, list[Run]]] = {}
+    for run in experiment.runs:
+        if run.phase is Phase.COUNTED:
+            places.setdefault(run.point, {}).setdefault(run.machine, []).append(run)
+    others: set[int] = set()
+    differing: set[str] = set()
+    for machines in places.values():
+        chosen = max(machines, key=lambda machine: (len({run.side for run in machines[machine]}), len(machines[machine]), -machine))
+        counts = _base_counts(experiment, machines[chosen])
+        for machine, runs in machines.items():
+            if machine != chosen:
+                others |= {run.id for run in runs}
+                if _base_counts(experiment, runs) != counts:
+                    differing |= {_machine(experiment, machine).name, _machine(experiment, chosen).name}
+    names = ", ".join(sorted(differing))
+    told = f"the same code counts otherwise on {names}: counts are those of one machine, and their libraries or processors may differ"
+    return others, [Note("machines-count-otherwise", told)] if differing else []
+
+
+def _base_counts(experiment: Experiment, runs: Sequence[Run]) -> Mapping[int, float]:
+    """Return how often base's first run called each function."""
+    base = [run.id for run in runs if run.side is Side.BASE]
+    if experiment.counts is None or not base:
+        return {}
+    of = experiment.counts.run == base[0]
+    return dict(zip(experiment.counts.function[of].tolist(), experiment.counts.calls[of].tolist(), strict=True))
+
+
+def _one_sided(lost: Sequence[Run], machines: Mapping[int, Machine]) -> Iterator[Note]:
+    if not lost:
+        return
+    names = sorted({machines[run.machine].name for run in lost})
+    which = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
+    runs = "1 run" if len(lost) == 1 else f"{len(lost):,} runs"
+    yield Note("machines-one-sided", f"left out: {runs} of one revision on {which}, where the other one was not run as well")

@@ -1,0 +1,115 @@
+"""What is told of one metric of one function: how it differs, how surely, and at a typical call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.compare.ratios import as_ratio
+from perfdiff.analysis.compare.shift import Shift
+from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.sums.rates import too_short
+from perfdiff.analysis.telling.headline import Spot
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.models.annotation import Annotation
+from perfdiff.records.schema import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The `names` of machines by the numbers of runs' machines, and the q-values of no difference between them, by function and metric."""
+
+    names: tuple[str, ...] = ()
+    q: Mapping[tuple[int, str], float] = field(default_factory=dict)
+
+    def differing(self, rate: float) -> set[int]:
+        """Return the functions on which machines disagree at a false discovery rate."""
+        return {function for (function, _), q in self.q.items() if q <= rate}
+
+
+def of_one_side(annotation: Annotation, side: Side) -> MetricFinding:
+    """Return the finding on a metric of a function that one side has alone."""
+    return MetricFinding(
+        metric=annotation.metric,
+        base=annotation if side is Side.BASE else None,
+        head=annotation if side is Side.HEAD else None,
+        feature=annotation.features[0] if annotation.features else None,
+        ratio=None,
+        stratum="",
+        overall=None,
+        q=math.nan,
+        mix=None,
+        calls=None,
+        total=None,
+        floor=math.nan,
+    )
+
+
+def with_shift(found: MetricFinding, shift: Shift) -> MetricFinding:
+    """Return a finding with how the cost function moved."""
+    return replace(
+        found,
+        base=shift.base,
+        head=shift.head,
+        feature=shift.feature,
+        coefficients=shift.coefficients,
+        predictions=shift.predictions,
+        crosses=shift.crosses,
+        class_changed=shift.class_changed,
+        modes=shift.modes,
+        borders=shift.borders,
+    )
+
+
+def finding(case: Case, comparison: Comparison, q: float, machines: Machines) -> MetricFinding:
+    """Return the finding on a metric that both sides have."""
+    worst, overall = comparison.worst, comparison.overall
+    ratio, stratum = comparison.ratio, worst.name if worst else ""
+    typical = comparison.typical.cost if stratum and comparison.typical is not None else None
+    if too_short(case.info.id, comparison.metric, case.ledger):
+        total = case.study.totals.get(comparison.metric)
+        ratio, stratum, typical = comparison.as_resolved(total, case.ledger) if total else None, "", None
+    return MetricFinding(
+        metric=comparison.metric,
+        base=comparison.base,
+        head=None,
+        feature=None,
+        ratio=ratio,
+        stratum=stratum,
+        overall=comparison.as_resolved(as_ratio(overall, case.config.confidence), case.ledger) if overall else None,
+        q=q,
+        mix=comparison.mix_ratio,
+        calls=case.study.calls,
+        total=case.study.totals.get(comparison.metric),
+        floor=float(np.expm1(comparison.floor)),
+        typical=typical,
+        points={
+            stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
+            for stratum in comparison.strata
+            if stratum.point is not None
+        },
+        machines=_by_machine(case, comparison, machines),
+        machines_q=machines.q.get((case.info.id, comparison.metric), math.nan),
+    )
+
+
+def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[str, Ratio]:
+    """Return the ratios of the stratum that is told on single machines, with intervals that hold for all of these at once."""
+    count = tested(comparison) * max(1, len(comparison.machines))
+    return {
+        machines.names[machine]: comparison.as_resolved(as_ratio(seen, case.config.confidence, count), case.ledger)
+        for machine, seen in comparison.machines.items()
+    }
+
+
+def spot(comparison: Comparison, found: MetricFinding) -> Spot | None:
+    """Return a typical call of the stratum that is told, None where there is none."""
+    worst, typical = comparison.worst, comparison.typical
+    if worst is None or typical is None:
+        return None
+    x = typical.inputs.get(found.feature) if found.feature else None
+    return Spot(typical.cost, worst.name if worst.narrows else "", found.feature, x)

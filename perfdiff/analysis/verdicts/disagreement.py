@@ -1,0 +1,160 @@
+"""Machines that disagree: the verdict on a function whose effect differs from machine to machine beyond chance.
+
+It is judged on each machine by itself. What is slower on some of them is a regression there, and that is said; what is slower on one and
+faster on another has no answer for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from perfdiff import units
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MachinePart, MetricFinding, Ratio, Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.records.kinds import differences
+from perfdiff.records.schema import Note
+
+NAMED = 3  # machines or functions in a sentence; more are counted
+_METRICS = ("self_ns", "wall_ns")  # the first one that differs is told
+
+Alone = Mapping[str, Mapping[int, FunctionFinding]]  # the findings on single machines, by their names, by function
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Where machines disagree on a metric of a function: those that are clearly slower, clearly faster, and all others, by their names."""
+
+    metric: MetricFinding
+    slower: tuple[str, ...]
+    faster: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def is_opposite(self) -> bool:
+        """Return whether there is no answer for all machines."""
+        return bool(self.slower and self.faster)
+
+
+def disagreeing(functions: Sequence[FunctionFinding], config: CompareConfig) -> dict[int, Disagreement]:
+    """Return on which functions machines disagree: changed ones and slower ones, by more than the smallest effect of interest."""
+    on: dict[int, Disagreement] = {}
+    for each in functions:
+        if each.info.change.is_suspect or each.verdict is Verdict.REGRESSION:
+            seen = [found for name in _METRICS if (found := _of_metric(each.metrics.get(name), config)) is not None]
+            if seen:
+                on[each.info.id] = seen[0]
+    return on
+
+
+def _of_metric(metric: MetricFinding | None, config: CompareConfig) -> Disagreement | None:
+    if metric is None or len(metric.machines) < 2 or not metric.machines_q <= config.fdr:
+        return None
+    values = [ratio.value for ratio in metric.machines.values()]
+    least = 1 + config.min_effect
+    if max(values) < least * min(values):
+        return None
+    slower = tuple(name for name, ratio in metric.machines.items() if ratio.low > 1 and ratio.value > least)
+    faster = tuple(name for name, ratio in metric.machines.items() if ratio.high < 1 and ratio.value < 1 / least)
+    others = tuple(name for name in metric.machines if name not in (*slower, *faster))
+    return Disagreement(metric, slower, faster, others)
+
+
+def settled(
+    functions: Sequence[FunctionFinding], found: Mapping[int, Disagreement], alone: Alone, parts: Sequence[MachinePart]
+) -> list[FunctionFinding]:
+    """Return the findings with the verdicts of single machines where these disagree."""
+    highest = max((each.rank or 0 for each in functions), default=0)
+    judged = []
+    for each in functions:
+        of = found.get(each.info.id)
+        new = _settled(each, of, {name: by[each.info.id] for name, by in alone.items() if each.info.id in by}, parts) if of else each
+        if new.verdict is Verdict.REGRESSION and each.verdict is not Verdict.REGRESSION:
+            highest += 1
+            new = replace(new, rank=highest)
+        judged.append(new)
+    standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
+    return sorted(judged, key=lambda each: standing[each.verdict])
+
+
+def _settled(
+    pooled: FunctionFinding, of: Disagreement, alone: Mapping[str, FunctionFinding], parts: Sequence[MachinePart]
+) -> FunctionFinding:
+    says = told(of, parts)
+    if of.is_opposite:
+        reason = f"machines disagree: {says}"
+        return replace(
+            pooled,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=reason,
+            headline=f"`{pooled.info.name}` is open, as machines disagree: {says}",
+            rank=None,
+            share=None,
+            extra_ci_ns=None,
+            causes=(),
+            chain=(),
+            machines_say=says,
+        )
+    slower = [name for name, each in alone.items() if each.verdict is Verdict.REGRESSION]
+    faster = [name for name, each in alone.items() if each.verdict is Verdict.IMPROVEMENT]
+    if not slower or pooled.verdict is Verdict.REGRESSION:
+        if slower or pooled.verdict is not Verdict.UNCHANGED or not faster:
+            return replace(pooled, machines_say=says, headline=_with(pooled.headline, says))
+        slower = faster
+    there = alone[max(slower, key=lambda name: abs(math.log(_ratio(of, name).value)))]
+    metrics = {name: _with_machines(metric, pooled.metrics.get(name)) for name, metric in there.metrics.items()}
+    return replace(there, metrics=metrics, rank=None, machines_say=says, headline=_with(there.headline, says))
+
+
+def _with(headline: str, says: str) -> str:
+    return f"{headline.rstrip('.')}; machines differ: {says}" if headline else ""
+
+
+def _with_machines(metric: MetricFinding, pooled: MetricFinding | None) -> MetricFinding:
+    return metric if pooled is None else replace(metric, machines=pooled.machines, machines_q=pooled.machines_q)
+
+
+def _ratio(of: Disagreement, name: str) -> Ratio:
+    return of.metric.machines.get(name) or Ratio(1.0, 1.0, 1.0, 0, 0)
+
+
+def told(of: Disagreement, parts: Sequence[MachinePart]) -> str:
+    """Say how machines disagree, and in what they differ."""
+    says = []
+    for word, names in (("slower", of.slower), ("faster", of.faster)):
+        if names:
+            says.append(f"{word} on {_listed(names, of.metric.machines)}")
+    if of.others and says:
+        says.append(f"{'neither' if of.is_opposite else 'not'} on {_listed(of.others, of.metric.machines)}")
+    if not says:
+        says.append(f"by other factors on {_listed([*of.metric.machines], of.metric.machines)}")
+    return f"{', '.join(says)}{in_what(of, parts)}"
+
+
+def in_what(of: Disagreement, parts: Sequence[MachinePart]) -> str:
+    """Say in what machines of either group differ, as the end of a sentence."""
+    groups = [group for group in (of.slower, of.faster, of.others) if group]
+    by_name = {part.name: part.environment for part in parts}
+    pair = (groups[0][0], groups[1][0]) if len(groups) > 1 else tuple([*of.metric.machines][:2])
+    if not all(name in by_name for name in pair):
+        return ""
+    differing = differences(by_name[pair[0]], by_name[pair[1]])
+    return (
+        f"; {pair[0]} and {pair[1]} differ in {units.listed([*differing], len(differing))}"
+        if differing
+        else "; nothing known of them differs"
+    )
+
+
+def _listed(names: Sequence[str], ratios: Mapping[str, Ratio]) -> str:
+    return units.listed([f"{name} ({units.ratio(ratios[name].value)})" for name in names], NAMED)
+
+
+def disagreement_notes(functions: Sequence[FunctionFinding], ends: Collection[EndToEnd]) -> tuple[Note, ...]:
+    """Return what is told beside the answer where machines disagree."""
+    texts = [f"`{each.info.name}` is {each.machines_say}" for each in functions if each.machines_say]
+    for end in ends:
+        if end.disagree:
+            texts.append(f"whole runs at {end.point.label} take {_listed([*end.machines], end.machines)}")
+    return (Note("machines-disagree", f"machines disagree: {units.listed(texts, NAMED)}"),) if texts else ()
