@@ -277,7 +277,7 @@ def test_functions_of_one_side_count_as_added_where_they_would_have_been_seen(tm
             _without(part, "store")
     experiment, _ = pooled(tmp_path)
     changes = {info.name: info.change for info in experiment.functions}
-    assert changes == {"serve": Change.AFFECTED, "parse": Change.CHANGED, "store": Change.ADDED}
+    assert changes == {"serve": Change.AFFECTED, "parse": Change.CHANGED, "store": Change.ADDED, "rare": Change.REMOVED}
 
 
 def _without(part: Path, function: str) -> None:

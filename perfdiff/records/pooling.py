@@ -16,7 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts
-from perfdiff.records.fleet import Chosen, Found, machine_key
+from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction, Rows
 from perfdiff.records.recorded import RECORDED_APART
 from perfdiff.records.reservoir import Reservoir, joined
@@ -148,10 +148,8 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
             except RecordingError:
                 damaged.append(each.folder.name)
             advance(each.folder.name)
-    notes = [*chosen.notes]
-    if damaged:
-        notes.append(Note("fleet-left-out", f"{len(damaged):,} parts left out, damaged: {', '.join(damaged[:3])}"))
-    return _Assembled(pool, chosen, tuple(notes)).experiment()
+    notes = (*chosen.notes, *(LeftOut({"damaged": damaged}).notes() if damaged else ()))
+    return _Assembled(pool, chosen, notes).experiment()
 
 
 def _read(found: Found) -> tuple[Part, Numbers]:
