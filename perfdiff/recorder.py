@@ -197,13 +197,15 @@ class _Recorder:
         with contextlib.ExitStack() as stack:
             if target.tree is not None:
                 stack.enter_context(bench.upkeep.around(target.tree, command, Chores("record", 0), bench.executor))
+            passed_on = _PassedOn()
+            stack.enter_context(passed_on.held())
             process = stack.enter_context(
                 processes.running(shell_text(command), command.directory, command.environment, stdin=None, stdout=None, stderr=None)
             )
+            passed_on.to(process)
             self._begin()
-            with _passed_on_to(process):
-                self._wait(process, target.plan)
-                processes.stop(process.pid, self.session, signal.SIGTERM, ENDING_S)
+            self._wait(process, target.plan)
+            processes.stop(process.pid, self.session, signal.SIGTERM, ENDING_S)
             self._look(process.pid, target.plan)
             code = process.returncode
         self._tell_problems()
@@ -355,21 +357,36 @@ def _children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-@contextmanager
-def _passed_on_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Send the signals that come to this process on to all of a command's, and stay until it has ended."""
+@dataclass(slots=True)
+class _PassedOn:
+    """Sends the signals that come to this process on to all of a command's, and stays; those that come before it runs wait for that."""
 
-    def pass_on(number: int, _frame: object) -> None:
+    process: subprocess.Popen[bytes] | None = None
+    _came: list[int] = field(default_factory=list)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the signals for the length of a block, but those that are ignored, as under nohup."""
+        taken = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._take) for number in taken}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def to(self, process: subprocess.Popen[bytes]) -> None:
+        """Say which command it is."""
+        self.process = process
+        while self._came:
+            self._take(self._came.pop(0), None)
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self.process is None:
+            self._came.append(number)
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            processes.send(process.pid, signal.Signals(number))
-
-    ignored = {number for number in _PASSED_ON if signal.getsignal(number) is signal.SIG_IGN}  # as under nohup
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if number not in ignored}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            processes.send(self.process.pid, signal.Signals(number))
 
 
 def _digest(*texts: str) -> str:
