@@ -297,7 +297,8 @@ def test_two_looks_at_a_recording_add_up_to_it(workshop: Workshop, tmp_path: Pat
     source.write_text(
         '#include "perfdiff_probe.h"\n#include <stdio.h>\n'
         "static void f(void) { PD_FRAME(1); if (PD_ENTER(1)) pd_start(&pd_frame_); }\n"
-        'int main(void) { for (int i = 0; i < 1000; i++) f(); puts("half"); fflush(stdout); getchar(); for (int i = 0; i < 500; i++) f(); }\n'
+        'int main(void) { for (int i = 0; i < 1000; i++) f(); puts("half"); fflush(stdout); getchar();'
+        "for (int i = 0; i < 500; i++) f(); }\n"
     )
     subprocess.run(
         [
