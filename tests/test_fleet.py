@@ -16,11 +16,11 @@ import fleets
 from fleets import MACHINE, Recorded
 from perfdiff import cli
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.records import fleet, parts, pooling
+from perfdiff.records import fleet, parts, pooling, usual_inputs
 from perfdiff.records.fleet import Asked
 from perfdiff.records.parts import Rows
 from perfdiff.records.reservoir import Reservoir
-from perfdiff.records.schema import Change, Environment, Experiment, Revision, SampleTable, Side
+from perfdiff.records.schema import Change, Environment, Experiment, Feature, Origin, Revision, SampleTable, Side
 
 V1_V2 = Asked("v1", "v2")
 HOSTS = [f"host{number}" for number in range(8)]
@@ -386,3 +386,39 @@ def test_flags_leave_their_host_without_paths_and_values() -> None:
     assert told.flags == ("-O2 -fno-inline -march=x86-64-v3 -std=c11",)
     assert told.compiler == "gcc"
     assert told.libraries == ("libc.so.6 (glibc 2.36)",)
+
+
+def test_inputs_that_differ_from_host_to_host_do_not_show_in_what_runs_took(tmp_path: Path) -> None:
+    """Of hosts with inputs of very different sizes, each run's time is told at the inputs that are usual."""
+    for number, host in enumerate(HOSTS):
+        base, head = both(host, slower={"parse": 1.3})
+        recorded(tmp_path, replace(base, n=200 + 150 * number), replace(head, n=1400 - 150 * number))
+    experiment, _ = pooled(tmp_path)
+    parse = next(info.id for info in experiment.functions if info.name == "parse")
+    own = {run: ns for run, function, ns in zip(*_columns(experiment), strict=True) if function == parse}
+    base, head = ([own[run.id] for run in experiment.runs if run.side is side] for side in Side)
+    assert np.std(np.log(base)) < 0.08
+    assert np.mean(head) / np.mean(base) == pytest.approx(1.3, abs=0.06)
+
+
+def _columns(experiment: Experiment) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
+    totals = experiment.totals
+    return totals.run.tolist(), totals.function.tolist(), totals.self_ns.tolist()
+
+
+def test_inputs_that_tell_nothing_of_the_cost_leave_sums_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    rows, nothing = 400, np.empty((400, 0))
+    made = {"branches": (), "executed": nothing, "taken": nothing, "point": np.zeros(rows, np.int64), "thread": np.ones(rows, np.int64)}
+    table = SampleTable(
+        function=1,
+        side=Side.BASE,
+        metrics={"self_ns": np.exp(0.2 * rng.standard_normal(rows)) * 100},
+        features=(Feature("n", Origin.ARGUMENT),),
+        values=rng.integers(1, 1000, rows).astype(float)[:, None],
+        run=np.repeat([0, 1, 2, 3], 100),
+        call=np.arange(rows),
+        weight=np.ones(rows),
+        **made,
+    )
+    assert usual_inputs.costs([table], "self_ns") == {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.errors import RecordingError
-from perfdiff.records import parts
+from perfdiff.records import parts, usual_inputs
 from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction, Rows
 from perfdiff.records.recorded import RECORDED_APART
@@ -168,12 +168,15 @@ class _Assembled:
     runs: dict[RunKey, int] = field(default_factory=dict)
     numbers: dict[Name, int] = field(default_factory=dict)  # of both sides: functions that are the same have the same number
     named: dict[int, dict[Side, Name]] = field(default_factory=dict)
+    own_ns: dict[tuple[int, int], float] = field(default_factory=dict)  # of a call at usual inputs, by function and run
+    whole_ns: dict[tuple[int, int], float] = field(default_factory=dict)  # with callees
 
     def experiment(self) -> tuple[Experiment, Iterator[SampleTable]]:
         """Return the experiment, and its tables one after the other."""
         pool = self.pool
         skipped = self._number()
         self.runs = {key: number for number, key in enumerate(sorted(pool.sessions))}
+        self._standardise()
         depths = self._depths()
         usual = {side: pool.environments[side].most_common(1)[0][0] for side in Side if pool.environments[side]}
         points = tuple(Point(number, WORKLOAD, dict(label), "", served=True) for label, number in pool.labels.items())
@@ -235,6 +238,13 @@ class _Assembled:
             found |= zip(keys, depths(logs).tolist(), strict=True)
         return found
 
+    def _standardise(self) -> None:
+        """Find what calls take at usual inputs in each run: hosts meet other inputs, which a run's time in all would tell of."""
+        for number in self.named:
+            tables = list(self._tables_of(number))
+            for metric, found in (("self_ns", self.own_ns), ("wall_ns", self.whole_ns)):
+                found |= {(number, run): ns for run, ns in usual_inputs.costs(tables, metric).items()}
+
     def _machines(self) -> Iterator[tuple[str, Environment]]:
         """Yield hosts by number; one that was set up anew meanwhile is another one, by a name of its own."""
         seen: Counter[str] = Counter()
@@ -270,7 +280,7 @@ class _Assembled:
 
     def _totals(self, of_runs: Mapping[RunKey, float]) -> Totals:
         rows = [
-            (self.runs[key], self.numbers[name], of_runs[key], sums)
+            (self.runs[key], self.numbers[name], of_runs[key], self._usual(self.runs[key], self.numbers[name], sums))
             for key, session in self.pool.sessions.items()
             for name, sums in session.totals.items()
             if name in self.numbers
@@ -285,15 +295,31 @@ class _Assembled:
             other=columns,
         )
 
+    def _usual(self, run: int, function: int, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return the sums of a function in a run with its time at usual inputs, where calls tell of that."""
+        key = function, run
+        times = {"self_ns": self.own_ns.get(key), "wall_ns": self.whole_ns.get(key)}
+        return {**sums, **{name: sums["calls"] * ns for name, ns in times.items() if ns is not None}}
+
     def _edges(self, of_runs: Mapping[RunKey, float]) -> Edges:
         rows = sorted(
-            (self.runs[key], 0 if caller is None else self.numbers[caller], self.numbers[callee], made / of_runs[key], took / of_runs[key])
+            (
+                self.runs[key],
+                0 if caller is None else self.numbers[caller],
+                self.numbers[callee],
+                made / of_runs[key],
+                self._took(self.runs[key], self.numbers[callee], made, took) / of_runs[key],
+            )
             for key, session in self.pool.sessions.items()
             for (caller, callee), (made, took) in session.edges.items()
             if callee in self.numbers and (caller is None or caller in self.numbers)
         )
         table = np.array(rows, float).reshape(len(rows), 5)
         return Edges(*table[:, :3].astype(np.int64).T, *table[:, 3:].T)
+
+    def _took(self, run: int, callee: int, made: float, took_ns: float) -> float:
+        ns = self.whole_ns.get((callee, run))
+        return took_ns if ns is None else made * ns
 
     def _layout_notes(self) -> Iterator[Note]:
         mixed = sorted({name[1] for side in Side for name, found in self.pool.functions[side].items() if len(found.layouts) > 1})
@@ -302,14 +328,17 @@ class _Assembled:
 
     def _tables(self) -> Iterator[SampleTable]:
         for number in sorted(self.named):
-            for side, name in sorted(self.named[number].items()):
-                found = self.pool.functions[side][name]
-                if not found.layouts:
-                    continue
-                layout = max(found.layouts, key=lambda layout: (found.layouts[layout], repr(layout)))
-                features = tuple(Feature(*each, found.labels.get((layout, place), {})) for place, each in enumerate(layout))
-                kept = {key: found.reservoirs[layout, key].rows() for key in self.runs if (layout, key) in found.reservoirs}
-                yield self._table(number, side, features, kept)
+            yield from self._tables_of(number)
+
+    def _tables_of(self, number: int) -> Iterator[SampleTable]:
+        for side, name in sorted(self.named[number].items()):
+            found = self.pool.functions[side][name]
+            if not found.layouts:
+                continue
+            layout = max(found.layouts, key=lambda layout: (found.layouts[layout], repr(layout)))
+            features = tuple(Feature(*each, found.labels.get((layout, place), {})) for place, each in enumerate(layout))
+            kept = {key: found.reservoirs[layout, key].rows() for key in self.runs if (layout, key) in found.reservoirs}
+            yield self._table(number, side, features, kept)
 
     def _table(self, number: int, side: Side, features: tuple[Feature, ...], kept: Mapping[RunKey, Rows]) -> SampleTable:
         rows = joined(list(kept.values()))
