@@ -1,8 +1,9 @@
 """What a call takes in each run at the inputs that are usual over all runs: direct sums would tell of the inputs that each run met.
 
 Cost is taken as (inputs) × (run), both unknown: cells of inputs and runs have a factor each, found in turn on logarithms (a two-way
-additive fit by backfitting: Buja, Hastie and Tibshirani 1989), so that neither slow hosts with large inputs nor a slower revision bias the inputs'.
-A run's cost is then what its calls took by what calls at their inputs usually take, the ratio estimator of survey sampling (Cochran 1977).
+additive fit by backfitting: Buja, Hastie and Tibshirani 1989), so that neither slow hosts with large inputs nor a slower revision bias
+what inputs cost. A run's cost is then what its calls took by what calls at their inputs usually take, the ratio estimator of survey
+sampling (Cochran 1977).
 """
 
 from __future__ import annotations
