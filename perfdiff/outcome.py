@@ -31,6 +31,15 @@ class Outcome:
     counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
     lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
 
+    @property
+    def drawn(self) -> Callable[[int, Side], SampleTable | None]:
+        """Return what loads calls as reports draw them: those of several machines at the pace of one."""
+        if self.experiment is None or len({run.machine for run in self.experiment.runs}) < 2:
+            return self.samples
+        from perfdiff.analysis.sums.levelling import levelled
+
+        return levelled(self.experiment, self.samples).samples
+
 
 def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None) -> Outcome:
     """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Made, World, same
+from experiments import BASE, HEAD, Host, Made, World, same
 from perfdiff import analysis
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
@@ -17,8 +17,8 @@ from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change
 
 
-def recorded(*functions: Made, seed: int, sizes: tuple[float, ...] = (1000, 3000)) -> Recorded:
-    world = World(functions, sizes=sizes, seed=seed)
+def recorded(*functions: Made, seed: int, sizes: tuple[float, ...] = (1000, 3000), hosts: tuple[Host, ...] = ()) -> Recorded:
+    world = World(functions, sizes=sizes, seed=seed, hosts=hosts)
     return Recorded(world.experiment(), world.samples)
 
 
@@ -103,3 +103,18 @@ def test_other_machines_are_noted() -> None:
     environment = replace(second.experiment.environment, cpu="other")
     other = replace(second, experiment=replace(second.experiment, environment=environment))
     assert [note.slug for note in paired(first, other).experiment.notes] == ["recorded-apart", "machines-differ"]
+
+
+def test_runs_of_one_machine_in_both_recordings_are_of_one_machine() -> None:
+    first = recorded(cost(10.0), QUIET, seed=1, hosts=(Host("a"), Host("b", 2.0)))
+    second = recorded(cost(15.0), QUIET, seed=2, hosts=(Host("c", 0.5), Host("b", 2.0), Host("a")))
+    experiment = paired(first, second).experiment
+    assert [machine.name for machine in experiment.machines] == ["a", "b", "c"]
+    assert {run.machine for run in experiment.runs if run.side is BASE} == {0, 1}
+    assert {run.machine for run in experiment.runs if run.side is HEAD} == {0, 1, 2}
+    assert [note.slug for note in experiment.notes] == ["recorded-apart"]
+    found = analysis.analyse(experiment, paired(first, second).samples, CompareConfig())
+    assert "machines-one-sided" in [note.slug for note in found.notes]
+    ratio = next(each for each in found.functions if each.info.name == "f").metrics["self_ns"].ratio
+    assert ratio is not None
+    assert ratio.value == pytest.approx(1.5, rel=0.08)

@@ -21,8 +21,20 @@ import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
 from perfdiff.analysis.counts.scoring import Kind
-from perfdiff.analysis.findings import Acceptance, Anomaly, BorderShift, CountFinding, Findings, ModeShift, OddCall, Ratio, RunErrors, Vote
+from perfdiff.analysis.findings import (
+    Acceptance,
+    Anomaly,
+    BorderShift,
+    CountFinding,
+    Findings,
+    ModeShift,
+    OddCall,
+    Ratio,
+    RunErrors,
+    Vote,
+)
 from perfdiff.config import CompareConfig
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side
 from perfdiff.report import annotations, json_report
 from perfdiff.report.document import build
@@ -65,6 +77,8 @@ def full() -> Findings:
         modes=(ModeShift(1.0, 0.1, 0.2, 0.05, 0.15, 0.01),),
         borders=(BorderShift("n", 1.0, 2.0),),
         points={0: ratio},
+        machines={"lab-1": ratio},
+        machines_q=0.01,
     )
     anomaly = Anomaly(
         detector=next(iter(Kind)),
@@ -85,7 +99,10 @@ def full() -> Findings:
     count = CountFinding("blocks", Point(0, "sort", {}, "./sort"), 10.0, 30.0, ratio, True, True, False, 1.0, math.nan)
     accepted = Acceptance("insert", "src/list.c", "wall_ns", 331.4, 318.0, 346.2, "lists are short")
     function = replace(first, metrics={**first.metrics, "wall_ns": wall}, anomaly=anomaly, counts={"blocks": count}, accepted=(accepted,))
-    return made.findings(functions=(function, *made.others()))
+    whole = made.findings(functions=(function, *made.others()))
+    end = replace(whole.end_to_end[0], machines={"lab-1": ratio}, disagree=True)
+    part = MachinePart("lab-1", 1, whole.environment, 10, 10)
+    return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,))
 
 
 def analysed() -> Findings:
@@ -162,7 +179,16 @@ def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 def test_a_report_without_one_of_its_keys_breaks_the_schema() -> None:
     whole = rendered(replace(full(), functions=full().functions[:1]))
-    free = {"parameters", "metrics", "counts", "inputs", "ranges", "twins", "points"}  # whose keys are names of the program or of metrics
+    free = {
+        "parameters",
+        "metrics",
+        "counts",
+        "inputs",
+        "ranges",
+        "twins",
+        "points",
+        "machines",
+    }  # whose keys are names of the program or of metrics
     for path in places(whole):
         if len(path) > 1 and path[-2] in free:
             continue

@@ -11,6 +11,7 @@ from enum import StrEnum
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.warmup import WarmUp
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
@@ -416,17 +417,6 @@ class CallGraph:
 
     costs: Mapping[int, CallCost]
     edges: tuple[CallEdge, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MachinePart:
-    """A machine, or all `hosts` of one kind, with the runs that were made on it."""
-
-    name: str
-    hosts: int
-    environment: Environment
-    runs_base: int
-    runs_head: int
 
 
 @dataclass(frozen=True, slots=True)

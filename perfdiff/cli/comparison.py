@@ -312,7 +312,7 @@ def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None,
     """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 
-    samples = outcome.samples if chosen in renderers.DRAWING else None
+    samples = outcome.drawn if chosen in renderers.DRAWING else None
     report = replace(document.build(outcome.findings, samples), search=search)
     if chosen is options.Format.TEXT:
         return terminal.render(report, width=output.width(output_file), colour=output.colour(output_file))

@@ -77,7 +77,8 @@ def explanation(outcome: Outcome, function: str) -> str:
         sections = [_choice(function, named)]
     else:
         width, colour = output.width(), output.colour()
-        sections = [section_of(each, findings.confidence, outcome.samples, width=width, colour=colour) for each in named]
+        drawn = outcome.drawn
+        sections = [section_of(each, findings.confidence, drawn, width=width, colour=colour) for each in named]
     skipped = [
         f"{skip.name} ({skip.file}) was not measured: {skip.reason}"
         for skip in findings.skipped

@@ -70,11 +70,13 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     from perfdiff.analysis.telling.minimal import cheapest
     from perfdiff.build.variants import keyed
     from perfdiff.report.printable import with_texts
+    from perfdiff.report.privacy import without_hosts
     from perfdiff.report.ticket import Ticket
     from perfdiff.revisions.repository import find_repository
 
     private = _privacy(outcome, asked)
-    findings = with_texts(outcome.findings, private)
+    hosts = [machine.name for machine in outcome.experiment.machines] if outcome.experiment else []
+    findings = with_texts(without_hosts(outcome.findings, hosts), private)
     whole = uncommitted.patch if uncommitted and len(uncommitted.patch) <= _LARGEST_PATCH else ""
     patch = private(whole)
     attached = reproduction.Attached(uncommitted.commit, altered=patch != whole) if uncommitted and patch else None
@@ -90,7 +92,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     shown = cheapest(findings)
     return Ticket(
         findings=findings,
-        samples=outcome.samples,
+        samples=outcome.drawn,
         script=reproduction.script(again),
         variables=again.variables,
         shown=shown,

@@ -23,6 +23,17 @@ class Kind:
     members: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MachinePart:
+    """A machine, or all `hosts` of one kind, with the runs that were made on it."""
+
+    name: str
+    hosts: int
+    environment: Environment
+    runs_base: int
+    runs_head: int
+
+
 def kind_of(environment: Environment) -> KindKey:
     """Return what makes two machines comparable, with its names; equal values are one kind."""
     kernel = _KERNEL.match(environment.kernel)

@@ -17,6 +17,7 @@ from perfdiff.records.schema import (
     Experiment,
     FunctionInfo,
     Ints,
+    Machine,
     Note,
     Point,
     Run,
@@ -99,6 +100,7 @@ def _same(point: Point, other: Point) -> bool:
 def _experiment(base: _Half, head: _Half, shared: Sequence[Name], points: Sequence[Point]) -> Experiment:
     first, second = base.recorded.experiment, head.recorded.experiment
     numbers = dict(enumerate(shared, start=1))
+    machines = tuple(dict.fromkeys(map(_undated, (*first.machines, *second.machines)))) if first.machines and second.machines else ()
     blocks = 1 + max((run.block for run in first.runs), default=0)
     return Experiment(
         base=first.base if base.origin is Side.BASE else first.head,
@@ -109,10 +111,16 @@ def _experiment(base: _Half, head: _Half, shared: Sequence[Name], points: Sequen
         functions=tuple(_info(number, base, head, name) for number, name in numbers.items()),
         skipped=tuple(dict.fromkeys((*first.skipped, *second.skipped, *_one_sided(base, shared), *_one_sided(head, shared)))),
         # No block is common to both sides: they were not recorded next to each other.
-        runs=(*_runs(base, 0), *_runs(head, blocks)),
+        runs=(*_runs(base, 0, machines), *_runs(head, blocks, machines)),
         totals=_totals(base, head),
         edges=_edges(base, head),
-        notes=(RECORDED_APART, *_machines(first, second), *_counts_left_out(first, second), *dict.fromkeys((*first.notes, *second.notes))),
+        machines=machines,
+        notes=(
+            RECORDED_APART,
+            *([] if machines else _machines(first, second)),
+            *_counts_left_out(first, second),
+            *dict.fromkeys((*first.notes, *second.notes)),
+        ),
     )
 
 
@@ -159,10 +167,19 @@ def _one_sided(half: _Half, shared: Sequence[Name]) -> Iterator[Skipped]:
             yield Skipped(info.name, info.file, f"only {half.side} has samples of it")
 
 
-def _runs(half: _Half, first_block: int) -> Iterator[Run]:
+def _runs(half: _Half, first_block: int, machines: Sequence[Machine]) -> Iterator[Run]:
+    """Yield the runs of a half under new numbers; its machines' are their places in `machines`, all 0 where there are none."""
+    of = {number: machines.index(_undated(machine)) for number, machine in enumerate(half.recorded.experiment.machines)} if machines else {}
     for run in half.recorded.experiment.runs:
         if run.id in half.runs:
-            yield replace(run, id=half.runs[run.id], side=half.side, point=half.points[run.point], block=first_block + run.block)
+            new = half.runs[run.id]
+            place = half.points[run.point]
+            yield replace(run, id=new, side=half.side, point=place, block=first_block + run.block, machine=of.get(run.machine, 0))
+
+
+def _undated(machine: Machine) -> Machine:
+    """Return what makes a machine the same one in another recording."""
+    return replace(machine, environment=replace(machine.environment, created="", flags=()))
 
 
 def _totals(base: _Half, head: _Half) -> Totals:

@@ -15,6 +15,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSec
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
 from perfdiff.report.function import answer_facts, chain, function_section
+from perfdiff.report.machines import disagreement_table, machine_table
 from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable, printable_values
 from perfdiff.report.requests import request_table
@@ -37,7 +38,8 @@ class Document:
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
     an effect must have to be seen; `skipped` what was not measured; `search` how the two revisions were found, where somebody searched.
-    `findings` are those it was written from, with printable texts.
+    `machines` are those of the runs where they are several, `disagreements` what they show where they disagree. `findings` are those it was
+    written from, with printable texts.
     """
 
     findings: Findings
@@ -53,6 +55,8 @@ class Document:
     notes: Items | None
     environment: Facts
     tree: CallTree | None = None
+    machines: Table | None = None
+    disagreements: Table | None = None
     search: tuple[Block, ...] = ()
 
 
@@ -83,6 +87,8 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         notes=_notes(clean),
         environment=_environment(clean),
         tree=call_tree(clean),
+        machines=machine_table(clean),
+        disagreements=disagreement_table(clean),
     )
 
 

@@ -67,6 +67,8 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     facts: list[Fact] = []
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
+    if finding.machines_say:
+        facts.append(Fact("machines", finding.machines_say, Tone.INCONCLUSIVE))
     if finding.share is not None and finding.rank is not None:
         cost = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)} ({extra(finding, confidence)})"
         facts.append(Fact("share", cost))

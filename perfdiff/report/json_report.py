@@ -27,6 +27,7 @@ from perfdiff.analysis.findings import (
 )
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, Point, Revision
 from perfdiff.report import wording
 from perfdiff.report.document import Document
@@ -66,6 +67,7 @@ def _report(findings: Findings) -> dict[str, Any]:
         "overhead": findings.overhead,
         "stages": dict(findings.stages),
         "environment": _environment(findings.environment),
+        "machines": [_machine(part) for part in findings.machines],
         "workloads": [
             {
                 "name": workload.name,
@@ -103,6 +105,11 @@ def _environment(environment: Environment) -> dict[str, Any]:
     }
 
 
+def _machine(part: MachinePart) -> dict[str, Any]:
+    runs = {"base": part.runs_base, "head": part.runs_head}
+    return {"name": part.name, "hosts": part.hosts, "runs": runs, "environment": _environment(part.environment)}
+
+
 def _point(point: Point) -> dict[str, Any]:
     return {"label": point.label, "parameters": dict(point.parameters), "command": point.command}
 
@@ -117,6 +124,8 @@ def _end_to_end(item: EndToEnd) -> dict[str, Any]:
         "standing": item.standing.value,
         "needed": item.needed or None,
         "overhead": item.overhead,
+        "machines": {name: _ratio(ratio) for name, ratio in item.machines.items()},
+        "disagree": item.disagree,
     }
 
 
@@ -161,6 +170,7 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "causes": [_cause(cause) for cause in finding.causes],
         "lines": [_line(line) for line in finding.lines],
         "chain": list(finding.chain),
+        "machines_say": finding.machines_say,
     }
 
 
@@ -216,6 +226,8 @@ def _metric(metric: MetricFinding, labels: Mapping[int, str]) -> dict[str, Any]:
         "stratum": metric.stratum,
         "overall": _ratio_or_none(metric.overall),
         "points": {labels[point]: _ratio(ratio) for point, ratio in metric.points.items()},
+        "machines": {name: _ratio(ratio) for name, ratio in metric.machines.items()},
+        "machines_q": metric.machines_q,
         "mix": _ratio_or_none(metric.mix),
         "calls": _ratio_or_none(metric.calls),
         "total": _ratio_or_none(metric.total),

@@ -75,7 +75,10 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
             page.add(_block(items))
     if document.coverage not in document.answer:
         page.add(_folded("What was measured", [document.coverage, document.end_to_end, document.requests]))
-    page.add(_folded("Environment", [document.environment]))
+    if document.disagreements:
+        page.add(_strong(document.disagreements.title))
+        _add_table(page, document.disagreements, partial(_rows_of, document.disagreements.title))
+    page.add(_folded("Environment", [document.environment, document.machines]))
     _add_functions(page, document.functions)
     if document.skipped and not page.add(_folded(document.skipped.title, [document.skipped], titled=False)):
         page.left_out.append(f"the list of {plural(len(document.skipped.rows), 'function')} that were not measured")

@@ -1,11 +1,12 @@
-"""What must not leave the machine with a report: secrets in their known forms, and where people's homes lie."""
+"""What must not leave the machine with a report: secrets in their known forms, names of hosts, and where people's homes lie."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.report import secret_forms
 
 # Shorter values occur in ordinary text by chance.
@@ -47,6 +48,43 @@ def learn(variables: Mapping[str, str], commands: Iterable[str], *, home: str, k
     found = {**dict.fromkeys(secret_forms.in_commands(commands), secret_forms.HIDDEN), **_in_variables(variables)}
     secrets = {secret: instead for secret, instead in found.items() if len(secret) >= _LEAST and secret not in known}
     return Privacy(tuple(sorted(secrets.items(), key=lambda item: (-len(item[0]), item))), home.rstrip("/"))
+
+
+def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
+    """Return findings with the names of machines, and others that are `known`, as `machine 1` and so on, in all that is said of them.
+
+    Kinds of machines are named by what they are, not by a host. Sources and commands, in which such a name may be any word, stay.
+    """
+    names = [*dict.fromkeys([*(part.name for part in findings.machines if part.hosts == 1), *known])]
+    if not names:
+        return findings
+    instead = {name: f"machine {number}" for number, name in enumerate(names, 1)}
+    found = re.compile(r"(?<![\w.-])(?:" + "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) + r")(?![\w-]|\.\w)")
+
+    def hide(text: str) -> str:
+        return found.sub(lambda match: instead[match.group()], text)
+
+    def renamed(ratios: Mapping[str, Ratio]) -> dict[str, Ratio]:
+        return {instead.get(name, name): ratio for name, ratio in ratios.items()}
+
+    functions = tuple(
+        replace(
+            each,
+            reason=hide(each.reason),
+            headline=hide(each.headline),
+            machines_say=hide(each.machines_say),
+            metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},
+        )
+        for each in findings.functions
+    )
+    return replace(
+        findings,
+        sentence=hide(findings.sentence),
+        notes=tuple(replace(note, text=hide(note.text)) for note in findings.notes),
+        functions=functions,
+        end_to_end=tuple(replace(end, machines=renamed(end.machines)) for end in findings.end_to_end),
+        machines=tuple(replace(part, name=instead.get(part.name, part.name)) for part in findings.machines),
+    )
 
 
 def _in_variables(variables: Mapping[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     blocks.append(document.work)
     if document.coverage not in document.answer:
         blocks.append(document.coverage)
-    blocks += [document.end_to_end, document.requests, document.skipped, document.notes]
+    blocks += [document.end_to_end, document.requests, document.disagreements, document.machines, document.skipped, document.notes]
     compared = render_blocks(
         [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
     )

@@ -84,3 +84,20 @@ def numbered(machines: Ints) -> tuple[Ints, int]:
     """Return machines by numbers from 0 on, and how many there are."""
     names, places = np.unique(machines, return_inverse=True)
     return places.reshape(machines.shape).astype(np.int64), len(names)
+
+
+def one_a_block(values: Floats, blocks: Ints, machines: Ints) -> tuple[Floats, Ints, Ints]:
+    """Return values (p, k, b) of each block at each of p points, the mean of its runs', with the blocks and their machines (p, b).
+
+    `values` (p, k, r) are those of runs, with their `blocks` and `machines` (p, r); a block is of one machine. Places without one are NaN.
+    """
+    points, questions, _ = values.shape
+    present = [np.flatnonzero(np.isfinite(each).any(axis=0)) for each in values]
+    found = [np.unique(blocks[point, runs], return_index=True, return_inverse=True) for point, runs in enumerate(present)]
+    longest = max((len(names) for names, _, _ in found), default=0)
+    means = np.full((points, questions, longest), np.nan)
+    of_blocks, of_machines = np.full((points, longest), -1, dtype=np.int64), np.full((points, longest), -1, dtype=np.int64)
+    for point, (names, first, member) in enumerate(found):
+        means[point, :, : len(names)] = cells(values[point][:, present[point]], member, len(names))[1]
+        of_blocks[point, : len(names)], of_machines[point, : len(names)] = names, machines[point, present[point][first]]
+    return means, of_blocks, of_machines

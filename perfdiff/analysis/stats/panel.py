@@ -162,22 +162,9 @@ def _at_one_pace(base: Runs, head: Runs) -> tuple[Runs, Runs]:
 
 
 def _one_a_block(side: Runs) -> Runs:
-    """Return one run a block and point, the mean of its runs; a block is of one machine."""
     if side.machines is None or all(len(np.unique(blocks)) == len(blocks) for blocks in side.blocks):
         return side
-    points, questions, _ = side.values.shape
-    present = [np.flatnonzero(np.isfinite(side.values[point]).any(axis=0)) for point in range(points)]
-    found = [np.unique(side.blocks[point, runs], return_index=True, return_inverse=True) for point, runs in enumerate(present)]
-    longest = max((len(blocks) for blocks, _, _ in found), default=0)
-    values = np.full((points, questions, longest), np.nan)
-    blocks, machines = np.full((points, longest), -1, dtype=np.int64), np.full((points, longest), -1, dtype=np.int64)
-    for point, (names, first, member) in enumerate(found):
-        of = side.values[point][:, present[point]]
-        counts, sums = np.zeros((questions, len(names))), np.zeros((questions, len(names)))
-        np.add.at(counts.T, member, np.isfinite(of).T)
-        np.add.at(sums.T, member, np.nan_to_num(of).T)
-        values[point, :, : len(names)] = np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
-        blocks[point, : len(names)], machines[point, : len(names)] = names, side.machines[point, present[point][first]]
+    values, blocks, machines = levels.one_a_block(side.values, side.blocks, side.machines)
     return Runs(values, blocks, side.together, machines)
 
 

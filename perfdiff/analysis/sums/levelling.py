@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.findings import MachinePart
 from perfdiff.analysis.stats.panel import Bools
-from perfdiff.analysis.sums.park import Park, park_of
+from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.records.kinds import MachinePart
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
@@ -40,7 +40,7 @@ class Levelled:
 
     def of(self, part: int) -> Levelled:
         """Return what was measured on one part alone, as an experiment of one machine."""
-        runs = tuple(replace(run, machine=0) for run in self.experiment.runs if run.machine == part or run.phase is Phase.COUNTED)
+        runs = tuple(replace(run, machine=0) for run in self.experiment.runs if run.machine in (part, 0))
         return Levelled(_only(self.experiment, runs), _Only(self.samples, frozenset(run.id for run in runs)))
 
 
@@ -48,13 +48,22 @@ def levelled(experiment: Experiment, samples: Samples) -> Levelled:
     """Return an experiment with the times of all machines at the pace of that with most runs; unchanged where there is one machine."""
     park = park_of(experiment)
     if park is None:
-        return Levelled(experiment, samples)
+        return Levelled(_of_one(experiment), samples)
     paces = _paces(experiment, samples, park)
     kept = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
     totals = paces.of_totals(kept.totals)
     edges = replace(kept.edges, wall_ns=kept.edges.wall_ns * np.exp(-paces.logs(kept.edges.run, kept.edges.callee)[1]))
     found = replace(kept, totals=totals, edges=edges, notes=(*kept.notes, *park.notes))
     return Levelled(found, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts)
+
+
+def _of_one(experiment: Experiment) -> Experiment:
+    """Return an experiment of one machine, which may have another one's number and be another one than built and counted."""
+    if not any(run.machine for run in experiment.runs):
+        return experiment
+    (machine,) = machines_of(experiment) or (0,)
+    environment = experiment.machines[machine].environment if machine < len(experiment.machines) else experiment.environment
+    return replace(experiment, environment=environment, runs=tuple(replace(run, machine=0) for run in experiment.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +174,13 @@ def _calls(library: LibraryCalls, runs: Ints) -> LibraryCalls:
 
 def _paces(experiment: Experiment, samples: Samples, park: Park) -> _Paces:
     """Return the paces of all machines at all points."""
-    timed = [run for run in park.runs if run.phase in (Phase.TIMED, Phase.SURVEY)]
+    timed = [run for run in park.runs if run.id in park.units and run.phase is not Phase.PLAIN]
     keys = sorted({(run.point, park.units[run.id]) for run in timed})
     places = {key: place for place, key in enumerate(keys)}
     column = np.full(max((run.id for run in experiment.runs), default=0) + 1, -1, dtype=np.int64)
     for run in timed:
         column[run.id] = places[run.point, park.units[run.id]]
-    part_of = {(run.point, park.units[run.id]): run.machine for run in park.runs}
+    part_of = {(run.point, park.units[run.id]): run.machine for run in timed}
     points, parts = np.array([point for point, _ in keys], dtype=np.int64), np.array([part_of[key] for key in keys], dtype=np.int64)
     first = _Columns(column, points, parts)
     found: dict[int, tuple[_Pace, _Pace]] = {}

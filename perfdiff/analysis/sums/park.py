@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.findings import MachinePart
 from perfdiff.analysis.stats.machines import MANY
-from perfdiff.records.kinds import kinds
+from perfdiff.records.kinds import MachinePart, kinds
 from perfdiff.records.schema import Experiment, Machine, Note, Phase, Run, Side
 
 FEWEST_PAIRED = 8  # hosts that have both sides: from so many on, those with one side add nothing that is worth their doubt
@@ -40,17 +39,20 @@ class Park:
 
 def park_of(experiment: Experiment) -> Park | None:
     """Return the machines of an experiment, None where all runs are of one."""
-    used = sorted({run.machine for run in experiment.runs})
+    used = machines_of(experiment)
     if len(used) < 2:
         return None
     machines = {number: _machine(experiment, number) for number in used}
     is_many = len(used) > MANY
     groups = _groups(machines) if is_many else [_Group(machines[number].name, machines[number], (number,)) for number in used]
-    counted, of_counted = _of_one_machine(experiment)
-    kept, lost = _comparable([run for run in experiment.runs if run.id not in counted], groups, is_many=is_many)
+    left_out, of_counted = _of_one_machine(experiment)
+    phases = _judged_phases(experiment)
+    judged, exact = (tuple(run for run in experiment.runs if (run.phase in phases) is timed) for timed in (True, False))
+    kept, lost = _comparable(judged, groups, is_many=is_many)
     groups = sorted(
         (group for group in groups if any(run.machine in group.members for run, _ in kept)), key=lambda group: _first(group, kept)
     )
+    order = {run.id: place for place, run in enumerate(experiment.runs)}
     number_of = {machine: number for number, group in enumerate(groups, 1) for machine in group.members}
     blocks: dict[tuple[int, int], int] = {}
     units: dict[tuple[str, int, int], int] = {}
@@ -60,7 +62,20 @@ def park_of(experiment: Experiment) -> Park | None:
         block = blocks.setdefault((run.machine, 0 if is_many else run.block), len(blocks))
         runs.append(_on(run, number_of[run.machine], block))
     parts = tuple(_part(group, kept) for group in groups)
+    runs += [replace(run, machine=0) for run in exact if run.id not in left_out]
+    runs.sort(key=lambda run: order[run.id])
     return Park(tuple(runs), unit_of, parts, (*of_counted, *_one_sided(lost, machines)))
+
+
+def machines_of(experiment: Experiment) -> list[int]:
+    """Return the machines whose times are judged; others may have built and counted."""
+    phases = _judged_phases(experiment)
+    return sorted({run.machine for run in experiment.runs if run.phase in phases})
+
+
+def _judged_phases(experiment: Experiment) -> tuple[Phase, ...]:
+    """Return the phases whose runs' times are judged; the survey is where nothing was timed."""
+    return Phase.PLAIN, Phase.TIMED if any(run.phase is Phase.TIMED for run in experiment.runs) else Phase.SURVEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +139,7 @@ def _first(group: _Group, kept: _Kept) -> tuple[int, float, str]:
 
 
 def _part(group: _Group, kept: _Kept) -> MachinePart:
-    of = [run for run, _ in kept if run.machine in group.members and run.phase in (Phase.PLAIN, Phase.TIMED)]
+    of = [run for run, _ in kept if run.machine in group.members]
     hosts = len({run.machine for run in of})
     base, head = (sum(run.side is side for run in of) for side in Side)
     return MachinePart(group.name, max(hosts, 1), group.machine.environment, base, head)

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff import units
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MachinePart, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
-from perfdiff.records.kinds import differences
+from perfdiff.records.kinds import MachinePart, differences
 from perfdiff.records.schema import Note
 
 NAMED = 3  # machines or functions in a sentence; more are counted
@@ -98,10 +98,12 @@ def _settled(
         )
     slower = [name for name, each in alone.items() if each.verdict is Verdict.REGRESSION]
     faster = [name for name, each in alone.items() if each.verdict is Verdict.IMPROVEMENT]
-    if not slower or pooled.verdict is Verdict.REGRESSION:
-        if slower or pooled.verdict is not Verdict.UNCHANGED or not faster:
-            return replace(pooled, machines_say=says, headline=_with(pooled.headline, says))
-        slower = faster
+    if not slower and pooled.verdict is Verdict.UNCHANGED:
+        slower = faster or [name for name, each in alone.items() if each.verdict is Verdict.INCONCLUSIVE and name in of.slower]
+    elif pooled.verdict is Verdict.REGRESSION:
+        slower = []
+    if not slower:
+        return replace(pooled, machines_say=says, headline=_with(pooled.headline, says))
     there = alone[max(slower, key=lambda name: abs(math.log(_ratio(of, name).value)))]
     metrics = {name: _with_machines(metric, pooled.metrics.get(name)) for name, metric in there.metrics.items()}
     return replace(there, metrics=metrics, rank=None, machines_say=says, headline=_with(there.headline, says))
