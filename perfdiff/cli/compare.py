@@ -16,6 +16,7 @@ from perfdiff.cli.comparison import check_destination, deliver, headline
 from perfdiff.cli.fleet import Wished
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
+from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
@@ -45,7 +46,7 @@ is base, --base and --head say, or the order of two folders, or git where a repo
 
 @app.command(help=_HELP)
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    folders: Annotated[list[Path], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | PARTS…", help="What was recorded.")],
+    folders: Annotated[list[str], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | PARTS…", help="What was recorded.")],
     base: Annotated[
         str | None, typer.Option("--base", metavar="REV", help="Of a fleet's parts, those of this revision are base's.")
     ] = None,
@@ -76,7 +77,13 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         overrides = Overrides(file=config, seed=seed)
         wished = Wished(
-            tuple(folders), base, head, tuple(label or ()), tuple(pool or ()), repository, recordings.limits(Path.cwd(), overrides).seed
+            tuple(map(place, folders)),
+            base,
+            head,
+            tuple(label or ()),
+            tuple(pool or ()),
+            repository,
+            recordings.limits(Path.cwd(), overrides).seed,
         )
         with tempfile.TemporaryDirectory(prefix="perfdiff-fleet-") as room:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
@@ -100,7 +107,8 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
             f"{len(wished.folders)} sets of samples are given; give base's and head's, or folders with parts of a fleet",
             slug="samples-missing",
         )
-    return samples.load_pair(*wished.folders)
+    first, second = wished.folders
+    return samples.load_pair(first, second)
 
 
 def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outcome:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from perfdiff.progress import Progress
     from perfdiff.records.fleet import Asked, Fleet, Resolve
     from perfdiff.records.recorded import Recorded
+    from perfdiff.records.remote import Folder
     from perfdiff.revisions.repository import Repository
 
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Wished:
     """What is asked of a fleet's recordings on the command line; `repository` is where git may tell revisions apart."""
 
-    folders: tuple[Path, ...]
+    folders: tuple[Folder, ...]
     base: str | None
     head: str | None
     labels: tuple[str, ...]
@@ -34,23 +35,24 @@ class Wished:
         return bool(self.base or self.head or self.labels or self.pooled)
 
 
-def is_fleet(folders: Sequence[Path]) -> bool:
+def is_fleet(folders: Sequence[Folder]) -> bool:
     """Return whether any of the folders holds a part."""
     from perfdiff.records import parts
 
-    return any(next(parts.below(folder), None) is not None for folder in folders)
+    return any(next(parts.below(folder), None) is not None for folder in folders if isinstance(folder, Path))
 
 
 def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     """Return all parts that can be compared as one experiment, which lies below `room`; raise UsageError or RecordingError."""
     from perfdiff.records import fleet, pooling, recorded, store
 
-    missing = [folder for folder in wished.folders if not folder.exists()]
-    if missing:
-        raise UsageError(f"'{missing[0]}' is not there", slug="samples-missing")
+    folders = [folder for folder in wished.folders if isinstance(folder, Path)]
+    missing = next((folder for folder in wished.folders if folder not in folders or not folder.exists()), None)
+    if missing is not None:
+        raise UsageError(f"'{missing}' is no folder of this machine that holds parts; copy them here", slug="samples-missing")
     progress.stage("finding parts", None)
-    found = fleet.find(wished.folders, progress.advance)
-    chosen = fleet.choose(found, _asked(wished, found))
+    found = fleet.find(folders, progress.advance)
+    chosen = fleet.choose(found, _asked(wished, folders, found))
     progress.stage("reading parts", sum(map(len, chosen.sides.values())))
     experiment, tables = pooling.pooled(chosen, wished.seed, progress.advance)
     if not experiment.functions:
@@ -59,14 +61,14 @@ def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return recorded.load(room / "pooled")
 
 
-def _asked(wished: Wished, found: Fleet) -> Asked:
+def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> Asked:
     """Return which parts are compared, with the revisions in an order where the command line does not say it."""
     from perfdiff.records import fleet
 
     repository = _at_hand(wished.repository)
     base, head = wished.base, wished.head
     if base is None and head is None:
-        base, head = _order_of_folders(wished.folders, found) or _order_of_git(repository, found) or (None, None)
+        base, head = _order_of_folders(folders, found) or _order_of_git(repository, found) or (None, None)
     return fleet.Asked(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
 
 
