@@ -440,8 +440,6 @@ def _unexplained(patient: Patient) -> list[Cause]:
     grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew]
     if not grown and (waits := _waits(patient)):
         return list(waits)
-    if not grown and not counts:
-        return [Cause("time-only", "its time grew; how much it executes was not counted: its change does more, or the machine is slower")]
     if not grown:
         other = "machine, layout or I/O" if is_bounded(counts) or not work_counters(counts) else "the same lines do more, or the machine"
         return [Cause("time-only", f"its time grew and nothing that was counted did: {other}")]
