@@ -143,7 +143,16 @@ def told(found: Findings) -> int:
 
 def one_and_three(seeds: int) -> None:
     """Print the answers of one machine and of three."""
-    columns = ("simulated", "one machine", "three machines", "intervals overlap", "hold the truth, one", "three", "width of three over one")
+    columns = (
+        "simulated",
+        "one machine",
+        "three machines",
+        "intervals overlap",
+        "hold the truth, one",
+        "three",
+        "width of three over one",
+        "said to disagree",
+    )
     start = time.monotonic()
     with figures.printed("One machine and three, in as many runs", *columns) as table:
         for case in ONE_AND_THREE:
@@ -161,6 +170,7 @@ def one_and_three(seeds: int) -> None:
                 covers(ones, case.effect),
                 covers(threes, case.effect),
                 f"{np.median(widths):.2f}",
+                sum(bool(work(each).machines_say) for each in threes),
             )
             print(table.rows[-1], flush=True)
             others = sum(map(told, threes)), sum(map(told, ones))

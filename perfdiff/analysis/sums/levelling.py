@@ -266,7 +266,7 @@ def _pace(tables: list[SampleTable], metric: str, columns: _Columns) -> _Pace:
     known = np.isin(np.arange(count), of_run)
     scatter = NORMAL_MAD * float(np.median(np.abs(by_run - both[place])))
     runs_of = np.bincount(of_run, minlength=count)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.where(known, 1.25 * scatter / np.sqrt(runs_of), np.nan)  # 1.25: of a median, by a mean's
     weight = np.bincount(column, np.exp(logs), minlength=count).astype(np.float64)
     return _Pace(columns.against_first(np.where(known, pace, np.nan)), errors, weight)

@@ -145,8 +145,10 @@ class _Judge:
         each = {machine: shift_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
         alone = {machine: self._judged(found, len(machines)) for machine, found in each.items() if found is not None}
         ratios = {self._name(machine): found.ratio for machine, found in alone.items() if found.ratio is not None}
+        values = [ratio.value for ratio in ratios.values()]
+        is_of_interest = len(values) > 1 and max(values) >= (1 + self.config.min_effect) * min(values)
         # At any of its points a comparison may find machines to disagree: corrected as bounds are.
-        if seen.differ * self.points > (1 - self.config.confidence) * OF_A_LOOK:
+        if not is_of_interest or seen.differ * self.points > (1 - self.config.confidence) * OF_A_LOOK:
             return replace(judged, machines=ratios)
         return replace(_of_machines(judged, [*alone.values()]), machines=ratios, disagree=True)
 
