@@ -21,10 +21,16 @@ _LOOK_S = 0.002  # between two looks whether processes have ended
 
 
 @contextmanager
-def running(
-    command: str, folder: Path, environment: Mapping[str, str], *, stdout: int, stderr: int = subprocess.PIPE
+def running(  # noqa: PLR0913 (three of them are the standard streams)
+    command: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    stdout: int | None,
+    stderr: int | None = subprocess.PIPE,
+    stdin: int | None = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a shell command in `folder` with exactly this environment and no input, for the length of a `with` block.
+    """Run a shell command in `folder` with exactly this environment, for the length of a `with` block; what is None is as it is here.
 
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
     this process's children when their parents ended. Pipes stay open, for what is still in them. Blocks may stand in one another; an inner
@@ -39,7 +45,7 @@ def running(
                     ["/bin/sh", "-c", command],
                     cwd=folder,
                     env=dict(environment),
-                    stdin=subprocess.DEVNULL,
+                    stdin=stdin,
                     stdout=stdout,
                     stderr=stderr,
                     start_new_session=True,
@@ -129,6 +135,11 @@ def _mark(process: int) -> str:
         return ""
     prefix = f"{MARK}=".encode()
     return next((os.fsdecode(each[len(prefix) :]) for each in variables if each.startswith(prefix)), "")
+
+
+def send(leader: int, number: signal.Signals) -> None:
+    """Send a signal to the process group of a command that `running` started; raise ProcessLookupError where it has ended."""
+    os.killpg(leader, number)
 
 
 def kill_group(leader: int) -> None:

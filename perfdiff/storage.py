@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -36,6 +37,7 @@ _SAYS: Mapping[str, str] = {
     "python": "Python packages",
     "logs": "build logs",
     "bisects": "states of bisects",
+    "stations": "builds of recordings",
 }
 # What goes by its age, which is the time since it was used; builds have a time of their own.
 _AGEING: Mapping[str, str] = {
@@ -132,6 +134,20 @@ def at_work(cache: Path, progress: Progress, *, waiting: bool = True) -> Iterato
             yield room
         finally:
             shutil.rmtree(room, ignore_errors=True)
+
+
+@contextmanager
+def station(cache: Path) -> Iterator[Path]:
+    """Yield a folder like the cache, below it, that nobody else works with: recordings of programs in use keep theirs for days."""
+    for number in itertools.count(1):
+        folder = cache / "stations" / f"{number}"
+        with store_errors(cache), _lock_file(folder, "station") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield folder
+            return
 
 
 @contextmanager
@@ -234,8 +250,9 @@ def prune(cache: Path, *, max_age_s: float) -> int:
     """
     if not cache.is_dir():
         return 0
+    below = sum(prune(folder, max_age_s=max_age_s) for folder in sorted((cache / "stations").glob("*")))
     with store_errors(cache), BuildCache(cache) as builds, _lock_file(cache, "in-use") as lock:
-        freed = sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
+        freed = below + sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

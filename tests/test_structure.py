@@ -51,6 +51,7 @@ ALLOWED = {
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
     "pipeline": _GROUND
     | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench", "making", "cluster", "rounds", "outcome"},
+    "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},

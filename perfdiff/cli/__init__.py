@@ -29,6 +29,7 @@ COMMANDS = (
     "annotate",
     "check",
     "compare",
+    "record",
     "log",
     "profile",
     "trends",

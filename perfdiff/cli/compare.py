@@ -1,8 +1,9 @@
-"""`perfdiff compare BASE_SAMPLES HEAD_SAMPLES`: compare two sets of recorded calls, without any source."""
+"""`perfdiff compare BASE_SAMPLES HEAD_SAMPLES` and `perfdiff compare PARTS…`: compare recorded calls, without any source."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,16 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, exits, options, output, samples, waiting
+from perfdiff.cli import acceptances, exits, fleet, options, output, recordings, samples, waiting
 from perfdiff.cli.comparison import check_destination, deliver, headline
+from perfdiff.cli.fleet import Wished
 from perfdiff.configuration import Overrides
-from perfdiff.records.remote import Folder, place
+from perfdiff.errors import UsageError
+from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
+    from perfdiff.records.recorded import Recorded
 
 app = options.application()
+
+_PAIR = 2
 
 _HELP = """
 Compare two sets of recorded calls, function by function, without any source.
@@ -29,16 +35,33 @@ or one file. Functions are the same where their names are. Of an experiment with
 HEAD_SAMPLES for its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the
 statistics count.
 
+Or folders with parts that `perfdiff record` left, of any number of hosts: two revisions in them are compared within kinds of hosts. Which
+is base, --base and --head say, or the order of two folders, or git where a repository is at hand.
+
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
   perfdiff compare logs-of-v1/ logs-of-v2/
+  perfdiff compare --base v1.2 --head v1.3 collected/*
 """
 
 
 @app.command(help=_HELP)
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    base: Annotated[str, typer.Argument(metavar="BASE_SAMPLES", help="What was recorded of base.")],
-    head: Annotated[str, typer.Argument(metavar="HEAD_SAMPLES", help="What was recorded of head.")],
+    folders: Annotated[list[str], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | PARTS…", help="What was recorded.")],
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="REV", help="Of a fleet's parts, those of this revision are base's.")
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="REV", help="Of a fleet's parts, those of this revision are head's.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Compare only parts with this label (may be repeated).")
+    ] = None,
+    pool: Annotated[
+        list[str] | None, typer.Option("--pool", metavar="NAME", help="Compare parts whatever this label says (may be repeated).")
+    ] = None,
+    save: options.Save = None,
+    repository: options.Repository = Path(),
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
@@ -51,19 +74,48 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     with exits.exceptions_become_codes():
         chosen = options.report_format(report_format, output_file)
         check_destination(chosen, output_file)
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            outcome = compared(place(base), place(head), Overrides(file=config, seed=seed), progress)
-        deliver(outcome, chosen, output_file)
+        if save:
+            samples.check(save)
+        overrides = Overrides(file=config, seed=seed)
+        wished = Wished(
+            tuple(map(place, folders)),
+            base,
+            head,
+            tuple(label or ()),
+            tuple(pool or ()),
+            repository,
+            recordings.limits(Path.cwd(), overrides).seed,
+        )
+        with tempfile.TemporaryDirectory(prefix="perfdiff-fleet-") as room:
+            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+                outcome = compared(_recorded(wished, Path(room), progress), overrides, progress)
+            if save and outcome.experiment:
+                from perfdiff.records.recorded import Recorded
+
+                samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
+            deliver(outcome, chosen, output_file)
         output.tell(headline(outcome), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
-def compared(base: Folder, head: Folder, overrides: Overrides, progress: Progress) -> Outcome:
-    """Read both sets of samples and compare them by the thresholds that hold where the user stands."""
-    config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
+def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
+    """Return what the folders hold of base and head."""
+    if wished.says_so or fleet.is_fleet(wished.folders):
+        return fleet.pooled(wished, room, progress)
     progress.stage("reading samples", None)
-    recorded = samples.load_pair(base, head)
+    if len(wished.folders) != _PAIR:
+        raise UsageError(
+            f"{len(wished.folders)} sets of samples are given; give base's and head's, or folders with parts of a fleet",
+            slug="samples-missing",
+        )
+    first, second = wished.folders
+    return samples.load_pair(first, second)
+
+
+def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
+    """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
+    config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
     from perfdiff.outcome import analysed
 
-    outcome = analysed(recorded, config.compare, progress)
+    outcome = analysed(found, config.compare, progress)
     return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

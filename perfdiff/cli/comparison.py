@@ -59,7 +59,8 @@ Other commands:
   perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff trends [REV…]      tell how often lines run, how that grows, and where two revisions differ in it
-  perfdiff compare A B        compare two sets of samples without any source
+  perfdiff compare A B        compare two sets of samples without any source, or the parts of a fleet
+  perfdiff record [REV]       leave parts of a program in use, of what its functions take on what inputs
   perfdiff cache              show, clear or verify what is kept between comparisons
   perfdiff completion SHELL   print what makes the shell complete commands and options
 

@@ -93,6 +93,25 @@ class Entry:
         return replace(self, features=features, branches=branches)
 
 
+def turn(path: Path, rates: Mapping[int, tuple[int, bool]]) -> None:
+    """Begin a new epoch of a plan by which processes may be running: from now on they keep other calls.
+
+    Of the probes in `rates`, one call in a period is timed from then on, and with True the calls between pass; others go on as they did.
+    """
+    with path.open("r+b", buffering=0) as file:
+        for number, (period, passing) in rates.items():
+            place = _HEADER.size + number * _ENTRY.size
+            file.seek(place)
+            mode, flags, features, branches, inner, _, reservoir = _ENTRY.unpack(file.read(_ENTRY.size))
+            flags = flags & ~_PASSING | _PASSING * passing
+            file.seek(place)
+            file.write(_ENTRY.pack(mode, flags, features, branches, inner, period, reservoir))
+        file.seek(0)
+        magic, size, epoch = _HEADER.unpack(file.read(_HEADER.size))
+        file.seek(0)
+        file.write(_HEADER.pack(magic, size, (epoch + 1) % 2**32))
+
+
 def write(path: Path, entries: Mapping[int, Entry]) -> None:
     """Write the plan of probes by number; numbers without an entry are off."""
     size = max(entries, default=0) + 1

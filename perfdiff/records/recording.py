@@ -33,6 +33,7 @@ from perfdiff.records.recording_file import (
     totals_layout,
 )
 from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.standing import Standing, since
 
 _ABSENT = np.uint64(2**64 - 1)
 # What is known of probes' own cost is some ns amiss a callee, which may leave less than no time. More than this is a wait for a CPU that
@@ -175,6 +176,18 @@ class Recording:
 
 def read(path: Path) -> Recording:
     """Read a recording; raise RecordingError with the byte's offset where it is damaged or of another version."""
+    return _recording(*_contents(path))
+
+
+def read_since(path: Path, before: Standing | None) -> tuple[Recording, Standing]:
+    """Return what a recording, whose process may be running, has gained since it was `before`, and how it stands now; see `read`."""
+    header, contents, _, size = _contents(path)
+    gained, now = since(contents, before)
+    return _recording(header, gained, (), size), now
+
+
+def _contents(path: Path) -> tuple[Header, Contents, tuple[HotLine, ...], int]:
+    """Return what a file holds, and its size."""
     try:
         data = bounds.content(path)
     except OSError as error:
@@ -186,8 +199,12 @@ def read(path: Path) -> Recording:
         lines = hot_lines.parse(contents.lines)
     except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
+    return header, contents, lines, len(data)
+
+
+def _recording(header: Header, contents: Contents, lines: tuple[HotLine, ...], size: int) -> Recording:
     totals = _totals(header, contents)
-    is_whole = Flag.FULL not in header.flags and header.end <= len(data)
+    is_whole = Flag.FULL not in header.flags and header.end <= size
     return Recording(
         pid=header.pid,
         parent_pid=header.parent_pid,

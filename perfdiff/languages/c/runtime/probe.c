@@ -185,11 +185,35 @@ static __attribute__((noinline)) bool passes_anyway(struct pd_thread *thread, st
 	return true;
 }
 
+/*
+ * Goes over to the plan's new epoch: the reservoir begins anew, and the period may be another. What is kept of calls stays until others take
+ * its place; who reads tells by their numbers which are new. Returns whether the call that noticed is like those that come.
+ */
+static __attribute__((noinline, cold)) bool epoch_begin(struct pd_local *local, uint32_t epoch)
+{
+	const struct pd_plan_entry *plan = &pd_process.plan[local->probe];
+	uint32_t period = plan->period, before = local->period;
+
+	local->epoch = epoch;
+	local->considered = 0;
+	if (!period || period == before)
+		return true;
+	local->period = period;
+	local->position = local->position < period ? local->position : period - 1;
+	local->countdown = local->countdown && local->countdown <= period ? local->countdown : 1;
+	local->flags = (uint8_t)((local->flags & ~PD_FLAG_PASSING) | (plan->flags & PD_FLAG_PASSING));
+	return false;
+}
+
 /* Algorithm R (Vitter 1985): 1 + the record this call goes to, or 0. */
 static inline uint32_t reservoir_choose(struct pd_thread *thread, struct pd_local *local)
 {
-	uint64_t chosen = local->considered++;
+	uint32_t epoch = atomic_load_explicit(pd_process.epoch, memory_order_relaxed);
+	uint64_t chosen;
 
+	if (pd_unlikely(local->epoch != epoch) && !epoch_begin(local, epoch))
+		return 0; /* it stands for another number of calls */
+	chosen = local->considered++;
 	if (chosen >= local->reservoir) {
 		chosen = pd_random_below(&thread->random, chosen + 1);
 		if (pd_likely(chosen >= local->reservoir))

@@ -20,7 +20,7 @@
 struct plan_header {
 	char magic[8];
 	uint32_t probes;
-	uint32_t reserved;
+	_Atomic uint32_t epoch; /* raised while the process runs: from then on other periods hold, and other calls are kept */
 };
 
 /* One cpuid only (all 64-bit CPUs have this leaf): in a virtual machine it takes as long as a thousand probes. */
@@ -46,14 +46,14 @@ static void modes_set(void)
 static bool plan_read(const char *path)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
-	const struct plan_header *header = MAP_FAILED;
+	struct plan_header *header = MAP_FAILED;
 	struct stat status;
 	uint32_t probes;
 
 	if (file < 0)
 		return false;
 	if (!fstat(file, &status) && status.st_size >= (off_t)sizeof(*header))
-		header = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+		header = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
 	close(file);
 	if (header == MAP_FAILED || memcmp(header->magic, PLAN_MAGIC, sizeof(header->magic)))
 		return false;
@@ -66,6 +66,7 @@ static bool plan_read(const char *path)
 	/* Off in a child of which nobody tells us, as of a raw clone: its calls must not count as its parent's. Before Linux 4.14 they do. */
 	madvise(pd_modes, probes, MADV_WIPEONFORK);
 	pd_process.plan = (const struct pd_plan_entry *)(header + 1);
+	pd_process.epoch = &header->epoch;
 	pd_process.probes = probes;
 	modes_set();
 	return true;
@@ -118,7 +119,8 @@ bool pd_child_add(struct pd_child *child)
 static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 {
 	/* Not in a program that runs with more rights than who started it: it would write where that one says. */
-	const char *folder = secure_getenv("PERFDIFF_OUT"), *plan = secure_getenv("PERFDIFF_PLAN"), *seed = secure_getenv("PERFDIFF_SEED");
+	const char *folder = secure_getenv("PERFDIFF_OUT"), *plan = secure_getenv("PERFDIFF_PLAN"), *seed = secure_getenv("PERFDIFF_SEED"),
+		   *most = secure_getenv("PERFDIFF_MOST_BYTES");
 	static struct pd_child child = {.begin = child_begin};
 	struct pd_thread *thread;
 
@@ -131,6 +133,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 		return;
 	strcpy(pd_process.folder, folder);
 	pd_process.seed = seed ? strtoull(seed, NULL, 10) : 0;
+	pd_process.most_bytes = most ? strtoull(most, NULL, 10) : UINT64_MAX;
 	if (plan_samples())
 		pd_guard_begin();
 	pd_process.sees = (pd_allocations_seen() ? PD_SEES_ALLOCATIONS : 0) | (pd_locks_seen() ? PD_SEES_LOCKS : 0);

@@ -78,7 +78,8 @@ struct pd_local {
 	uint32_t inner_position;
 	uint32_t inner_countdown;
 	uint64_t finished_before; /* calls that had ended when the outermost one began */
-	uint64_t considered; /* timed calls that the reservoir has seen */
+	uint64_t considered; /* timed calls that the reservoir has seen in this epoch of the plan */
+	uint32_t epoch;
 	struct pd_samples *segments[PD_SEGMENTS];
 };
 
@@ -191,6 +192,8 @@ extern const struct pd_counter_source pd_pmu_counters __attribute__((weak)); /* 
 struct pd_process {
 	struct pd_header *header; /* NULL: no recording yet */
 	const struct pd_plan_entry *plan;
+	_Atomic uint32_t *epoch; /* of the plan */
+	uint64_t most_bytes;           /* of the file, from which on no more calls are kept than before */
 	const struct pd_counter_source *sources[PD_SOURCES];
 	uint32_t source_first[PD_SOURCES]; /* place of its first counter */
 	uint32_t source_count;

@@ -140,6 +140,7 @@ static void local_plan(struct pd_thread *thread, struct pd_local *local, uint32_
 	local->period = plan->period ? plan->period : 1;
 	local->reservoir = plan->reservoir < RESERVOIR_LARGEST ? plan->reservoir : RESERVOIR_LARGEST;
 	local->edge = &no_edge;
+	local->epoch = atomic_load_explicit(pd_process.epoch, memory_order_relaxed);
 	/* For all that is known; the look at the clocks costs little once. Where work is counted, nobody asks who had the CPU. */
 	local->is_long = !(plan->flags & PD_FLAG_OWN);
 	local->position = (uint32_t)pd_random_below(&thread->random, local->period);
@@ -172,13 +173,16 @@ struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *lo
 {
 	uint64_t words = sizeof(struct pd_sample) / 8 + pd_process.counter_count + (local->cells + 63) / 64 + local->cells;
 	uint64_t capacity = PD_SEGMENT_FIRST << level;
-	struct pd_samples *segment;
+	struct pd_samples *segment = NULL;
 	struct pd_slow slow;
 
 	if (capacity > local->reservoir - first)
 		capacity = local->reservoir - first;
 	pd_slow_begin(&slow);
-	segment = pd_recording() ? pd_arena_take(&thread->arena, sizeof(*segment) + capacity * words * 8) : NULL;
+	if (pd_recording() && pd_process.header->end < pd_process.most_bytes)
+		segment = pd_arena_take(&thread->arena, sizeof(*segment) + capacity * words * 8);
+	else
+		local->reservoir = first; /* those that there is room for */
 	if (segment) {
 		segment->probe = local->probe;
 		segment->first = first;

@@ -1,0 +1,158 @@
+"""`perfdiff record [REV] -- COMMAND…`: leave recordings of a program in use."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import socket
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.config import PLACE
+from perfdiff.configuration import Overrides
+from perfdiff.errors import UsageError
+from perfdiff.progress import Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+app = options.application()
+
+_HELP = """
+Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. What it records becomes parts, finished
+folders that hold features and times alone: no command lines, paths, sources or contents. `perfdiff compare` takes thousands of them.
+
+The command has this one's input, output and signals, and its exit code is this one's. Without REV it is the working tree that is built.
+
+\b
+  perfdiff record v1.2 --to /var/lib/perfdiff --label site=lyon -- ./bin/server --port 8080
+  perfdiff record --functions 'parse_*' --every 300 --size 1GB --to parts -- python -m service
+"""
+
+_DEFAULT_SIZE, _DEFAULT_EVERY_S = "100MB", 60.0
+_LEAST_EVERY_S, _LEAST_BYTES = 1.0, 1_000_000
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|kB|KB|MB|GB|TB)?")
+_UNITS = {None: 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+LABEL = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]{0,63})=([^\x00-\x1f=]{1,200})")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+@app.command(help=_HELP)
+def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
+    revision: Annotated[
+        str | None, typer.Argument(metavar="REV", help="What is built and run; the working tree where it is left out.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Leave parts below this folder.")] = Path("perfdiff-parts"),
+    host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Call the host by this name, not by its own.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Say what the program is used for (may be repeated).")
+    ] = None,
+    size: Annotated[
+        str, typer.Option("--size", metavar="SIZE", help="What all parts of the folder may take; others are removed.")
+    ] = _DEFAULT_SIZE,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="Finish a part so often.")] = _DEFAULT_EVERY_S,
+    overhead: Annotated[
+        float | None, typer.Option("--overhead", metavar="SHARE", help="What probes may add to the CPU time, as 0.02; else as configured.")
+    ] = None,
+    functions: Annotated[
+        list[str] | None,
+        typer.Option("--functions", metavar="PATTERN", help="Record only functions whose name or file matches (may be repeated)."),
+    ] = None,
+    survey: Annotated[
+        bool | None,
+        typer.Option("--survey/--no-survey", help="Choose probes by the configured workloads first, or not; done where there are any."),
+    ] = None,
+    build: options.Build = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Record a command and exit with its code."""
+    with exits.exceptions_become_codes():
+        words: list[str] = context.obj or []
+        if not words:
+            raise UsageError(
+                "there is nothing to record: give the command behind `--`, as in `perfdiff record v1.2 -- ./server`", slug="no-command"
+            )
+        from perfdiff.recorder import Wanted
+        from perfdiff.recorder import record as recorded
+
+        output.make_folder(to)
+        command = words[0] if len(words) == 1 else shlex.join(words)
+        overrides = Overrides(file=config, build=build)
+        is_surveyed = _is_surveyed(survey, functions or [], repository, overrides)
+        progress = Silent() if quiet else waiting.Lines(sys.stderr, verbose=verbose)  # the command may write to the terminal, too
+        if not is_surveyed:
+            overrides = replace(overrides, command=PLACE.sub("place", command))
+        asked = comparison.request((revision,) if revision else (), repository, options.cache_folder(cache), overrides, progress)
+        ended = recorded(
+            asked,
+            Wanted(
+                command=command,
+                to=to.absolute(),
+                host=_host(host),
+                labels=_labels(label or []),
+                most_bytes=_bytes(size),
+                every_s=_checked(every, _LEAST_EVERY_S, "--every"),
+                overhead=asked.config.probes.overhead if overhead is None else _checked(overhead, 0.0, "--overhead"),
+                functions=tuple(functions or ()),
+                survey=is_surveyed,
+            ),
+            progress,
+        )
+        if not quiet:
+            gone = f", {ended.removed} older ones removed to keep {size}" if ended.removed else ""
+            progress.note(f"{ended.written} {'part' if ended.written == 1 else 'parts'} in {to}{gone}")
+        raise typer.Exit(ended.code)
+
+
+def _is_surveyed(asked: bool | None, functions: list[str], repository: Path, overrides: Overrides) -> bool:
+    """Return whether workloads choose the probes: where there are any, unless functions are named or it is not wanted."""
+    import os
+
+    workloads = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False).workloads
+    if asked and not workloads:
+        raise UsageError("a survey runs workloads, and none is configured; `perfdiff init` writes a file for them", slug="no-survey")
+    return bool(workloads) and (not functions if asked is None else asked)
+
+
+def _host(given: str | None) -> str:
+    name = given if given is not None else socket.gethostname()
+    if not _HOST.fullmatch(name):
+        if given is None:
+            return "host"
+        raise UsageError(f"--host {given}: a host's name has letters, digits, dots and dashes", slug="bad-option")
+    return name
+
+
+def _labels(given: list[str]) -> Mapping[str, str]:
+    labels: dict[str, str] = {}
+    for text in given:
+        found = LABEL.fullmatch(text)
+        if found is None:
+            raise UsageError(f"--label {text}: a label is NAME=VALUE", slug="bad-option")
+        labels[found[1]] = found[2]
+    return dict(sorted(labels.items()))
+
+
+def _bytes(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if size < _LEAST_BYTES:
+        raise UsageError(f"--size {text}: give at least 1MB, as in 100MB or 2GB", slug="bad-option")
+    return size
+
+
+def _checked(value: float, least: float, option: str) -> float:
+    if not least <= value < float("inf"):
+        raise UsageError(f"{option} {value:g}: give {least:g} or more", slug="bad-option")
+    return value
