@@ -12,13 +12,23 @@
 #define MAGIC "perfdiff php 1\n"
 #define MAIN "{main}"
 #define CLOSURE "{closure"
+#define KNOWN 4096 /* files */
 
 static struct pd_file_text *files; /* the last one first */
 static struct pd_probe_text **table;
 static uint64_t table_mask;
 static const char **names; /* of functions, without what they stand in; open addressing */
 static uint64_t names_mask;
-static int has_traits = -1; /* not known yet */
+static const char *aliases; /* their lines */
+
+/* Where a file that code was compiled from lies. */
+struct known {
+	char *path;
+	uint64_t hash;
+	struct pd_file_text *file; /* of the tree, NULL: none of them */
+	const char *misplaced;	   /* the name of one that it looks like */
+};
+static struct known all_known[KNOWN]; /* by their paths' hash; one takes another's place */
 
 static uint64_t place_of(uint32_t first_line, uint32_t last_line)
 {
@@ -115,10 +125,12 @@ static bool probe_add(const char *line, struct pd_probe_text **probes)
 		return false;
 	}
 	probe->name = end + 1;
-	if (is_text(probe->name, pd_line_length(probe->name), MAIN))
-		probe->first_line = probe->last_line = 0;
 	probe->readers = pd_line_next(line);
 	probe->file = files;
+	if (is_text(probe->name, pd_line_length(probe->name), MAIN)) {
+		files->main = probe;
+		return true;
+	}
 	probe->next = *probes;
 	*probes = probe;
 	return true;
@@ -172,17 +184,22 @@ static const char **name_place(const char *name, size_t length)
 	return &names[i];
 }
 
-/* Makes the names of all probes from the table that they are in. */
-static bool names_make(void)
+/* Makes the names of all probes from the table that they are in, and adds those that methods of traits may have beside. */
+static bool names_make(uint64_t count)
 {
 	names_mask = 2 * table_mask + 1; /* the table has twice as many places as there are probes */
+	while (names_mask < 2 * count)
+		names_mask = 2 * names_mask + 1;
 	names = calloc(names_mask + 1, sizeof(*names));
 	for (uint64_t i = 0; names && i <= table_mask; i++)
 		for (const struct pd_probe_text *probe = table[i]; probe; probe = probe->next) {
 			const char *name = own_name(probe->name);
 
-			*name_place(name, pd_line_length(name)) = name;
+			if (!pd_is_off(probe->number))
+				*name_place(name, pd_line_length(name)) = name;
 		}
+	for (const char *line = aliases, *name = line; names && name && begins(&name, "alias"); name = line = pd_line_next(line))
+		*name_place(name, pd_line_length(name)) = name;
 	return names != NULL;
 }
 
@@ -190,14 +207,16 @@ bool pd_sheet_open(const char *path)
 {
 	const char *text = content(path);
 	struct pd_probe_text *probes = NULL;
-	uint64_t count = 0;
+	uint64_t count = 0, alias_count = 0;
 
 	if (!text || strncmp(text, MAGIC, strlen(MAGIC)))
 		return false;
 	for (const char *line = text; *line; line = pd_line_next(line)) {
 		const char *rest = line;
 
-		if (begins(&rest, "file")) {
+		if (begins(&rest, "alias")) {
+			aliases = alias_count++ ? aliases : line;
+		} else if (begins(&rest, "file")) {
 			if (!file_add(rest))
 				return false;
 		} else if (begins(&rest, "place")) {
@@ -209,7 +228,7 @@ bool pd_sheet_open(const char *path)
 			count++;
 		}
 	}
-	return table_make(probes, count) && names_make();
+	return table_make(probes, count) && names_make(count + alias_count);
 }
 
 /* Which file a path leads to; number 0: none. */
@@ -225,21 +244,6 @@ static struct pd_identity identity_of(const char *path, size_t length)
 	return stat(text, &status) ? (struct pd_identity){0, 0} : (struct pd_identity){status.st_dev, status.st_ino};
 }
 
-/* The same of a file that code was compiled from, which is asked for once in a row. */
-static struct pd_identity identity_of_code(const char *path)
-{
-	static struct pd_identity identity;
-	static char last[PATH_MAX];
-
-	if (strlen(path) >= sizeof(last))
-		return (struct pd_identity){0, 0};
-	if (path[0] != '/' || strcmp(last, path)) {
-		strcpy(last, path);
-		identity = identity_of(path, strlen(path));
-	}
-	return identity;
-}
-
 static bool is_at_place(struct pd_place *place, struct pd_identity identity)
 {
 	if (!place->is_looked_up)
@@ -248,19 +252,61 @@ static bool is_at_place(struct pd_place *place, struct pd_identity identity)
 	return identity.number && place->identity.number == identity.number && place->identity.device == identity.device;
 }
 
-/* Whether a path is one of the places where a file of the tree lies, as it is written or as the system finds it. */
-static bool is_at(const struct pd_file_text *file, const char *path)
+/* The file of the tree that lies at a path, as it is written or as the system finds it; NULL: none. */
+static struct pd_file_text *file_at(const char *path)
 {
 	struct pd_identity identity;
 
-	for (const struct pd_place *place = file->places; place; place = place->next)
-		if (is_text(place->path, pd_line_length(place->path), path))
-			return true;
-	identity = identity_of_code(path);
-	for (struct pd_place *place = file->places; place; place = place->next)
-		if (is_at_place(place, identity))
-			return true;
-	return false;
+	for (struct pd_file_text *file = files; file; file = file->next)
+		for (const struct pd_place *place = file->places; place; place = place->next)
+			if (is_text(place->path, pd_line_length(place->path), path))
+				return file;
+	identity = identity_of(path, strlen(path));
+	for (struct pd_file_text *file = files; file; file = file->next)
+		for (struct pd_place *place = file->places; place; place = place->next)
+			if (is_at_place(place, identity))
+				return file;
+	return NULL;
+}
+
+/* The name of a file of the tree by which a path ends. */
+static const char *name_ending(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (const struct pd_file_text *file = files; file; file = file->next) {
+		size_t size = pd_line_length(file->name);
+
+		if (size < length && path[length - size - 1] == '/' && !memcmp(path + length - size, file->name, size))
+			return file->name;
+	}
+	return NULL;
+}
+
+static struct known known_make(const char *path)
+{
+	struct known known = {.file = file_at(path)};
+
+	known.misplaced = known.file ? NULL : name_ending(path);
+	return known;
+}
+
+/* What is known of the file that code was compiled from: looked up once, as each request asks for all that it loads. */
+static struct known known_of(const zend_op_array *code)
+{
+	uint64_t hash = zend_string_hash_val(code->filename);
+	const char *path = ZSTR_VAL(code->filename);
+	struct known *known = &all_known[hash % KNOWN];
+
+	if (path[0] != '/') /* it may lie elsewhere the next time */
+		return known_make(path);
+	if (!known->path || known->hash != hash || strcmp(known->path, path)) {
+		free(known->path);
+		*known = known_make(path);
+		known->hash = hash;
+		known->path = strdup(path);
+	}
+	return *known;
 }
 
 /* How well a probe's name is that of some code on the same lines: 3 the same, 2 and 1 under another name, as that of a trait; 0: another's. */
@@ -269,8 +315,6 @@ static int alikeness(const struct pd_probe_text *probe, const zend_op_array *cod
 	const char *name = probe->name, *function, *scope, *separator;
 	size_t length = pd_line_length(name), head;
 
-	if (!code->function_name)
-		return is_text(name, length, MAIN) ? 3 : 0;
 	function = ZSTR_VAL(code->function_name);
 	if (strstr(function, CLOSURE)) { /* from 8.4 on with what it stands in */
 		if (is_text(name, length, function))
@@ -293,14 +337,18 @@ static int alikeness(const struct pd_probe_text *probe, const zend_op_array *cod
 
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code)
 {
-	uint32_t first = code->function_name ? code->line_start : 0, last = code->function_name ? code->line_end : 0;
 	struct pd_probe_text *found = NULL;
 	int best = 0;
 
-	for (struct pd_probe_text *probe = table[place_of(first, last)]; probe; probe = probe->next) {
-		int alike = probe->first_line == first && probe->last_line == last ? alikeness(probe, code) : 0;
+	if (!code->function_name) {
+		const struct pd_file_text *file = known_of(code).file;
 
-		if (alike > best && is_at(probe->file, ZSTR_VAL(code->filename))) {
+		return file ? file->main : NULL;
+	}
+	for (struct pd_probe_text *probe = table[place_of(code->line_start, code->line_end)]; probe; probe = probe->next) {
+		int alike = probe->first_line == code->line_start && probe->last_line == code->line_end ? alikeness(probe, code) : 0;
+
+		if (alike > best && known_of(code).file == probe->file) {
 			found = probe;
 			best = alike;
 		}
@@ -315,57 +363,18 @@ bool pd_sheet_has_name(const char *name)
 
 bool pd_sheet_has_lines(const zend_op_array *code)
 {
-	uint32_t first = code->function_name ? code->line_start : 0, last = code->function_name ? code->line_end : 0;
+	if (!code->function_name) {
+		const struct pd_probe_text *probe = pd_sheet_find(code);
 
-	for (const struct pd_probe_text *probe = table[place_of(first, last)]; probe; probe = probe->next)
-		if (probe->first_line == first && probe->last_line == last)
-			return true;
-	return false;
-}
-
-/* Whether a file has the word anywhere in it; one that cannot be read may have. */
-static bool has_word(const struct pd_file_text *file, const char *word)
-{
-	char path[PATH_MAX], *text;
-	bool has;
-
-	for (const struct pd_place *place = file->places; place; place = place->next) {
-		size_t length = pd_line_length(place->path);
-
-		if (length >= sizeof(path))
-			return true;
-		memcpy(path, place->path, length);
-		path[length] = '\0';
-		text = content(path);
-		has = !text || strcasestr(text, word);
-		free(text);
-		if (has)
-			return true;
+		return probe && !pd_is_off(probe->number);
 	}
+	for (const struct pd_probe_text *probe = table[place_of(code->line_start, code->line_end)]; probe; probe = probe->next)
+		if (probe->first_line == code->line_start && probe->last_line == code->line_end && !pd_is_off(probe->number))
+			return true;
 	return false;
 }
 
-bool pd_sheet_has_traits(void)
-{
-	if (has_traits >= 0)
-		return has_traits;
-	has_traits = false;
-	for (const struct pd_file_text *file = files; file && !has_traits; file = file->next)
-		has_traits = has_word(file, "trait");
-	return has_traits;
-}
-
-/* Looks for a file of the sheet by the end of a path. */
 const char *pd_sheet_misplaced(const zend_op_array *code)
 {
-	const char *path = ZSTR_VAL(code->filename);
-	size_t length = strlen(path);
-
-	for (const struct pd_file_text *file = files; file; file = file->next) {
-		size_t size = pd_line_length(file->name);
-
-		if (size < length && path[length - size - 1] == '/' && !memcmp(path + length - size, file->name, size))
-			return is_at(file, path) ? NULL : file->name;
-	}
-	return NULL;
+	return known_of(code).misplaced;
 }
