@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
@@ -30,6 +32,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.collect.schedule import Slot
+from perfdiff.config import ServiceConfig
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Point, Side
@@ -42,17 +45,20 @@ COUNTS = (40, 240)  # requests of a run
 BAR = 0.05  # of a request's CPU time
 WEBDAV = "webdav"
 PLAIN, LOADED, OFF, ON = "plain", "runtime loaded", "probes off", "chosen probes"
+CALLGRIND = "exec valgrind --tool=callgrind --callgrind-out-file={folder}/%p "
+PATIENCE = 60  # times as long as valgrind may make things take
 STEERING = ("PERFDIFF_OUT", "PERFDIFF_PLAN", "PERFDIFF_PHP", "PERFDIFF_PYTHON")
 
 
 @dataclass(slots=True)
 class Server:
-    """A server whose probes are chosen, and what its runs took: CPU ns by kind and number of requests."""
+    """A server whose probes are chosen, and what its runs took: CPU ns, or instructions counted in a folder, by kind and requests."""
 
     bench: Bench
     point: Point
     targets: Mapping[str, Target]
-    cpu_ns: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    counts: Path | None = None
+    took: dict[tuple[str, int], list[float]] = field(default_factory=dict)
 
     def measure(self, rounds: int) -> None:
         """Run all kinds in turns."""
@@ -61,8 +67,11 @@ class Server:
         for _ in range(rounds):
             for kind, count in rng.sample([(kind, count) for kind in self.targets for count in COUNTS], len(self.targets) * len(COUNTS)):
                 collectors[count].targets = {(Phase.TIMED, Side.BASE): self.targets[kind]}
+                if self.counts:
+                    shutil.rmtree(self.counts, ignore_errors=True)
+                    self.counts.mkdir()
                 [(run, _)] = collectors[count].collect([Slot(Phase.TIMED, self.point, Side.BASE, 0)], lambda _: None)
-                self.cpu_ns.setdefault((kind, count), []).append(run.cpu_ns)
+                self.took.setdefault((kind, count), []).append(counted(self.counts) if self.counts else run.cpu_ns)
 
     def _collector(self, count: int) -> Collector:
         made = self.bench.collector({})
@@ -71,16 +80,33 @@ class Server:
         mix = replace(workload.requests, count=str(count))
         room = self.bench.room / f"requests-{count}"
         room.mkdir()
-        return replace(made, workloads={workload.name: replace(workload, requests=mix, warmup=0)}, room=room)
+        return replace(
+            made, workloads={workload.name: replace(workload, requests=mix, warmup=0, timeout_s=PATIENCE * workload.timeout_s)}, room=room
+        )
 
     def a_request(self, kind: str) -> float:
         """Return the CPU ns of a request of a warm server."""
         few, many = COUNTS
-        return (min(self.cpu_ns[kind, many]) - min(self.cpu_ns[kind, few])) / (many - few)
+        return (min(self.took[kind, many]) - min(self.took[kind, few])) / (many - few)
 
     def beside(self, kind: str) -> float:
         """Return the CPU ns of a run beside its warm requests."""
-        return min(self.cpu_ns[kind, COUNTS[0]]) - COUNTS[0] * self.a_request(kind)
+        return min(self.took[kind, COUNTS[0]]) - COUNTS[0] * self.a_request(kind)
+
+
+def counted(folder: Path) -> float:
+    """Return how many instructions all processes have executed that left their counts in a folder."""
+    return float(
+        sum(int(number) for path in folder.iterdir() for number in re.findall(rb"^totals: (\d+)", path.read_bytes(), re.MULTILINE))
+    )
+
+
+def under_valgrind(service: ServiceConfig, folder: Path) -> ServiceConfig:
+    """Return a service whose instructions are counted where it belongs to the revision."""
+    if service.outside:
+        return service
+    command = service.command.replace("exec ", CALLGRIND.format(folder=folder), 1)
+    return replace(service, command=command, timeout_s=PATIENCE * service.timeout_s)
 
 
 def request(name: str, room: Path) -> Request:
@@ -110,25 +136,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of runs of each kind (default: {ROUNDS})")
     names = [WEBDAV, "python-query-per-element", "c-query-per-element"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="servers (default: all)")
+    parser.add_argument("--instructions", action="store_true", help="count instructions by valgrind, in place of time")
     options = parser.parse_args()
-    title = "What probes cost a request, CPU time of the server"
-    columns = (
-        "server",
-        "kind",
-        "a warm request, µs",
-        "beyond plain",
-        "a run beside them, ms",
-        f"a run of {COUNTS[0]}",
-        f"of {COUNTS[1]}",
-        "bar",
-    )
+    title = f"What probes cost a request, {'instructions' if options.instructions else 'CPU time'} of the server"
+    units = ("10^3", "10^6") if options.instructions else ("µs", "ms")
+    warm, beside = (f"{what}, {unit}" for what, unit in zip(("a warm request", "a run beside them"), units, strict=True))
+    columns = ("server", "kind", warm, "beyond plain", beside, f"a run of {COUNTS[0]}", f"of {COUNTS[1]}", "bar")
     with tempfile.TemporaryDirectory() as room, figures.printed(title, *columns) as table:
         for name in options.only:
-            add(table, name, request(name, Path(room)), options.rounds)
-        table.remarks.append(f"Least of {options.rounds} interleaved rounds; the bar is {BAR:.0%} of a warm request.")
+            add(table, name, request(name, Path(room)), 1 if options.instructions else options.rounds, options.instructions)
+        table.remarks.append(
+            f"Least of {1 if options.instructions else options.rounds} interleaved rounds; the bar is {BAR:.0%} of a warm request."
+        )
 
 
-def add(table: figures.Table, name: str, asked: Request, rounds: int) -> None:
+def add(table: figures.Table, name: str, asked: Request, rounds: int, instructions: bool) -> None:
     """Measure a server, and add its rows."""
     repository = find_repository(asked.repository)
     with storage.in_use(asked.cache), storage.at_work(asked.cache, Silent()) as room, BuildCache(asked.cache) as builds:
@@ -137,11 +159,14 @@ def add(table: figures.Table, name: str, asked: Request, rounds: int) -> None:
         with closing(bench.upkeep), closing(bench.services):
             site = bench.surveyed(bench.site(bench.plain()))
             server = Server(bench, bench.points[len(bench.points) // 2], targets(bench, site))
+            if instructions:
+                server.counts = room / "counts"
+                bench.services.configs = [under_valgrind(each, server.counts) for each in bench.services.configs]
             server.measure(rounds)
     bare = server.a_request(PLAIN)
     for kind in server.targets:
         beyond = server.a_request(kind) / bare - 1
-        whole = [np.median(server.cpu_ns[kind, count]) / np.median(server.cpu_ns[PLAIN, count]) - 1 for count in COUNTS]
+        whole = [np.median(server.took[kind, count]) / np.median(server.took[PLAIN, count]) - 1 for count in COUNTS]
         judged = figures.against(beyond, BAR) if kind == ON else ""
         cells = (f"{server.a_request(kind) / 1e3:.0f}", f"{beyond:+.1%}", f"{server.beside(kind) / 1e6:.1f}")
         table.add(name, kind, *cells, *(f"{each:+.1%}" for each in whole), judged)
