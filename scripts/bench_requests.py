@@ -96,9 +96,8 @@ class Server:
 
 def counted(folder: Path) -> float:
     """Return how many instructions all processes have executed that left their counts in a folder."""
-    return float(
-        sum(int(number) for path in folder.iterdir() for number in re.findall(rb"^totals: (\d+)", path.read_bytes(), re.MULTILINE))
-    )
+    found = (re.findall(rb"^(?:totals|summary): (\d+)", path.read_bytes(), re.MULTILINE) for path in folder.iterdir())
+    return float(sum(int(numbers[-1]) for numbers in found if numbers))
 
 
 def under_valgrind(service: ServiceConfig, folder: Path) -> ServiceConfig:
