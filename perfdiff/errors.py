@@ -21,6 +21,16 @@ class PerfdiffError(Exception):
         self.slug = slug
         self.detail = detail
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to make it again in the process that asked: constructors of these take more than a text."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[PerfdiffError], texts: tuple[object, ...], fields: dict[str, object]) -> PerfdiffError:
+    error = kind.__new__(kind, *texts)
+    error.__dict__.update(fields)
+    return error
+
 
 class UsageError(PerfdiffError):
     """The command line or the configuration cannot be followed (exit code 2)."""

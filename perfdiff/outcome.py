@@ -10,6 +10,7 @@ from perfdiff import storage
 from perfdiff.analysis.findings import Findings
 from perfdiff.concluded import Concluded, concluded
 from perfdiff.config import CompareConfig, Config
+from perfdiff.engines.engine import Engine
 from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
@@ -32,8 +33,13 @@ class Outcome:
     lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
 
 
-def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None) -> Outcome:
-    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there."""
+def analysed(
+    found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engine: Engine | None = None
+) -> Outcome:
+    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there.
+
+    Functions are analysed by the engine, or on this machine.
+    """
     watch = Stopwatch(progress)
     samples = Kept(found.samples, TABLES)
     findings = kept.load() if kept else None
@@ -41,7 +47,7 @@ def analysed(found: Recorded, config: CompareConfig, progress: Progress, kept: C
         from perfdiff import analysis  # which takes half a second of CPU to load
 
         watch.stage("analysing", None)
-        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines())
+        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines(), engine)
         if kept:
             kept.save(findings)
     stages = {**findings.stages, **watch.seconds}
@@ -60,9 +66,11 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
         return judged(named(recorded.load(folder), asked), folder, cache, config.compare, progress)
 
 
-def judged(found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress) -> Outcome:
+def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
+    found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress, engine: Engine | None = None
+) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
-    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config))
+    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config), engine)
 
 
 def named(found: Recorded, asked: storage.Asked) -> Recorded:

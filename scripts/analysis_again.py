@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from perfdiff import analysis
-from perfdiff.analysis.compare import study
 from perfdiff.config import CompareConfig
+from perfdiff.engines.serial import Serial
 from perfdiff.models.threads import one_thread
 from perfdiff.records import recorded
 from perfdiff.records.recorded import Held
@@ -64,7 +64,9 @@ def analysed(folder: Path) -> dict[str, Any]:
     held, config = Held(tables), CompareConfig()
     with one_thread():  # its first entry looks for BLAS
         looked = timed("a look", lambda: analysis.look(experiment, held, config))
-        end = timed("the analysis", lambda: analysis.analyse(experiment, found.samples, config, found.counts, found.lines()))
+        end = timed(
+            "the analysis", lambda: analysis.analyse(experiment, found.samples, config, found.counts, found.lines(), Serial())
+        )  # in whose process CPU time is seen
     return {"look": plain(looked), "analysis": plain(end)}
 
 
@@ -102,7 +104,6 @@ def main() -> int:
     compare.add_argument("after", type=Path)
     given = parser.parse_args()
     if given.command == "write":
-        study.PARALLEL_FROM = sys.maxsize  # CPU time of other processes would not be seen
         given.out.write_text(json.dumps({folder.name: analysed(folder) for folder in given.folders}))
         return 0
     before, after = (json.loads(path.read_text()) for path in (given.before, given.after))

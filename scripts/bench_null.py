@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import figures
 import inputs
@@ -27,10 +28,8 @@ from scipy.stats import beta
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import Config
-from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import Counterpart, PlainBuild, Program
-from perfdiff.languages.python.pack import Python
+from perfdiff.languages.protocol import Counterpart, Language, PlainBuild, Program
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal
@@ -58,11 +57,17 @@ class Nothing:
 
 
 class Suspicious:
-    """Of a language pack: takes every function for changed."""
+    """A language pack that takes every function for changed."""
+
+    def __init__(self, pack: Language) -> None:
+        self._pack = pack
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pack, name)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions."""
-        pairs = super().match(base, head)  # type: ignore[misc]
+        pairs = self._pack.match(base, head)
         return tuple(replace(pair, change=Change.CHANGED) if pair.base and pair.head else pair for pair in pairs)
 
     def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> Nothing:
@@ -70,24 +75,15 @@ class Suspicious:
         return Nothing()
 
 
-class SuspiciousC(Suspicious, C):
-    """The pack of C and C++."""
-
-
-class SuspiciousPython(Suspicious, Python):
-    """The pack of Python."""
-
-
 def compared(name: str, seed: int, room: Path, *, language: str, short: bool) -> Findings:
     """Compare base with base, moved."""
     asked = inputs.request(name, room, "base", inputs.MOVED, language=language)
-    inputs.move(asked.repository, language)
+    inputs.move(asked.repository)
     config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
-    if short:
-        config = shortened(config)
-    python = SuspiciousPython(config, asked.repository, asked.environment, asked.cache) if language == "python" else None
-    packs = Packs(SuspiciousC(asked.cache / "units"), (python,) if python else ())
-    return pipeline.compare(replace(asked, config=config), Silent(), packs=packs).findings
+    asked = replace(asked, config=shortened(config) if short else config)
+    known = asked.packs
+    packs = Packs(Suspicious(known.compiled), tuple(map(Suspicious, known.others)))
+    return pipeline.compare(asked, Silent(), packs=packs).findings
 
 
 def shortened(config: Config) -> Config:

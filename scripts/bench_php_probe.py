@@ -18,6 +18,7 @@ from pathlib import Path
 import figures
 
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.counted_code import Places
 from perfdiff.languages.php import extension, interpreters, places, start
 from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
@@ -91,7 +92,7 @@ class Bench:
     php: interpreters.Php
     module: Path
     counting: Path
-    reader: places.Places
+    reader: Places
     folder: Path
 
     def run(self, name: str) -> float:

@@ -1,6 +1,6 @@
 """The programs that figures are measured on: every fixture, programs of tiny functions, and the real input with both of its workloads.
 
-Those of a `language` are C's, C++'s among them, Python's, Java's, or PHP's.
+Those of a `language` are C's, C++'s among them, Python's, Java's, PHP's, or those behind a `server`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from perfdiff.config import Config
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
-SOURCES = {"c": (".c", ".cc", ".cpp", ".cxx"), "python": (".py",), "java": (".java",), "php": (".php",)}  # by language
-LANGUAGES = tuple(SOURCES)
 # of the programs in other languages than C, and of those behind a server
 FOLDERS = {"python": programs.PYTHON, "java": programs.JAVA, "php": programs.PHP, "server": programs.SERVER}
+LANGUAGES = ("c", *FOLDERS)
 MOST_BYTES, STEP = 512, 8  # that code moves by; several lines, and every place within one
 NO_WORD = r"\W"
 MOST_LINES = 40  # of a function in Python that does so
@@ -72,8 +71,8 @@ def _changed(program: str, change: str, checkout: Path) -> None:
         programs.git(checkout, "tag", side)
 
 
-def move(checkout: Path, language: str = "c") -> None:
-    """Tag a revision of base with a function of random length, never called, in each source of a language; nothing where there is one.
+def move(checkout: Path) -> None:
+    """Tag a revision of base with a function of random length, never called, in each source; nothing where there is one.
 
     It stands at the top, in Python at the end, as docstrings and imports of the future come first, in Java in the last class of a file,
     in PHP at the end.
@@ -84,21 +83,34 @@ def move(checkout: Path, language: str = "c") -> None:
     programs.git(checkout, "checkout", "-q", "--detach", "base")
     for name in programs.git(checkout, "ls-files").splitlines():
         path = checkout / name
-        if path.suffix in SOURCES[language] and language == "python":
-            lines = "".join(f"    moved = {number}\n" for number in range(rng.randrange(1, MOST_LINES)))
-            path.write_text(f"{path.read_text()}\n\ndef moves_code():\n{lines}")
-        elif path.suffix in SOURCES[language] and language == "java":
-            lines = "".join(f"        moved = {number};\n" for number in range(rng.randrange(1, MOST_LINES)))
-            end = path.read_text().rstrip().removesuffix("}")  # of the last class
-            path.write_text(f"{end}\n    static void movesCode() {{\n        int moved;\n{lines}    }}\n}}\n")
-        elif path.suffix in SOURCES[language] and language == "php":
-            lines = "".join(f"    $moved = {number};\n" for number in range(rng.randrange(1, MOST_LINES)))
-            path.write_text(f"{path.read_text()}\nfunction moves_code_{re.sub(NO_WORD, '_', name)}(): void\n{{\n{lines}}}\n")
-        elif path.suffix in SOURCES[language]:
-            room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
+        if path.suffix in MOVES:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            line = f"__attribute__((used)) static void moves_code(void) {{ {room} }}\n"
-            path.write_text(line + text, encoding="utf-8", errors="surrogateescape")
+            path.write_text(MOVES[path.suffix](text, rng, name), encoding="utf-8", errors="surrogateescape")
     programs.git(checkout, "commit", "-qam", "moved")
     programs.git(checkout, "tag", MOVED)
     programs.git(checkout, "checkout", "-q", "-")
+
+
+def _moved_c(text: str, rng: random.Random, _name: str) -> str:
+    room = f'__asm__ volatile(".zero {rng.randrange(STEP, MOST_BYTES, STEP)}");'
+    return f"__attribute__((used)) static void moves_code(void) {{ {room} }}\n{text}"
+
+
+def _moved_python(text: str, rng: random.Random, _name: str) -> str:
+    return f"{text}\n\ndef moves_code():\n{_lines(rng, '    moved = {}')}"
+
+
+def _moved_java(text: str, rng: random.Random, _name: str) -> str:
+    end = text.rstrip().removesuffix("}")  # of the last class
+    return f"{end}\n    static void movesCode() {{\n        int moved;\n{_lines(rng, '        moved = {};')}    }}\n}}\n"
+
+
+def _moved_php(text: str, rng: random.Random, name: str) -> str:
+    return f"{text}\nfunction moves_code_{re.sub(NO_WORD, '_', name)}(): void\n{{\n{_lines(rng, '    $moved = {};')}}}\n"
+
+
+def _lines(rng: random.Random, line: str) -> str:
+    return "".join(f"{line.format(number)}\n" for number in range(rng.randrange(1, MOST_LINES)))
+
+
+MOVES = dict.fromkeys((".c", ".cc", ".cpp", ".cxx"), _moved_c) | {".py": _moved_python, ".java": _moved_java, ".php": _moved_php}

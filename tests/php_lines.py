@@ -11,6 +11,7 @@ from pathlib import Path
 
 import php_programs
 import runtimes
+from perfdiff.languages.counted_code import Places
 from perfdiff.languages.php import extension, places
 from perfdiff.records.places import Place
 
@@ -36,7 +37,7 @@ class Project:
 
     tree: Path
     room: Path
-    reader: places.Places
+    reader: Places
 
     def run(self, *arguments: str, name: str = "run", timeout: float = 60.0) -> Counts:
         """Run PHP with `arguments` in the tree, and return what it counted."""

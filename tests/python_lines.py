@@ -11,6 +11,7 @@ from pathlib import Path
 
 import python_programs
 import runtimes
+from perfdiff.languages.counted_code import Places
 from perfdiff.languages.python import extension, places
 from perfdiff.records.places import Place
 
@@ -37,7 +38,7 @@ class Project:
     tree: Path
     python: Path
     room: Path
-    reader: places.Places
+    reader: Places
 
     def run(self, command: str, name: str = "run") -> Counts:
         """Run a shell command in the tree, with `$PYTHON` as its interpreter, and return what it counted."""

@@ -496,6 +496,19 @@ def test_doubled_allocation_is_a_regression_of_that_metric() -> None:
     assert guilty.causes[0].name == "more-allocation"
 
 
+def test_a_call_that_allocates_more_is_no_regression_where_others_make_nearly_all_that_a_run_allocates_more() -> None:
+    of_a_run = {BASE: 650_000.0, HEAD: 975_000.0}  # sums of callers hold what they call
+    functions = (
+        Made("main", same(5e4), alloc=of_a_run),
+        Made("fill", same(100.0), Change.CHANGED, lambda side, n: {"main": 1000}, alloc={BASE: 640, HEAD: 960}),
+        Made("once", same(1e4), Change.CHANGED, once, alloc={BASE: 10_000, HEAD: 15_000}),
+    )
+    world = World(functions, sizes=(1000, 3000, 10000), runs=6, seed=1)
+    found = analyse(world.experiment(), world.samples, CONFIG)
+    assert named(found, "fill").verdict is Verdict.REGRESSION
+    assert named(found, "once").verdict is not Verdict.REGRESSION
+
+
 def test_unchanged_function_whose_slow_down_is_immaterial_to_the_run_is_no_victim() -> None:
     shared = frozenset({"struct item.next"})
     found = findings(

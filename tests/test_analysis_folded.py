@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 import findings as made
-from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.findings import Cause, FunctionFinding, Verdict
+from perfdiff.analysis.telling.citation import DEPENDENCY
 from perfdiff.analysis.telling.folded import named
-from perfdiff.records.schema import Change, Folded
+from perfdiff.records.schema import Change, Folded, Source
 
 
 def caller(number: int, name: str, extra_ns: float) -> FunctionFinding:
@@ -29,3 +30,34 @@ def test_a_folded_function_stands_once_before_all_callers_that_are_slower_throug
     assert first.share == pytest.approx(1.0)
     assert "its caller `scan` is slower through it" in first.reason
     assert [each.extra_ns for each in found[1:]] == [0.0, 0.0]
+
+
+def test_who_makes_more_calls_is_guilty_before_the_function_that_is_called_more() -> None:
+    parse = caller(1, "parse", 300.0)
+    consume = made.plain(8, "consume", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
+    decode = made.plain(9, "decode", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
+    inner = Folded(decode, hosts=(1,), base_calls={0: 4000.0}, head_calls={0: 117_000.0}, call_ns=2.0, overhead=0.5)
+
+    def first(*, base: float, head: float, of_consume: frozenset[int], of_host: frozenset[int]) -> str:
+        outer = Folded(replace(consume, calls=of_consume), (1,), {0: base}, {0: head}, 2.0, 0.5)
+        host = replace(parse, info=replace(parse.info, calls=of_host))
+        return named([host], (outer, inner), ())[0].info.name
+
+    assert first(base=16_000.0, head=116_000.0, of_consume=frozenset({9}), of_host=frozenset({8, 9})) == "consume"
+    assert first(base=16_000.0, head=16_000.0, of_consume=frozenset({9}), of_host=frozenset({8})) == "consume"
+    assert first(base=16_000.0, head=16_000.0, of_consume=frozenset({9}), of_host=frozenset({8, 9})) == "decode"
+    assert first(base=16_000.0, head=116_000.0, of_consume=frozenset(), of_host=frozenset({8, 9})) == "decode"
+
+
+def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_caller_depends_on() -> None:
+    fill = made.plain(9, "fill", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
+    source = Source("a.c", 3, "void fill(void)\n{\n\tone();\n}\n")
+    changed = replace(fill, base=source, head=replace(source, text="void fill(void)\n{\n\tother();\n}\n"))
+    causes = (Cause(DEPENDENCY, "its text is the same, but it calls fill, which changed"), Cause("more-work", "it executes more"))
+    host = replace(caller(1, "scan", 300.0), causes=causes, headline=f"`scan` got slower; cause: {causes[0].says}")
+    told = named([host], (Folded(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
+    assert told.headline == (
+        "`fill`, whose calls are too short to be timed alone, makes its caller slower: "
+        "`scan` got slower; cause: it executes more (a.c, line 5: `other();`)"
+    )
+    assert [each.name for each in told.causes] == ["more-work"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import sys
@@ -20,6 +21,8 @@ from perfdiff import cli
 from perfdiff.analysis.annotations import annotating
 from perfdiff.analysis.annotations.selections import side_by_side
 from perfdiff.analysis.compare import study
+from perfdiff.engines import tables
+from perfdiff.engines.processes import Processes
 from perfdiff.models import language
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
@@ -191,9 +194,9 @@ def test_logs_of_a_slower_version_are_a_regression_in_that_function_alone(tmp_pa
 def test_many_functions_are_compared_by_several_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study, "PARALLEL_FROM", 6)
+    monkeypatch.setattr(tables, "Processes", functools.partial(Processes, least=6))
     monkeypatch.setattr(study, "BATCH", 3)
-    names = [f"f{number}" for number in range(study.PARALLEL_FROM)]
+    names = [f"f{number}" for number in range(6)]
     for version in ("v1", "v2"):
         logs(tmp_path / version, linear(0.5), seed=int(version[1:]), runs=4, functions=names)
         assert perfdiff("annotate", "-q", version, "--function", "f0", "--save", f"saved/{version}", "-o", "a.txt") == 0

@@ -273,3 +273,51 @@ def test_running_programs_read_the_values_that_are_there(tmp_path: Path) -> None
     (outside,) = tree.values(outcome, "g")
     shown = ("numbers->size()", "owned->tag", "plain.tag", "plain.weight", "path.size()", "path depth(path)", "base->mark", "holder.second")
     assert {name: outside[name] for name in shown} == dict(zip(shown, (12, 9, 5, 6, 7, 2, None, 22), strict=True))
+
+
+PARSER = """
+struct text { long length; };
+struct parser { int mode; long at; double scale; const char *name; struct text *text; long kept; };
+int g(struct parser *);
+"""
+ALL_BUT_MODE = {"p->at", "p->kept", "p->scale", "strlen(p->name)", "p->text->length"}
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("p->mode = 1; p->at = p->kept; p->scale = 1.0; p->name = 0; p->text = 0;", {"p->kept"}),
+        ("p->mode = p->at = 0; p->text = 0; p->name = 0; p->scale = n;", {"p->kept"}),
+        ("p->at = p->at + 1; p->text = 0; p->name = 0; p->scale = 0; p->mode = 0;", {"p->at", "p->kept"}),
+        ("p->at = p->mode; p->mode = 1; p->text = 0; p->name = 0; p->scale = 0;", {"p->mode", "p->kept"}),
+        ("if (n) p->at = 0; p->mode = 1; p->text = 0; p->name = 0; p->scale = 0;", {"p->at", "p->kept"}),
+        ("p->mode = 1; g(p); p->at = 0; p->scale = 0; p->name = 0; p->text = 0;", ALL_BUT_MODE),
+        ("p->mode = 1; p->at = g(p); p->scale = 0; p->name = 0; p->text = 0;", ALL_BUT_MODE),
+        ("p->text->length = 0; p->text = 0; p->mode = 1; p->at = 0; p->scale = 0; p->name = 0;", {"p->text->length", "p->kept"}),
+        ("p->mode = 1; p = other; p->at = 0; p->scale = 0; p->name = 0; p->text = 0;", ALL_BUT_MODE),
+        ("(void)p; other->mode = 1; other->at = 0; other->scale = 0; other->name = 0;", ALL_BUT_MODE | {"p->mode"}),
+    ],
+)
+def test_a_field_that_is_set_before_it_is_read_is_no_input(tmp_path: Path, body: str, left: set[str]) -> None:
+    plans = features(tmp_path, f"{PARSER}void f(struct parser *p, int n, struct parser *other) {{ {body} }}")
+    assert {name for name in plans if "p->" in name} == left
+
+
+def test_what_a_system_header_declares_reads_no_field_unless_it_is_handed_the_object(tmp_path: Path) -> None:
+    source = (
+        "#include <stdlib.h>\nstruct list { long size, room; };\nvoid f(struct list *l, const char *n) { %s l->size = 0; l->room = 1; }"
+    )
+    assert set(features(tmp_path, source % "int m = atoi(n); (void)m;")) == {"strlen(n)"}
+    assert {"l->size", "l->room"} <= set(features(tmp_path, source % "free(l);"))
+
+
+def test_fields_of_the_object_itself_that_are_set_first_are_no_inputs(tmp_path: Path) -> None:
+    head = "struct reader { int mode; long at, kept; void f(int n); long g(); };\n"
+    plain = head + "void reader::f(int n) { mode = 1; this->at = kept; if (n) g(); }"
+    assert set(features(tmp_path, plain, name="reader::f", file="a.cpp")) == {"n", "this->kept"}
+    called = head + "void reader::f(int n) { g(); mode = 1; this->at = kept; }"
+    assert set(features(tmp_path, called, name="reader::f", file="b.cpp")) == {"n", "this->mode", "this->at", "this->kept"}
+    template = (
+        "template <typename T> struct box { int mode; long at, kept; void f(T n) { mode = 1; at = kept; } }; template struct box<int>;"
+    )
+    assert {name for name in features(tmp_path, template, name="box::f", file="c.cpp") if "this" in name} == {"this->kept"}

@@ -28,9 +28,9 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.protocol import Counterpart, FunctionDefinition, ProbeCosts
+from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Note, Phase, Point, Run, Side
+from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side
 
 
 @pytest.fixture
@@ -291,6 +291,17 @@ def test_calls_that_stand_for_many_outweigh_the_first_ones() -> None:
     assert len(set(evened.weight.tolist())) == 1
     assert evened.counters["blocks"].tolist() == (evened.call * 3.0).tolist()
     assert assembly._evened(RecordedSamples(**zeros | {"weight": np.ones(n), "call": np.arange(n)}), 1).call.tolist() == list(range(n))
+
+
+def test_floating_numbers_of_memory_that_nobody_wrote_to_are_absent() -> None:
+    plan = FeaturePlan("this->scale", Origin.FIELD, Load.FLOATING, "")
+    pointer, counter = np.array([0x7FFF12345678, 127], np.uint64).view(np.float64).tolist()
+    single = 127 * 2.0**-149  # the same counter, widened from single precision
+    read = np.array([0.0, -0.0, 2.5, -1e-30, pointer, counter, single, -single])
+    feature, values = assembly._column(plan, read.view(np.uint64), np.ones(len(read), bool), {})
+    assert feature.name == "this->scale"
+    assert values[:4].tolist() == read[:4].tolist()
+    assert np.isnan(values[4:]).all()
 
 
 class CountingExecutor:

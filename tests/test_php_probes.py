@@ -18,6 +18,7 @@ import php_programs
 import php_servers
 import runtimes
 from perfdiff.errors import BuildError
+from perfdiff.languages import interpreter_modules
 from perfdiff.languages.php import extension, interpreters
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
@@ -907,9 +908,10 @@ def test_php_that_cannot_be_measured_is_told(tmp_path: Path, release: str, zts: 
 
 def test_extensions_compile_without_warnings() -> None:
     headers = [word for folder in extension.headers(php_programs.interpreter()) for word in ("-isystem", folder)]
-    for folder, options in ((extension.SOURCES, ()), (extension.COUNTING, ("-DPD_PER_CALL",)), (extension.LINES, ())):
-        for compiler in ("gcc", "clang") if folder == extension.SOURCES else ("gcc",):
-            sources = [str(path) for path in sorted(folder.glob("*.c"))]
+    pack = Path(extension.__file__).parent
+    for part, options in (("runtime", ()), ("counting", ("-DPD_PER_CALL",)), ("lines", ())):
+        for compiler in ("gcc", "clang") if part == "runtime" else ("gcc",):
+            sources = [str(path) for path in interpreter_modules.sources(pack, (part,)) if path.suffix == ".c"]
             flags = ("-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
             command = [compiler, *flags, *options, *headers, "-isystem", str(runtimes.library()), "-fsyntax-only", *sources]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)

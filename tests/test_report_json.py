@@ -11,6 +11,7 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.findings import Findings, Ratio
+from perfdiff.models.annotation import CostClass
 from perfdiff.report import json_report
 from perfdiff.report.document import build
 
@@ -66,6 +67,17 @@ def test_figures_of_the_guilty_function() -> None:
     assert wall["coefficients"][1] == {"term": "list->size", "base": 0.0, "head": 0.912, "ci": [0.88, 0.94], "q": 1.2e-9}
     assert function["causes"][0]["name"] == "more-work"
     assert function["causes"][0]["evidence"][0] == {"counter": "branches taken", "base": 0.0, "head": 15_000.0}
+
+
+def test_growth_says_whether_counts_tell_it() -> None:
+    findings = made.findings()
+    first = findings.functions[0]
+    wall = first.metrics["wall_ns"]
+    counted = replace(wall, head=replace(wall.head, by_counts=CostClass.QUADRATIC))
+    for metric, growth in ((wall, ("linear", False)), (counted, ("quadratic", True))):
+        told = report(replace(findings, functions=(replace(first, metrics={"wall_ns": metric}),)))
+        head = told["functions"][0]["metrics"]["wall_ns"]["head"]
+        assert (head["class"], head["growth"], head["by_counts"]) == ("linear", *growth)
 
 
 def test_what_one_side_lacks_is_null() -> None:

@@ -190,6 +190,16 @@ def test_features_and_weights_of_every_sampled_call(build: Build) -> None:
     assert not samples.read[:, 7].any()
 
 
+def test_a_bool_that_is_neither_true_nor_false_is_absent(build: Build) -> None:
+    source = """
+    __attribute__((noinline)) int f(const unsigned char *p) {PD_1 __asm__ volatile("" :: "r"(p)); return *p; }
+    int main(void) { static const unsigned char bytes[] = {0, 1, 2, 127, 255}; for (int i = 0; i < 5; i++) f(bytes + i); return 0; }
+    """
+    [record] = build(source, probe(1, "pd_field(&pd_frame_, 0, (p), PD_BOOL, 1, 0UL)")).run({1: sample(1)})
+    assert record.samples[1].read[:, 0].tolist() == [True, True, False, False, False]
+    assert record.samples[1].cells[:2, 0].tolist() == [0, 1]
+
+
 def test_branches_count_outcomes_of_sampled_calls(build: Build) -> None:
     source = """
     __attribute__((noinline)) int f(int n) {PD_1

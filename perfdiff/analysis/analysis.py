@@ -20,7 +20,6 @@ from perfdiff.analysis.compare.study import (
     LEARNT,
     PRIMARY,
     Study,
-    both_tables,
     learn,
     phased_tables,
     same_cost,
@@ -28,7 +27,7 @@ from perfdiff.analysis.compare.study import (
     study_decisive,
 )
 from perfdiff.analysis.compare.trend import over_runs
-from perfdiff.analysis.counts.anomaly import find_all
+from perfdiff.analysis.counts.anomaly import moved, with_anomalies
 from perfdiff.analysis.counts.growth import with_counted_growth
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
@@ -57,31 +56,35 @@ from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, overhead, whole_runs
 from perfdiff.config import CompareConfig
+from perfdiff.engines.engine import Engine
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Samples, nothing
 from perfdiff.records.schema import Change, Experiment, Point, Side
 
-MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
-
 Judgements = Mapping[int, Mapping[str, Judgement]]
 
 
 @one_thread()
-def analyse(
-    experiment: Experiment, samples: Samples, config: CompareConfig, counts: Samples = nothing, lines: PlaceExperiment | None = None
+def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and where)
+    experiment: Experiment,
+    samples: Samples,
+    config: CompareConfig,
+    counts: Samples = nothing,
+    lines: PlaceExperiment | None = None,
+    engine: Engine | None = None,
 ) -> Findings:
     """Compare head with base, put extra cost down to the changes behind it, and say so.
 
-    `samples(function id, side)` loads a function's sample table, or returns None where it has none. Many functions are studied in
-    parallel, in processes that each hold the tables of one. `lines` is how often lines ran, None where that was not counted.
+    `samples(function id, side)` loads a function's sample table, or returns None where it has none. `lines` is how often lines ran, None
+    where that was not counted. Many functions are studied side by side by the engine, this machine's processes where there is none, whose
+    tasks each hold the tables of one.
     """
     ledger, samples = _at_usual_pace(experiment, samples)
-    found = _gathered(experiment, study_all(experiment, samples, ledger, config), ledger, config, matched(lines))
+    found = _gathered(experiment, study_all(experiment, samples, ledger, config, engine), ledger, config, matched(lines))
     cases, attribution = found.cases, found.attribution
-    functions = _with_anomalies(_functions(found, samples, experiment.points), counts, config)
+    functions = with_anomalies(_functions(found, samples, experiment.points), counts, config, engine)
     functions = with_counted_growth(functions, samples, counts, config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
@@ -225,7 +228,7 @@ def _findings(experiment: Experiment, functions: Sequence[FunctionFinding], evid
 def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
     """Return those worth a word where no call was timed, with their calls: what changed, calls such, or counts otherwise."""
     for each in functions:
-        if each.info.change is not Change.UNCHANGED or _moved(each):
+        if each.info.change is not Change.UNCHANGED or moved(each):
             base, head = (counted.calls(each.info.id, side) for side in Side)
             yield replace(each, calls_base=base, calls_head=head)
 
@@ -313,18 +316,6 @@ def _patient(
     others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
     places = tuple(each.place for each in (case, *others))
     return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
-
-
-def _with_anomalies(functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig) -> list[FunctionFinding]:
-    """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
-    told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or _moved(each)][:MOST_ANOMALIES]
-    tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
-    anomalies = find_all(tables, config, kind=Kind(config.detector))
-    return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
-
-
-def _moved(finding: FunctionFinding) -> bool:
-    return any(each.grew or each.shrank for each in finding.counts.values())
 
 
 def _metrics(

@@ -17,6 +17,7 @@ from perfdiff.cli import comparison, exits, options, output, recordings, samples
 from perfdiff.cli.explain import is_named
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
+from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.selections import Selections
@@ -160,7 +161,7 @@ def recorded_calls(  # noqa: PLR0913 (the words, where they hold, and what is as
     subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress, *, counts: bool = False
 ) -> Recorded:
     """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
-    paths = [Path(subject) for subject in subjects]
+    paths = [place(subject) for subject in subjects]
     if paths and any(samples.is_samples(path) for path in paths):
         if overrides.command is not None:
             raise UsageError("a command behind `--` runs a revision; samples are recorded already", slug="samples-apart")

@@ -14,6 +14,7 @@ from perfdiff.cli import check_trends, check_worse, comparison, exits, options, 
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.configuration import Worse
 from perfdiff.errors import UsageError
+from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.checking import Checked
@@ -146,7 +147,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.tell(check_trends.answer(trends), output_file, quiet=quiet)
             raise typer.Exit(check_trends.code(trends, strict=strict))
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            if worse and any(samples.is_samples(Path(subject)) for subject in subjects or []):
+            if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                 raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
             recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
             if save:
@@ -161,7 +162,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         raise typer.Exit(_code(found, strict=strict))
 
 
-def _refuse_of_trends(subjects: list[str], form: Form, other: Path | None, worse: Worse) -> None:
+def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None, worse: Worse) -> None:
     """Raise UsageError where trends are held against what has none, or told in a form that they lack."""
     if len(subjects) > 1:
         raise UsageError(f"{' and '.join(subjects)} are several revisions; trends are held against one", slug="bad-specification")

@@ -13,6 +13,7 @@ from perfdiff import configuration
 from perfdiff.cli import acceptances, exits, options, output, samples, waiting
 from perfdiff.cli.comparison import check_destination, deliver, headline
 from perfdiff.configuration import Overrides
+from perfdiff.records.remote import Folder, place
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
@@ -35,8 +36,8 @@ its head; the same folder twice is analysed as it was measured. Each run, and ea
 
 @app.command(help=_HELP)
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    base: Annotated[Path, typer.Argument(metavar="BASE_SAMPLES", help="What was recorded of base.")],
-    head: Annotated[Path, typer.Argument(metavar="HEAD_SAMPLES", help="What was recorded of head.")],
+    base: Annotated[str, typer.Argument(metavar="BASE_SAMPLES", help="What was recorded of base.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD_SAMPLES", help="What was recorded of head.")],
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
@@ -50,13 +51,13 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         chosen = options.report_format(report_format, output_file)
         check_destination(chosen, output_file)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            outcome = compared(base, head, Overrides(file=config, seed=seed), progress)
+            outcome = compared(place(base), place(head), Overrides(file=config, seed=seed), progress)
         deliver(outcome, chosen, output_file)
         output.tell(headline(outcome), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
-def compared(base: Path, head: Path, overrides: Overrides, progress: Progress) -> Outcome:
+def compared(base: Folder, head: Folder, overrides: Overrides, progress: Progress) -> Outcome:
     """Read both sets of samples and compare them by the thresholds that hold where the user stands."""
     config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
     progress.stage("reading samples", None)

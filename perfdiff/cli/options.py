@@ -76,8 +76,10 @@ Drawn = Annotated[
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")]
 Save = Annotated[
-    Path | None,
-    typer.Option("--save", metavar="FOLDER", help="Keep the recorded calls there, for `perfdiff compare` and `annotate` on any machine."),
+    str | None,
+    typer.Option(
+        "--save", metavar="FOLDER", help="Keep the recorded calls there (or URL), for `perfdiff compare` and `annotate` on any machine."
+    ),
 ]
 Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]
 Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="What came since this revision, itself included.")]

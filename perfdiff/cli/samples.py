@@ -1,4 +1,4 @@
-"""Samples on the command line: which ones a path means, an experiment's folder or Freud's logs, and saving them."""
+"""Samples on the command line: which ones a path or URL means, an experiment's folder or Freud's logs, and saving them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfdiff.errors import StoreError, UsageError
+from perfdiff.records.remote import Folder, Remote, place
 
 if TYPE_CHECKING:
+    from perfdiff.engines.engine import Engine
     from perfdiff.records.recorded import Recorded, Samples
     from perfdiff.records.schema import Experiment, SampleTable, Side
 
@@ -18,55 +20,74 @@ _LOGS = "idcm_*.bin"
 _EXPERIMENT = "experiment.json"
 
 
-def is_samples(path: Path) -> bool:
-    """Return whether a path names samples and no revision: a file, or a folder that holds an experiment or logs."""
-    return path.is_file() or (path.is_dir() and (_is_experiment(path) or any(path.rglob(_LOGS))))
+def is_samples(path: Folder) -> bool:
+    """Return whether a path names samples and no revision: a file, a URL, or a folder that holds an experiment or logs."""
+    return isinstance(path, Remote) or path.is_file() or (path.is_dir() and (_is_experiment(path) or any(path.rglob(_LOGS))))
 
 
-def load(paths: Sequence[Path]) -> Recorded:
+def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
     """Return the samples of one version, or an experiment as a whole; raise UsageError where there are none."""
+    from perfdiff.condensing import condensed
     from perfdiff.records import log_experiment, recorded
     from perfdiff.records.schema import Side
 
-    if len(paths) == 1 and _is_experiment(paths[0]):
-        return recorded.load(paths[0])
+    if len(paths) == 1 and (_is_experiment(paths[0]) or isinstance(paths[0], Remote)):
+        return condensed(paths[0], engine)
     if len(paths) == 1 and _is_experiment(paths[0].parent.parent):
         return _only(recorded.load(paths[0].parent.parent), paths[0])
     return log_experiment.from_logs({Side.BASE: _logs(paths)})
 
 
-def load_pair(base: Path, head: Path) -> Recorded:
+def load_pair(base: Folder, head: Folder, engine: Engine | None = None) -> Recorded:
     """Return base's samples against head's; one experiment given twice is taken as it is."""
-    from perfdiff.records import log_experiment, pairing, recorded
+    from perfdiff.condensing import condensed
+    from perfdiff.records import log_experiment, pairing
     from perfdiff.records.schema import Side
 
-    kinds = {_is_experiment(base), _is_experiment(head)}
+    kinds = {isinstance(each, Remote) or _is_experiment(each) for each in (base, head)}
     if len(kinds) > 1:
         raise UsageError("samples of perfdiff cannot be compared with logs: give two folders of one kind", slug="samples-apart")
     if kinds == {False}:
         return log_experiment.from_logs({Side.BASE: _logs([base]), Side.HEAD: _logs([head])})
-    if base.samefile(head):
-        found = recorded.load(base)
+    if _is_same(base, head):
+        found = condensed(base, engine)
         if len(found.sides) > 1:
             return found
         raise UsageError(f"'{base}' was recorded of one version alone; give the samples of another one, too", slug="samples-missing")
-    return pairing.paired(recorded.load(base), recorded.load(head))
+    return pairing.paired(condensed(base, engine), condensed(head, engine))
 
 
-def check(folder: Path) -> None:
+def _is_same(base: Folder, head: Folder) -> bool:
+    if isinstance(base, Remote) or isinstance(head, Remote):
+        return base == head
+    return base.samefile(head)
+
+
+def check(folder: str) -> None:
     """Raise UsageError where samples must not be saved, before time is spent on measuring: what is in the way is not removed."""
-    if folder.exists() and not _is_experiment(folder):
+    where = place(folder)
+    try:
+        in_the_way = where.exists() and not _is_experiment(where)
+    except OSError as error:
+        raise UsageError(f"samples cannot be saved to '{folder}': {error.strerror or error}", slug="output-unwritable") from error
+    if in_the_way:
         raise UsageError(f"samples cannot be saved to '{folder}', which is there already; name a new folder", slug="samples-in-the-way")
 
 
-def save(folder: Path, found: Recorded) -> None:
-    """Save what was recorded to a folder that can be read on any machine; raise UsageError where it cannot be written."""
+def save(folder: str | Path, found: Recorded) -> None:
+    """Save what was recorded to a folder or URL that can be read on any machine; raise UsageError where it cannot be written.
+
+    Behind a URL tables are in parts, which many may read at a time.
+    """
     from perfdiff.records import store
 
-    check(folder)
+    check(str(folder))
+    where = place(folder)
     try:
         samples, counts = (_tables(found.experiment, load) for load in (found.samples, found.counts))
-        store.save(folder.absolute(), found.experiment, samples, counts, found.lines())
+        parts = store.PART_ROWS if isinstance(where, Remote) else None
+        target = where if isinstance(where, Remote) else where.absolute()
+        store.save(target, found.experiment, samples, counts, found.lines(), part_rows=parts)
     except StoreError as error:
         raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
 
@@ -88,9 +109,9 @@ def export(folder: Path, recorded: Recorded, side: Side) -> None:
     log_experiment.to_logs(recorded, side, folder)
 
 
-def _only(found: Recorded, table: Path) -> Recorded:
+def _only(found: Recorded, table: Folder) -> Recorded:
     """Return the function and the side of an experiment that the name of a table stands for, such as `samples/7-base.parquet`."""
-    number, _, side = table.stem.partition("-")
+    number, _, side = table.name.removesuffix(".parquet").partition("-")
     functions = tuple(info for info in found.experiment.functions if str(info.id) == number)
     runs = tuple(run for run in found.experiment.runs if run.side == side)
     if not functions or not runs:
@@ -100,14 +121,16 @@ def _only(found: Recorded, table: Path) -> Recorded:
     return replace(found, experiment=replace(found.experiment, functions=functions, runs=runs))
 
 
-def _is_experiment(path: Path) -> bool:
+def _is_experiment(path: Folder) -> bool:
     return (path / _EXPERIMENT).is_file()
 
 
-def _logs(paths: Iterable[Path]) -> list[Path]:
+def _logs(paths: Iterable[Folder]) -> list[Path]:
     """Return the logs that paths name, in the order of the numbers in their names."""
     logs = []
     for path in paths:
+        if isinstance(path, Remote):
+            raise UsageError(f"'{path}' is no experiment; logs are read from folders of this machine", slug="samples-missing")
         found = sorted(path.rglob(_LOGS), key=_natural) if path.is_dir() else [path]
         if not found or not path.exists():
             raise UsageError(

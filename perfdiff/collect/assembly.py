@@ -31,6 +31,9 @@ _SUMMED = ("calls", "wall_ns", "self_ns")
 _ALLOCATED = ("alloc_bytes", "alloc_count")
 _LOCKED = ("lock_wait_ns", "lock_hold_ns")
 _READ = ("read", "reading_ns")
+# Pointers and integers that are read as floating numbers, from memory that nobody has written to yet, are smaller than the smallest normal
+# one of single precision (a pointer: 7e-310), which no input on which a cost depends is.
+SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(slots=True)
@@ -184,10 +187,11 @@ def _present(values: Floats | None, rows: int) -> Floats:
 def _column(
     plan: FeaturePlan, cells: npt.NDArray[np.uint64], read: npt.NDArray[np.bool_], types: Mapping[int, str]
 ) -> tuple[Feature, Floats]:
-    """Return a feature and its values (n,) out of raw 64-bit cells; NaN where a load failed."""
+    """Return a feature and its values (n,) out of raw 64-bit cells; NaN where a load failed or what was read is no number."""
     match plan.load:
         case Load.FLOATING:
             values = cells.view(np.float64).copy()
+            values[(values != 0) & (np.abs(values) < SMALLEST)] = np.nan
         case Load.SIGNED:
             values = cells.view(np.int64).astype(float)
         case Load.TYPE:

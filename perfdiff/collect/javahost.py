@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.collect.check import Check
+from perfdiff.collect.check import Check, compiler, loads, refused
 from perfdiff.config import JavaConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
@@ -17,10 +15,8 @@ from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk
 
 _HEADERS = ("jni.h", "jvmti.h", "linux/jni_md.h")
-_COMPILERS = ("cc", "gcc", "clang")
 _TIMEOUT_S = 60.0  # a JVM on a network drive may take seconds to start
 _OTHER_JDK = "name the folder of another JDK as home under [java]"
-_PARSER = "tree_sitter_java"
 
 
 def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
@@ -30,7 +26,7 @@ def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Ma
     try:
         jdk = homes.jdk
     except PerfdiffError as error:
-        yield _refused("JDK", error, is_needed=is_needed)
+        yield refused("JDK", error, _OTHER_JDK, is_needed=is_needed)
         return
     named = "[java] home" if homes.config.home else "JAVA_HOME" if variables.get("JAVA_HOME") else "'javac' on PATH"
     which = "which this project's programs run under" if is_needed else "for Java programs, of which there are none here"
@@ -39,7 +35,7 @@ def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Ma
     yield Check("JDK", needed=is_needed, found=True, says=f"{machine.name} {jdk.release} at {jdk.home} ({takes}), {named}, {which}")
     headers = _headers(jdk, is_needed=is_needed)
     yield headers
-    yield _parser(is_needed=is_needed)
+    yield loads("Java parser", "tree-sitter-java", is_needed=is_needed)
     if is_needed and headers.found and cache.is_dir():  # compiling takes a second or two
         yield _agent(jdk, cache, variables)
 
@@ -52,33 +48,18 @@ def _headers(jdk: Jdk, *, is_needed: bool) -> Check:
     return Check("JDK headers", needed=is_needed, found=not missing, says=says, remedy=remedy)
 
 
-def _parser(*, is_needed: bool) -> Check:
-    remedy = "reinstall the Python packages: pip install --force-reinstall tree-sitter tree-sitter-java"
-    try:
-        importlib.import_module(_PARSER)
-    except ImportError as error:
-        return Check("Java parser", needed=is_needed, found=False, says=f"cannot be loaded: {error}", remedy=remedy)
-    return Check("Java parser", needed=is_needed, found=True, says="loads")
-
-
 def _agent(jdk: Jdk, cache: Path, variables: Mapping[str, str]) -> Check:
     """Compile the agent, which is kept in `cache` as a comparison would keep it, and have a JVM load it."""
-    compiler, kept = next((name for name in _COMPILERS if shutil.which(name, path=variables.get("PATH"))), _COMPILERS[0]), cache / "runtime"
+    driver, kept = compiler(variables), cache / "runtime"
     try:
-        library = agent.build(jdk, runtime_library.build(compiler, kept), compiler, kept)
+        library = agent.build(jdk, runtime_library.build(driver, kept), driver, kept)
         command = [str(jdk.java), f"-agentpath:{library}", "-version"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
     except PerfdiffError as error:
-        return _refused("Java agent", error, is_needed=True)
+        return refused("Java agent", error, _OTHER_JDK, is_needed=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("Java agent", needed=True, found=False, says=f"the JVM cannot be started: {error}", remedy=_OTHER_JDK)
     if ended.returncode != 0:
         says = f"the JVM does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
         return Check("Java agent", needed=True, found=False, says=says, remedy=_OTHER_JDK)
     return Check("Java agent", needed=True, found=True, says="compiles, and the JVM loads it")
-
-
-def _refused(name: str, error: PerfdiffError, *, is_needed: bool) -> Check:
-    """Return what a message says as a check: what is the matter, and what to do."""
-    says, _, remedy = str(error).partition("; ")
-    return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or _OTHER_JDK)

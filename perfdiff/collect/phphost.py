@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.collect.check import Check
+from perfdiff.collect.check import Check, compiler, loads, refused
 from perfdiff.config import PhpConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
@@ -17,10 +15,8 @@ from perfdiff.languages.php import engines, extension, start
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.interpreters import Php
 
-_COMPILERS = ("cc", "gcc", "clang")
 _TIMEOUT_S = 60.0
 _OTHER_PHP = "name another PHP as interpreter under [php]"
-_PARSER = "tree_sitter_php"
 
 
 def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
@@ -30,7 +26,7 @@ def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Map
     try:
         php = homes.php
     except PerfdiffError as error:
-        yield _refused("PHP", error, is_needed=is_needed)
+        yield refused("PHP", error, _OTHER_PHP, is_needed=is_needed)
         return
     named = "[php] interpreter" if homes.config.interpreter else "'php' on PATH"
     which = "which this project's programs run under" if is_needed else "for PHP programs, of which there are none here"
@@ -38,7 +34,7 @@ def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Map
     yield Check("PHP", needed=is_needed, found=True, says=f"{php.release} at {php.executable} ({engine.says}), {named}, {which}")
     headers = _headers(php, is_needed=is_needed)
     yield headers
-    yield _parser(is_needed=is_needed)
+    yield loads("PHP parser", "tree-sitter-php", is_needed=is_needed)
     if is_needed and headers.found and cache.is_dir():  # compiling takes a second or two
         yield _extension(php, cache, variables)
 
@@ -47,25 +43,16 @@ def _headers(php: Php, *, is_needed: bool) -> Check:
     try:
         folders = extension.headers(php)
     except PerfdiffError as error:
-        return _refused("PHP headers", error, is_needed=is_needed)
+        return refused("PHP headers", error, _OTHER_PHP, is_needed=is_needed)
     return Check("PHP headers", needed=is_needed, found=True, says=next(iter(folders), ""))
-
-
-def _parser(*, is_needed: bool) -> Check:
-    remedy = "reinstall the Python packages: pip install --force-reinstall tree-sitter tree-sitter-php"
-    try:
-        importlib.import_module(_PARSER)
-    except ImportError as error:
-        return Check("PHP parser", needed=is_needed, found=False, says=f"cannot be loaded: {error}", remedy=remedy)
-    return Check("PHP parser", needed=is_needed, found=True, says="loads")
 
 
 def _extension(php: Php, cache: Path, variables: Mapping[str, str]) -> Check:
     """Compile our extension, which is kept in `cache` as a comparison would keep it, and have PHP load it."""
-    compiler, kept = next((name for name in _COMPILERS if shutil.which(name, path=variables.get("PATH"))), _COMPILERS[0]), cache / "runtime"
+    driver, kept = compiler(variables), cache / "runtime"
     name = "PHP extension"
     try:
-        module = extension.build(php, runtime_library.build(compiler, kept), compiler, kept)
+        module = extension.build(php, runtime_library.build(driver, kept), driver, kept)
         asked = start.environment(Path(os.devnull), module, variables)
         ended = subprocess.run(
             [str(php.executable), "-d", "display_errors=0", "-r", "echo json_encode(extension_loaded('perfdiff'));"],
@@ -77,16 +64,10 @@ def _extension(php: Php, cache: Path, variables: Mapping[str, str]) -> Check:
             stdin=subprocess.DEVNULL,
         )
     except PerfdiffError as error:
-        return _refused(name, error, is_needed=True)
+        return refused(name, error, _OTHER_PHP, is_needed=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check(name, needed=True, found=False, says=f"PHP cannot be started: {error}", remedy=_OTHER_PHP)
     if ended.stdout.strip() != "true":
         says = f"PHP does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
         return Check(name, needed=True, found=False, says=says, remedy=_OTHER_PHP)
     return Check(name, needed=True, found=True, says="compiles, and PHP loads it")
-
-
-def _refused(name: str, error: PerfdiffError, *, is_needed: bool) -> Check:
-    """Return what a message says as a check: what is the matter, and what to do."""
-    says, _, remedy = str(error).partition("; ")
-    return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or _OTHER_PHP)

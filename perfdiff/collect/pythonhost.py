@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.collect.check import Check
+from perfdiff.collect.check import Check, refused
 from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError
 from perfdiff.languages.python import extension, interpreters, layout, pip
 from perfdiff.languages.python.interpreters import DEFAULT, Interpreter
 
+_OTHER = "name another one in [python] interpreter"
 _TIMEOUT_S = 60.0  # an environment on a network drive may take seconds to start
 _PIP = "import pip; print(pip.__version__)"
 
@@ -26,7 +27,7 @@ def examine(config: PythonConfig | None, project: Path, cache: Path, variables: 
     try:
         interpreter = interpreters.find(named, project, variables)
     except BuildError as error:
-        yield _refused("interpreter", error, is_needed=is_needed)
+        yield refused("interpreter", error, _OTHER, is_needed=is_needed)
         return
     whose = f"'{named}' of [python] interpreter" if named else f"'{DEFAULT}' on PATH"
     which = "which this project's programs run under" if is_needed else "for Python programs, of which there are none here"
@@ -41,7 +42,7 @@ def _headers(interpreter: Interpreter, *, is_needed: bool) -> Check:
     try:
         folder = extension.headers(interpreter.executable)
     except BuildError as error:
-        return _refused("Python headers", error, is_needed=is_needed)
+        return refused("Python headers", error, _OTHER, is_needed=is_needed)
     return Check("Python headers", needed=is_needed, found=True, says=str(folder))
 
 
@@ -63,9 +64,3 @@ def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> C
         )
         return Check("environments", needed=False, found=False, says=says, remedy=remedy)
     return Check("environments", needed=is_needed, found=True, says=f"can be made, with pip {ended.stdout.strip()}")
-
-
-def _refused(name: str, error: BuildError, *, is_needed: bool) -> Check:
-    """Return what a message says as a check: what is the matter, and what to do."""
-    says, _, remedy = str(error).partition("; ")
-    return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or "name another one in [python] interpreter")

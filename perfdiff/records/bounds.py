@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
+
+from perfdiff.records.remote import Folder
 
 # As much as a log of Freud's may have: files are held in memory as a whole.
 LARGEST_BYTES = 4 * 2**30
@@ -24,7 +25,7 @@ class BoundError(ValueError):
     """A file claims more than is taken from it."""
 
 
-def content(path: Path, largest: int = LARGEST_BYTES) -> bytes:
+def content(path: Folder, largest: int = LARGEST_BYTES) -> bytes:
     """Return what a regular file holds; raise OSError where it cannot be read, BoundError where it is none or too large."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):

@@ -20,6 +20,7 @@ import numpy as np
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, tables
 from perfdiff.records.places import Instances, Place, PlaceCounts
+from perfdiff.records.remote import Folder
 from perfdiff.records.schema import Floats, Note, Point
 
 SCHEMA = "perfdiff.places/2"
@@ -76,7 +77,7 @@ def verify(folder: Path) -> None:
     tables.verify(folder, _DOCUMENT, _TABLE, _INSTANCES)
 
 
-def load(folder: Path) -> PlaceCounts:
+def load(folder: Folder) -> PlaceCounts:
     """Return the counts in `folder`; raise RecordingError where they are damaged or of another version."""
     try:
         found = bounds.parsed(tables.content(folder, _DOCUMENT).decode("utf-8", "surrogatepass"))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.schema import Experiment, Note, SampleTable, Side
+from perfdiff.records.remote import Folder
+from perfdiff.records.schema import Experiment, Note, Phase, SampleTable, Side
+from perfdiff.records.sketches.reservoir import Reservoir
+from perfdiff.records.sketches.summary import quota
+
+SEED = 0  # of the choice of calls, which is the same whoever asks
 
 RECORDED_APART = Note(
     "recorded-apart",
@@ -55,16 +59,43 @@ class Recorded:
         return tuple(side for side in Side if side in found)
 
 
-def load(folder: Path) -> Recorded:
-    """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs."""
+def load(folder: Folder) -> Recorded:
+    """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs.
+
+    A table in several parts is read one after the other, and what is loaded of it are calls of each run that stand for all
+    (`sketches.reservoir`); sums are of all calls in any case.
+    """
     experiment = store.load(folder)
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
-    samples, counts = (_Table(functools.partial(read, folder), runs, points) for read in (store.samples, store.counts))
+    bounded = _Bounded(folder, quotas(experiment))
+    samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
     found = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
     if not found.sides and not experiment.same_code:
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
+
+
+def quotas(experiment: Experiment) -> Mapping[Side, int]:
+    """Return how many calls of a function are kept of each run of a side, where a table is larger than one part."""
+    return {side: quota(sum(run.side is side and run.phase is Phase.TIMED for run in experiment.runs)) for side in Side}
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A loader of a folder's tables: one of a single part as it is, of another some calls of each run, by side as many as its quota."""
+
+    folder: Folder
+    quotas: Mapping[Side, int]
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        names = store.sample_parts(self.folder, function, side)
+        if len(names) < 2:
+            return store.samples(self.folder, function, side)
+        found = Reservoir(self.quotas[side], SEED)
+        for name in names:
+            found = found.added(store.part(self.folder, name, function, side))
+        return found.table()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The layout and its version history stand in `docs/formats.md`:
     totals.parquet             exact sums per run and function
     edges.parquet              calls between probed functions per run
     samples/<id>-<side>.parquet   single calls of one function on one side
+    samples/function=<id>/side=<side>/part-<number>.parquet   the same, in parts of which each fits into memory
     counts.parquet             sums of counted runs, where there are any
     library.parquet            calls of counted runs that leave the project's code, where there are any
     counts/<id>-<side>.parquet    single calls of counted runs
@@ -18,7 +19,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,12 @@ import numpy.typing as npt
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, placestore, tables
 from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.remote import Folder
 from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, Revision, SampleTable, Side, Totals
+from perfdiff.records.sketches.reservoir import joined
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
+PARTED_SCHEMA = "perfdiff.experiment/2"  # where tables are folders of parts, which a reader of the first would not find
 SAMPLES_SCHEMA = "perfdiff.samples/1"
 
 _SAMPLES, _COUNTS = "samples", "counts"  # folders of sample tables
@@ -41,46 +46,83 @@ _TOTALS = ("run", "function", "calls", "wall_ns", "self_ns")
 _LIBRARY_CALLS = ("run", "function", "callee", "calls", "timed", "wall_ns")
 _LATER = ("timed", "wall_ns")  # of these: columns that older tables lack
 _PER_ROW = ("run", "point", "thread", "call", "weight")
+# Rows of a part: some 25 MB on disk and 60 MB in memory, of some ten features and metrics.
+PART_ROWS = 2**18
 
 
-def save(
-    folder: Path,
+def save(  # noqa: PLR0913 (what is kept, where and how)
+    folder: Folder,
     experiment: Experiment,
     samples: Iterable[SampleTable],
     counts: Iterable[SampleTable] = (),
     lines: PlaceExperiment | None = None,
+    *,
+    part_rows: int | None = None,
 ) -> None:
     """Write an experiment, its sample tables, those of counted runs and the counts of lines to `folder`; raise StoreError.
 
-    It appears whole or not at all.
+    It appears whole or not at all. With `part_rows`, a table is a folder of parts with so many rows at most, and several tables of one
+    function and side are one.
     """
     with tables.written(folder) as draft:
         for kind in (_SAMPLES, _COUNTS):
             (draft / kind).mkdir()
-        _write_experiment(draft, experiment)
+        _write_experiment(draft, experiment, EXPERIMENT_SCHEMA if part_rows is None else PARTED_SCHEMA)
         for kind, found in ((_SAMPLES, samples), (_COUNTS, counts)):
+            numbers: Counter[tuple[int, Side]] = Counter()
             for table in found:
-                _write_samples(draft / _table_name(kind, table.function, table.side), table)
+                if part_rows is None:
+                    _write_samples(draft / _table_name(kind, table.function, table.side), table)
+                    continue
+                for part in _parts(table, part_rows):
+                    _write_part(draft, kind, part, numbers[table.function, table.side])
+                    numbers[table.function, table.side] += 1
         if lines is not None:
             for side, found_lines in lines.sides.items():
                 placestore.save(draft / _LINES / side, found_lines)
             tables.write_columns(draft / _HEADS, {"head": lines.heads})
 
 
-def exists(folder: Path) -> bool:
+def write_parted(draft: Path, experiment: Experiment) -> None:
+    """Write an experiment whose tables are parts to a draft (`tables.written`), before or after its parts; raise OSError."""
+    _write_experiment(draft, experiment, PARTED_SCHEMA)
+
+
+def write_part(draft: Path, part: SampleTable, number: int) -> None:
+    """Write a part of a function's calls to a draft, as several processes may do at a time; raise OSError."""
+    _write_part(draft, _SAMPLES, part, number)
+
+
+def _write_part(draft: Path, kind: str, part: SampleTable, number: int) -> None:
+    path = draft / _part_name(kind, part.function, part.side, number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_samples(path, part)
+
+
+def _parts(table: SampleTable, rows: int) -> Iterator[SampleTable]:
+    if len(table) <= rows:
+        yield table
+        return
+    for first in range(0, len(table), rows):
+        yield table.rows(np.arange(first, min(first + rows, len(table))))
+
+
+def exists(folder: Folder) -> bool:
     """Return whether `folder` holds an experiment; it appears whole or not at all."""
     return (folder / "experiment.json").exists()
 
 
-def load(folder: Path) -> Experiment:
+def load(folder: Folder) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:
         document = bounds.parsed(bounds.content(folder / "experiment.json").decode())
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder} holds no readable experiment: {error}", slug="damaged-recording") from error
     found = document.get("schema") if isinstance(document, dict) else None
-    if found != EXPERIMENT_SCHEMA:
-        raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA}", slug="format-version")
+    if found not in (EXPERIMENT_SCHEMA, PARTED_SCHEMA):
+        raise RecordingError(
+            f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA} and {PARTED_SCHEMA}", slug="format-version"
+        )
     tables.content(folder, "experiment.json")
     totals, edges = tables.read_columns(folder, "totals.parquet"), tables.read_columns(folder, "edges.parquet")
     counts = tables.read_columns(folder, _COUNTED) if _COUNTED in tables.digests(folder) else None
@@ -129,7 +171,7 @@ def _totals(columns: dict[str, Any]) -> Totals:
     return Totals(**{name: columns.pop(name) for name in _TOTALS}, other=columns)
 
 
-def _library(folder: Path) -> LibraryCalls:
+def _library(folder: Folder) -> LibraryCalls:
     """Return calls into libraries, whose names stand beside the table as the features of samples do."""
     table = tables.read_table(folder, _LIBRARY)
     names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(tables.HEADER, b"[]")))
@@ -139,22 +181,47 @@ def _library(folder: Path) -> LibraryCalls:
     return LibraryCalls(**columns, names=names)
 
 
-def verify(folder: Path) -> None:
+def verify(folder: Folder) -> None:
     """Raise RecordingError where a file of an experiment is missing, or is not as it was written."""
     tables.verify(folder, "experiment.json")
 
 
-def samples(folder: Path, function: int, side: Side) -> SampleTable | None:
-    """Return the recorded calls of a function on one side, or None where none were recorded."""
-    return _table(folder, _table_name(_SAMPLES, function, side), function, side)
+def samples(folder: Folder, function: int, side: Side) -> SampleTable | None:
+    """Return the recorded calls of a function on one side, or None where none were recorded; those of a table in parts as a whole."""
+    return _whole(folder, _SAMPLES, function, side)
 
 
-def counts(folder: Path, function: int, side: Side) -> SampleTable | None:
+def counts(folder: Folder, function: int, side: Side) -> SampleTable | None:
     """Return the calls of a function on one side in counted runs, or None where none were counted."""
-    return _table(folder, _table_name(_COUNTS, function, side), function, side)
+    return _whole(folder, _COUNTS, function, side)
 
 
-def lines(folder: Path, revisions: Mapping[Side, Revision]) -> PlaceExperiment | None:
+def sample_parts(folder: Folder, function: int, side: Side) -> Sequence[str]:
+    """Return the names of the parts that the calls of a function on one side are recorded in, in their order."""
+    return _part_names(folder, _SAMPLES, function, side)
+
+
+def part(folder: Folder, name: str, function: int, side: Side) -> SampleTable:
+    """Return a part of a function's calls; raise RecordingError where it is damaged."""
+    found = _table(folder, name, function, side)
+    if found is None:
+        raise RecordingError(f"{folder / name} is missing", slug="damaged-recording")
+    return found
+
+
+def _whole(folder: Folder, kind: str, function: int, side: Side) -> SampleTable | None:
+    found = [part(folder, name, function, side) for name in _part_names(folder, kind, function, side)]
+    return joined(*found) if len(found) > 1 else next(iter(found), None)
+
+
+def _part_names(folder: Folder, kind: str, function: int, side: Side) -> Sequence[str]:
+    name = _table_name(kind, function, side)
+    if name in tables.digests(folder):
+        return [name]
+    return tables.listed(folder).get(_part_name(kind, function, side, 0).rpartition("/")[0], [])
+
+
+def lines(folder: Folder, revisions: Mapping[Side, Revision]) -> PlaceExperiment | None:
     """Return how often the lines of both `revisions` ran, or None where they were not counted; raise RecordingError."""
     if _HEADS not in tables.digests(folder):
         return None
@@ -167,7 +234,7 @@ def lines(folder: Path, revisions: Mapping[Side, Revision]) -> PlaceExperiment |
     return PlaceExperiment(revisions, sides, heads)
 
 
-def _table(folder: Path, name: str, function: int, side: Side) -> SampleTable | None:
+def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable | None:
     if name not in tables.digests(folder):
         return None
     path = folder / name
@@ -211,9 +278,9 @@ def _described(features: str, branches: str) -> tuple[tuple[Feature, ...], tuple
     )
 
 
-def _write_experiment(folder: Path, experiment: Experiment) -> None:
+def _write_experiment(folder: Path, experiment: Experiment, schema: str) -> None:
     values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in _BULK}
-    document = {"schema": EXPERIMENT_SCHEMA, "experiment": values}
+    document = {"schema": schema, "experiment": values}
     (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
     edges = experiment.edges
     for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
@@ -236,6 +303,11 @@ def _write_samples(path: Path, table: SampleTable) -> None:
         "resolution_ns": table.resolution_ns,
     }
     tables.write_columns(path, columns, header)
+
+
+def _part_name(kind: str, function: int, side: Side, number: int) -> str:
+    """Return the name of a part; its folders are read as columns by whoever knows Hive's partitions."""
+    return f"{kind}/function={function}/side={side}/part-{number:06}.parquet"
 
 
 def _table_name(kind: str, function: int, side: Side) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError, StoreError
 from perfdiff.records import bounds, codec
+from perfdiff.records.remote import Folder, Remote
 
 HEADER = b"perfdiff"  # under which a table keeps what stands beside its columns
 _DIGESTS = "digests.json"
@@ -26,8 +27,12 @@ _NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "f
 
 
 @contextmanager
-def written(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to write to, which becomes `folder` when the block ends well; raise StoreError."""
+def written(folder: Folder) -> Iterator[Path]:
+    """Yield an empty folder of this machine to write to, which becomes `folder` when the block ends well; raise StoreError."""
+    if isinstance(folder, Remote):
+        with _sent(folder) as draft:
+            yield draft
+        return
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
@@ -42,7 +47,25 @@ def written(folder: Path) -> Iterator[Path]:
         raise StoreError.about(folder, error) from error
 
 
-def verify(folder: Path, *names: str) -> None:
+@contextmanager
+def _sent(folder: Remote) -> Iterator[Path]:
+    """Yield an empty folder whose files are copied to `folder` when the block ends well, digests last: without them nothing is read."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="perfdiff-") as room:
+            draft = Path(room)
+            yield draft
+            _write_digests(draft)
+            _remote_seals.cache_clear()
+            if folder.exists():
+                folder.remove()
+            names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
+            for name in (*(name for name in names if name != _DIGESTS), _DIGESTS):
+                (folder / name).write_file(draft / name)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}", slug="url-failed") from error
+
+
+def verify(folder: Folder, *names: str) -> None:
     """Raise RecordingError where a file of a folder, `names` among them, is missing, or is not as it was written."""
     for name in (*names, *digests(folder)):
         content(folder, name)
@@ -60,7 +83,7 @@ def write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, A
     pq.write_table(table, path, compression="lz4", use_dictionary=False)
 
 
-def read_columns(folder: Path, name: str) -> dict[str, Any]:
+def read_columns(folder: Folder, name: str) -> dict[str, Any]:
     """Return the columns of a table by name; raise RecordingError where it is damaged or claims to be what it is not."""
     import pyarrow as pa
 
@@ -71,7 +94,7 @@ def read_columns(folder: Path, name: str) -> dict[str, Any]:
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
-def read_table(folder: Path, name: str) -> Any:
+def read_table(folder: Folder, name: str) -> Any:
     """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -91,7 +114,7 @@ def read_table(folder: Path, name: str) -> Any:
     return table
 
 
-def content(folder: Path, name: str) -> bytes:
+def content(folder: Folder, name: str) -> bytes:
     """Return a file as it was written; raise RecordingError where it is not that any more."""
     try:
         found = bounds.content(folder / name)
@@ -113,14 +136,37 @@ def _write_digests(folder: Path) -> None:
     (folder / _DIGESTS).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
-def digests(folder: Path) -> Mapping[str, str]:
+def digests(folder: Folder) -> Mapping[str, str]:
     """Return the digests of a folder's files by path; raise RecordingError where they are damaged."""
     try:
-        return _decoded_digests(bounds.content(folder / _DIGESTS))
+        return _decoded_digests(_seals(folder))
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error
+
+
+def listed(folder: Folder) -> Mapping[str, Sequence[str]]:
+    """Return the names of a folder's files in order, by the folder below it that they lie in; raise RecordingError."""
+    digests(folder)
+    return _by_folder(_seals(folder))
+
+
+def _seals(folder: Folder) -> bytes:
+    return _remote_seals(folder) if isinstance(folder, Remote) else bounds.content(folder / _DIGESTS)
+
+
+@functools.lru_cache(maxsize=4)  # each table asks; where the folder is written anew meanwhile, its tables do not fit these any more
+def _remote_seals(folder: Remote) -> bytes:
+    return bounds.content(folder / _DIGESTS)
 
 
 @functools.lru_cache(maxsize=4)  # asked for with every table, of one experiment or the two that are compared
 def _decoded_digests(content: bytes) -> Mapping[str, str]:
     return codec.decode(dict[str, str], bounds.parsed(content.decode()))
+
+
+@functools.lru_cache(maxsize=4)
+def _by_folder(content: bytes) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for name in sorted(_decoded_digests(content)):
+        found.setdefault(name.rpartition("/")[0], []).append(name)
+    return found

@@ -235,6 +235,8 @@ def _annotation(annotation: Annotation | None) -> dict[str, Any] | None:
     return {
         "annotation": readable(annotation),
         "class": annotation.cost_class.value,
+        "growth": annotation.growth.value,
+        "by_counts": annotation.by_counts is not None,
         "r2": annotation.r2,
         "cv_r2": annotation.cv_r2,
         "n": annotation.n,

@@ -21,6 +21,9 @@ from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.serial import Serial
+from perfdiff.engines.tables import chosen, with_tables
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.warmup import WarmUp
@@ -38,9 +41,7 @@ DECISIVE = (*LEARNT, *ALLOCATION)
 LOOKED_AT = (PRIMARY,)
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
-# With fewer functions, processes would take longer to start than they save.
-PARALLEL_FROM = 100
-BATCH = 8  # functions that a process is given at a time
+BATCH = 8  # functions that a task is given at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +67,25 @@ class Study:
     waits: Waits | None = None
 
 
-def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
-    """Return the studies of all functions, in their order; many are made by processes side by side, a batch at a time."""
+def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig, engine: Engine | None = None) -> list[Study]:
+    """Return the studies of all functions, in their order; many are made side by side by the engine, a batch at a time."""
     functions = experiment.functions
     trifles = _trifles(functions, ledger)
-    if len(functions) < PARALLEL_FROM:
-        return _studied(functions, samples, _Ground(ledger, experiment.points, config, sum_ratios(ledger, config)), trifles)
-    from joblib import Parallel, delayed
-
-    ground = _Ground(ledger.without_edges(), experiment.points, config, sum_ratios(ledger, config))
+    engine = chosen(engine, len(functions))
+    lent = ledger if isinstance(engine, Serial) else ledger.without_edges()
+    ground = _Ground(lent, experiment.points, config, sum_ratios(ledger, config))
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
-    studied = Parallel(n_jobs=-1)(delayed(_studied)(batch, samples, ground, trifles) for batch in batches)
+    loaders = with_tables(engine, [[info.id for info in batch] for batch in batches], samples)
+    studied = engine.map(_studied, zip(batches, loaders, strict=True), ground, trifles)
     return [each for batch in studied for each in batch]
 
 
-def _studied(batch: Sequence[FunctionInfo], samples: Samples, ground: _Ground, trifles: set[int]) -> list[Study]:
+def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, trifles: set[int]) -> list[Study]:
     """Return studies of some functions, in their order; of trifles without what could only explain more cost than they have."""
+    functions, samples = batch
     others = sum(name not in ("calls", *DECISIVE) for name in ground.ledger.metrics)
     narrow = replace(ground, only=DECISIVE)
-    found = [study(info, samples, narrow if info.id in trifles else ground) for info in batch]
+    found = [study(info, samples, narrow if info.id in trifles else ground) for info in functions]
     return [replace(each, untested=others) if each.info.id in trifles and each.comparisons else each for each in found]
 
 

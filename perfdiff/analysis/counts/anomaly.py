@@ -13,17 +13,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.compare.ratios import as_ratio
+from perfdiff.analysis.compare.study import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
-from perfdiff.analysis.findings import Anomaly, OddCall, RunErrors, Vote
+from perfdiff.analysis.findings import Anomaly, FunctionFinding, OddCall, RunErrors, Verdict, Vote
 from perfdiff.analysis.policy import ANOMALOUS, EVIDENCE
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
 from perfdiff.config import CompareConfig
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.serial import Serial
+from perfdiff.engines.tables import chosen
 from perfdiff.models.detectors.detector import Threshold
 from perfdiff.models.detectors.kinds import Kind
 from perfdiff.models.detectors.residuals import Residuals, included
+from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Floats, SampleTable, Side
 
 DEFAULT = Kind.MAHALANOBIS
+SERIAL = Serial()
 # Kinds that take about a second a function, and how many of them are trained at most.
 COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
 MODELS = 27
@@ -34,6 +40,22 @@ AGREEMENT = 0.8
 RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
+MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
+
+
+def with_anomalies(
+    functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig, engine: Engine | None
+) -> list[FunctionFinding]:
+    """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
+    told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or moved(each)][:MOST_ANOMALIES]
+    tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
+    anomalies = find_all(tables, config, kind=Kind(config.detector), engine=chosen(engine, len(tables)))
+    return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
+
+
+def moved(finding: FunctionFinding) -> bool:
+    """Return whether any count of a function grew or shrank."""
+    return any(each.grew or each.shrank for each in finding.counts.values())
 
 
 def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
@@ -46,17 +68,22 @@ def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: K
     return None if judged is None else concluded(judged, config)
 
 
-def find_all(functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS) -> dict[int, Anomaly]:
+def find_all(
+    functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS, engine: Engine = SERIAL
+) -> dict[int, Anomaly]:
     """Judge the calls of many functions, by id; functions of which nothing can be said are left out.
 
     Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
     if kind not in COSTLY or len(functions) <= models:
-        alone = {function: judge_calls(tables, kind, config) for function, tables in functions.items()}
-        judged = {function: each for function, each in alone.items() if each is not None}
-    else:
-        judged = judge_together(functions, kind, config, models=models)
+        found = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
+        return {function: anomaly for function, anomaly in found if anomaly is not None}
+    judged = judge_together(functions, kind, config, models=models)
     return {function: concluded(each, config) for function, each in judged.items()}
+
+
+def _found(tables: Tables, config: CompareConfig, kind: Kind) -> Anomaly | None:
+    return find(*tables, config, kind=kind)
 
 
 def concluded(judged: Judged, config: CompareConfig) -> Anomaly:

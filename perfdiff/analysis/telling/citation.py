@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfdiff.analysis.blame.texts import changed_lines
 from perfdiff.records.schema import NEWLY, Change, FunctionInfo
 
+DEPENDENCY = "dependency"  # name of the cause that tells what differs though a function's text does not
 SHOWN_LINES = 4
 SHOWN_REASONS = 3  # of a change that is elsewhere; a header of macros may give a dozen, which the function's entry lists
 CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the diff in the report has them all

@@ -35,7 +35,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFind
 from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
-from perfdiff.analysis.telling.citation import because, cited_lines, depends
+from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
 from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, more_queries, often, prolonged, queries, slower
 from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
@@ -157,7 +157,7 @@ def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
 
 def _dependency(info: FunctionInfo) -> Iterator[Cause]:
     if info.change is Change.AFFECTED:
-        yield Cause("dependency", depends(info))
+        yield Cause(DEPENDENCY, depends(info))
 
 
 def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:

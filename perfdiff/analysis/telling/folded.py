@@ -10,7 +10,11 @@ from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import NAMED
 from perfdiff.analysis.sums.ledger import open_counts
+from perfdiff.analysis.telling.citation import DEPENDENCY, cited_lines
 from perfdiff.records.schema import Change, Experiment, Folded
+
+# A caller explains the further calls of what it calls where it has half as many further ones itself: most of them are its one call of it.
+PASSED_ON = 0.5
 
 
 def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
@@ -79,6 +83,7 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
 def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
     name, interval = guilty.info.name, host.extra_ci_ns
+    causes = _causes(host, guilty, work)
     if guilty.obstacle:
         why, whose = f"it carries no probe ({guilty.obstacle})", "which carries no probe"
     else:
@@ -95,15 +100,32 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         metrics={},
         counts={},
         anomaly=None,
-        causes=(*(_counted(work) if work else ()), *host.causes),
-        headline=f"`{name}`, {whose}, makes its caller slower: {host.headline}",
+        causes=causes,
+        headline=f"`{name}`, {whose}, makes its caller slower: {_with_cause(host, causes)}",
     )
+
+
+def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None) -> tuple[Cause, ...]:
+    """Return the causes of the host's extra cost as the guilty function's, what it executes more first, and where its own text changed.
+
+    That the host depends on what changed is no cause beside the change itself.
+    """
+    lines = cited_lines(guilty.info)
+    rest = [each for each in host.causes if each.name != DEPENDENCY or not lines]
+    found = [*(_counted(work) if work else ()), *rest] or [Cause("changed", f"`{guilty.info.name}` changed")]
+    return (replace(found[0], says=f"{found[0].says}{lines}"), *found[1:])
+
+
+def _with_cause(host: FunctionFinding, causes: Sequence[Cause]) -> str:
+    told = f"; cause: {host.causes[0].says}" if host.causes else ""
+    return host.headline.removesuffix(told) + (f"; cause: {causes[0].says}" if told and host.headline.endswith(told) else "")
 
 
 def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:
     """Return the folded functions behind a slower caller, most first: those that execute more, else the only one, or the one called more.
 
-    One whose own text changed comes before others that are only affected, by a type's size as a rule.
+    One whose own text changed comes before others that are only affected, by a type's size as a rule, and who makes the calls before who
+    is called: more calls of a function are its caller's doing.
     """
     if finding.info.change is not Change.AFFECTED:
         return []
@@ -116,7 +138,21 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     if len(held) < 2:
         return held
     most = max(held, key=_more_calls)
-    return [most] if _more_calls(most) > 0 else []
+    return [_caller_behind(most, held, finding)] if _more_calls(most) > 0 else []
+
+
+def _caller_behind(called: Folded, held: Sequence[Folded], host: FunctionFinding) -> Folded:
+    """Return the one of `held` that the further calls of `called` come from, `called` itself where none of them makes these.
+
+    A caller does if it is called more by about as much itself, or if the host reaches `called` through such callers alone.
+    """
+    callers = [each for each in held if called.info.id in each.info.calls and each.info.id not in called.info.calls | {called.info.id}]
+    if called.info.id in host.info.calls:
+        callers = [each for each in callers if _more_calls(each) >= PASSED_ON * _more_calls(called)]
+    if not callers:
+        return called
+    rest = [each for each in held if each is not called]
+    return _caller_behind(max(callers, key=_more_calls), rest, host)
 
 
 def _more_calls(folded: Folded) -> float:

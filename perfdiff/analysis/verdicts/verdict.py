@@ -71,9 +71,10 @@ def _by_calls(case: Case) -> Decision:
 
 
 def _grows_the_run(case: Case, metric: str) -> bool:
-    """Return whether runs as a whole have materially more of a metric that callers share, at least half of what the function has more.
+    """Return whether runs as a whole have materially more of a metric that callers share, and materially much of it is the function's.
 
-    Else it has moved: a function does now what another one did before.
+    Where runs have less than half of what the function has more, it has moved: a function does now what another one did before. One call
+    that allocates once more is no share of a run, however much else others allocate.
     """
     ledger = case.ledger
     roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]
@@ -81,7 +82,8 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     own = [float(ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side]
     if head < own[1]:  # then the callers are not all there
         return True
-    return head - base >= max((own[1] - own[0]) / 2, MATERIAL * base)
+    more = own[1] - own[0]
+    return more >= MATERIAL * base and head - base >= max(more / 2, MATERIAL * base)
 
 
 def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:

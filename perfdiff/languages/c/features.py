@@ -30,6 +30,7 @@ from perfdiff.languages.c.layouts import (
     measured_texts,
     standard_name,
 )
+from perfdiff.languages.c.overwritten import THIS, overwritten_fields
 from perfdiff.languages.c.ranges import ranges, words
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
@@ -103,6 +104,12 @@ class _Planner:
         self._layouts: Layouts = layouts(cursor._tu)
         self._parameters = [parameter for parameter in _parameters(cursor) if parameter.spelling]
         self._touched = _touched(cursor)
+        # Of the objects that the function is handed, by what their fields' names begin with.
+        self._overwritten = {
+            (f"{owner or 'this'}{separator}", identity)
+            for owner, identity in overwritten_fields(cursor)
+            for separator in (("->",) if owner == THIS else ("->", "."))
+        }
 
     def plans(self) -> tuple[FeaturePlan, ...]:
         """Return the nearest features; of two with one name, the nearer."""
@@ -206,6 +213,8 @@ class _Planner:
             if child._kind_id != _FIELD:
                 continue
             member = bound(child, self._cursor._tu)
+            if ("this->", member.data[0]) in self._overwritten:
+                continue
             name, kind, shape = f"this->{member.spelling}", _value_type(member.type), self._layouts.shape(member.type)
             distance = 1 if member.data[0] in self._touched.fields else 2
             if not member.spelling or kind.is_volatile_qualified():
@@ -251,12 +260,14 @@ class _Planner:
             yield target.distance, FeaturePlan(name, Origin.DERIVED, Load.TYPE, readers.dynamic_type(target.base), True)
         measured = self._layouts.measured(target.record)
         for member in target.record.members:
-            if member.name in measured:
+            if member.name in measured or (target.name, member.identity) in self._overwritten:
                 continue
             distance = target.distance + (member.identity not in self._touched.fields)
             for plan in _read(target.name, member, target.base, (*target.offsets, member.offset)):
                 yield distance, plan
         for span in self._layouts.bounds(target.record):
+            if not self._overwritten.isdisjoint((target.name, each.identity) for each in (span.first, span.last)):
+                continue
             name = f"{target.name}{span.last.name} - {target.name}{span.first.name}"
             touched = {span.first.identity, span.last.identity} <= self._touched.fields
             expression = readers.span(target.base, (*target.offsets, span.first.offset), span.last.offset, span.element)
@@ -266,6 +277,8 @@ class _Planner:
         """Yield the records that the pointers of a record lead to."""
         for member in target.record.members:
             if not isinstance(member.shape, Pointer) or (record := self._layouts.pointed_to(member.shape)) is None:
+                continue
+            if (target.name, member.identity) in self._overwritten:
                 continue
             if record.identity not in target.above:
                 yield _Object(

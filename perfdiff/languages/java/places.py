@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from perfdiff.errors import RecordingError
-from perfdiff.languages import compiled
+from perfdiff.languages import compiled, line_counts
 from perfdiff.languages.java import counting, start, tools, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FunctionDefinition
@@ -20,13 +18,11 @@ from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
 
 _LOOM = "perfdiff.loom.LineLoom"
-_FOLDER = "PERFDIFF_PLACES"  # tells the agent where to count
 _TABLE = "lines"
-_HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8"), ("part", "<u8"), ("parts", "<u8")])  # of lines/file.c
+_HEAD = np.dtype([*line_counts.HEAD.descr, ("part", "<u8"), ("parts", "<u8")])  # of lines/file.c
 _MAGIC = b"PDJLINE1"
 _FIRST = 4096  # bytes before the first thread's part
 _THREAD = 64  # bytes of a part before its counts
-_DISTURBED = 1
 _NUMBERS = np.dtype(">i4")
 
 
@@ -54,29 +50,15 @@ class Places:
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
-        return {**start.lines(self.sheet, self.counted, self.host.agent, self.host.options), _FOLDER: str(folder)}
+        return {**start.lines(self.sheet, self.counted, self.host.agent, self.host.options), line_counts.FOLDER: str(folder)}
 
     def read(self, folder: Path) -> Ints:
         """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
-        counts = np.zeros(self.counted, dtype=np.int64)
-        for path in _files(folder):
-            if path.stat().st_size:  # else its process had no room to count in, and is lost
-                counts += self._counts(path)
-        return counts[self.numbers]
+        return line_counts.read(folder, self.counted, _sums)[self.numbers]
 
     def lost(self, folder: Path) -> int:
         """Return of how many processes of the run not all is counted: they still run, had no room, or other classes or threads."""
-        return sum(1 for path in _files(folder) if _is_lost(path))
-
-    def _counts(self, path: Path) -> Ints:
-        content = path.read_bytes()
-        counts = _sums(content, self.counted)
-        if counts is None:
-            raise RecordingError(
-                f"the counts of lines in {path.name} are damaged: {len(content)} bytes for {self.counted} lines; run it again",
-                slug="places-damaged",
-            )
-        return counts
+        return line_counts.lost(folder)
 
 
 def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: Host, cache: Path) -> Places:
@@ -91,7 +73,9 @@ def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: 
     rows = [(methods[method], line, number) for number, (method, line) in enumerate(table) if method >= 0]
     rows.sort(key=lambda row: (row[0].file, row[1], row[0].name))
     sources = {file: _text(tree / file) for file in dict.fromkeys(function.file for function, _, _ in rows)}
-    found = tuple(Place(function.name, function.file, line, _line(sources[function.file], line)) for function, line, _ in rows)
+    found = tuple(
+        Place(function.name, function.file, line, line_counts.text_of(sources[function.file], line)) for function, line, _ in rows
+    )
     return Places(found, sources, np.array([number for _, _, number in rows], dtype=np.int64), len(table), sheet, host)
 
 
@@ -113,10 +97,6 @@ def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None
     (made / _TABLE).write_bytes(told[end:])
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.glob("*.lines"))
-
-
 def _sums(content: bytes, counted: int) -> Ints | None:
     """Return what the threads of a process counted together, None where that cannot be what it wrote."""
     if len(content) < _FIRST or not content.startswith(_MAGIC):
@@ -129,16 +109,6 @@ def _sums(content: bytes, counted: int) -> Ints | None:
     return np.sum([row.astype(np.int64) for row in rows], axis=0, dtype=np.int64) + np.zeros(counted, dtype=np.int64)
 
 
-def _is_lost(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        content = file.read(_HEAD.itemsize)
-    return len(content) < _HEAD.itemsize or bool(np.frombuffer(content, _HEAD)["flags"][0] & _DISTURBED)
-
-
 def _text(path: Path) -> tuple[str, ...]:
     """Return the lines of a file; what is not UTF-8 is Latin-1."""
     data = path.read_bytes()
@@ -146,7 +116,3 @@ def _text(path: Path) -> tuple[str, ...]:
         return tuple(data.decode("utf-8").split("\n"))
     except UnicodeDecodeError:
         return tuple(data.decode("latin-1").split("\n"))
-
-
-def _line(text: Sequence[str], number: int) -> str:
-    return text[number - 1].strip() if number <= len(text) else ""

@@ -7,48 +7,43 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from filecmp import cmp
 from pathlib import Path
 
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS, Wanted
 from perfdiff.languages.java.sources import SourceFile, SourceReader
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
+from perfdiff.languages.tree_files import Unread, differing
 
 # Read by people, by version control and by editors.
-_UNREAD = re.compile(
+_NAMES = re.compile(
     r".*\.(?:md|rst|adoc|swp|orig|iml)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|RELEASE-NOTES|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY"
     r"|CODE_OF_CONDUCT|LICEN[CS]E|NOTICE|COPYING)(?:\..*)?|\.git\w*|\.editorconfig|\.classpath|\.project|package-info\.java"
 )
-_UNREAD_FOLDERS = FOREIGN_FOLDERS | {".github", ".circleci", ".settings", ".vscode", "doc", "docs", "site", "apidocs", "javadoc"}
+_FOLDERS = FOREIGN_FOLDERS | {".github", ".circleci", ".settings", ".vscode", "doc", "docs", "site", "apidocs", "javadoc"}
 # What build tools note for themselves: which files they compiled, what tests said, how long it took.
 _NOTED = re.compile(
     r"(?:.*/)?(?:target/(?:maven-status|maven-archiver|surefire-reports|failsafe-reports|antrun|site|apidocs)"
     r"|build/(?:tmp|reports|test-results|docs|kotlin|generated/sources/headers))/.*"
 )
+_UNREAD = Unread(_NAMES, _FOLDERS, _NOTED)
 # What in an archive tells how and when it was made, and nothing to its programs.
 _STAMPED = re.compile(r"META-INF/(?:MANIFEST\.MF|INDEX\.LIST|maven/.*/pom\.(?:properties|xml)|.*\.(?:SF|RSA|DSA|EC))")
 _ARCHIVES = (".jar", ".war")
-# Of a build with compile commands these are compared as code, by the pack of their language.
-_COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
 _BROKEN = (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
 
 def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], cache: Path | None) -> MeaningComparison:
     """Compare the trees of two plain builds whose methods are `pairs`; `cache` is the folder that keeps what files told."""
     sides = [_Side(build, SourceReader(cache).read(build.tree)) for build in (base, head)]
-    compiled = bool(base.commands or head.commands)
-    files = [dict(_files(build.tree, compiled=compiled)) for build in (base, head)]
-    differing: list[str] = []
-    for name in sorted(files[0].keys() | files[1].keys()):
-        present = [(side, file[name]) for side, file in zip(sides, files, strict=True) if name in file]
-        if len(present) == 2 and _is_same_file(present[0][1], present[1][1]):
-            continue
+    told: list[str] = []
+    for name, places in differing(base, head, _UNREAD):
+        present = [(sides[side], path) for side, path in places.items()]
         if name.endswith(_ARCHIVES):
-            differing += _differing_entries(name, present)
+            told += _differing_entries(name, present)
         elif not all(side.is_indexed(name) for side, _ in present):
-            differing.append(name)
-    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(differing))
+            told.append(name)
+    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(told))
 
 
 class _Side:
@@ -101,24 +96,6 @@ def _entries(path: Path) -> dict[str, tuple[int, int]]:
     try:
         with zipfile.ZipFile(path) as archive:
             files = [one for one in archive.infolist() if not one.is_dir()]
-            return {one.filename: (one.file_size, one.CRC) for one in files if not _UNREAD.fullmatch(one.filename.rpartition("/")[2])}
+            return {one.filename: (one.file_size, one.CRC) for one in files if not _NAMES.fullmatch(one.filename.rpartition("/")[2])}
     except _BROKEN:
         return {}
-
-
-def _files(tree: Path, *, compiled: bool) -> Iterator[tuple[str, Path]]:
-    for folder, folders, names in os.walk(tree):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in _UNREAD_FOLDERS)
-        for name in names:
-            shown = (place / name).relative_to(tree).as_posix()
-            if not _UNREAD.fullmatch(name) and not _NOTED.fullmatch(shown) and not (compiled and _COMPILED.fullmatch(name)):
-                yield shown, place / name
-
-
-def _is_same_file(first: Path, second: Path) -> bool:
-    if first.is_symlink() or second.is_symlink():
-        return first.is_symlink() and second.is_symlink() and first.readlink() == second.readlink()
-    if not (first.is_file() and second.is_file()):
-        return first.is_file() == second.is_file()
-    return cmp(first, second, shallow=False)

@@ -5,23 +5,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
+from perfdiff.languages.interpreter_modules import over, sources
 from perfdiff.languages.php import start
 from perfdiff.languages.php.interpreters import Php
 
-SOURCES = Path(__file__).parent / "runtime"
-LINES = Path(__file__).parent / "lines"
-COUNTING = Path(__file__).parent / "counting"
-INTERPRETED = Path(__file__).parents[1] / "interpreted"
 MODULE = "perfdiff.so"
 
-_ENTRY = "module.c"  # where an extension begins
 _FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers", "-DZEND_COMPILE_DL_EXT=1")
 # Never unloaded: the runtime library reads our counters until the process has ended, and forks call us.
 _LINK_FLAGS = ("-lpthread", "-Wl,-z,nodelete")
@@ -35,7 +31,7 @@ _LINES_SETTINGS = (*_COUNTING_SETTINGS, ("opcache.optimization_level", "0"))
 class _Kind:
     """One of the extensions: its sources, what it is linked with, and the settings of PHP that hold where it is loaded."""
 
-    folders: tuple[Path, ...]
+    parts: tuple[str, ...]
     options: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
 
@@ -47,27 +43,23 @@ def build(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
     ini file that has it loaded (`start.environment`).
     Raises BuildError where the headers of `php` are missing and where the compiler fails; StoreError where `cache` cannot be written.
     """
-    return _built(php, _Kind((SOURCES,), _over(runtime)), compiler, cache)
+    return _built(php, _Kind(("runtime",), over(runtime)), compiler, cache)
 
 
 def build_counting(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension that probes calls and counts what they do, as `build` does."""
-    kind = _Kind((SOURCES, COUNTING, LINES, INTERPRETED), ("-DPD_PER_CALL", *_over(runtime)), _COUNTING_SETTINGS)
+    kind = _Kind(("runtime", "counting", "lines"), ("-DPD_PER_CALL", *over(runtime)), _COUNTING_SETTINGS)
     return _built(php, kind, compiler, cache)
 
 
 def build_lines(php: Php, compiler: str, cache: Path) -> Path:
     """Return the extension that counts lines under `php`, as `build` does; it needs no runtime library."""
-    return _built(php, _Kind((LINES, INTERPRETED), (), _LINES_SETTINGS), compiler, cache)
+    return _built(php, _Kind(("lines",), (), _LINES_SETTINGS), compiler, cache)
 
 
 def headers(php: Php) -> tuple[str, ...]:
     """Return the folders of the headers of a PHP; raise BuildError where it has none."""
     return _headers(php)
-
-
-def _over(runtime: Path) -> tuple[str, ...]:
-    return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
 
 
 @functools.lru_cache
@@ -91,25 +83,17 @@ def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
     driver = compiled.c_driver(compiler)
     digest = hashlib.sha256(compiled.run([driver, "--version"]))
     digest.update(repr((php, kind, includes, cache, driver, _FLAGS, _LINK_FLAGS)).encode())
-    for source in _sources(kind.folders):
+    for source in sources(Path(__file__).parent, kind.parts):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     name = f"php-{digest.hexdigest()[:24]}"
     ini = start.text(cache / name / MODULE, kind.settings)
     return compiled.kept(cache, name, partial(_make, _command(kind, includes, driver), ini)) / MODULE
 
 
-def _sources(folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the sources of an extension: of several folders, the first says how it begins."""
-    for folder in folders:
-        yield from (
-            path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h") and (folder is folders[0] or path.name != _ENTRY)
-        )
-
-
 def _command(kind: _Kind, includes: Sequence[str], driver: str) -> tuple[str, ...]:
     headers = [argument for include in includes for argument in ("-isystem", include)]
-    sources = [str(source) for source in _sources(kind.folders) if source.suffix == ".c"]
-    return (driver, "-shared", *_FLAGS, *headers, *sources, *kind.options, *_LINK_FLAGS)
+    files = [str(source) for source in sources(Path(__file__).parent, kind.parts) if source.suffix == ".c"]
+    return (driver, "-shared", *_FLAGS, *headers, *files, *kind.options, *_LINK_FLAGS)
 
 
 def _make(command: Sequence[str], ini: str, made: Path) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from perfdiff.config import PhpConfig
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.counted_code import Places
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
 from perfdiff.languages.php.engines import Engine
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
-from perfdiff.languages.php.places import Host, Places
+from perfdiff.languages.php.places import Host
 from perfdiff.languages.php.sources import aliases_in, source_files
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase

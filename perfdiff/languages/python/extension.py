@@ -6,21 +6,17 @@ import functools
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
+from perfdiff.languages.interpreter_modules import over, sources
 from perfdiff.languages.python.interpreters import SUPPORTED
 
-SOURCES = Path(__file__).parent / "runtime"
-LINES = Path(__file__).parent / "lines"
-COUNTING = Path(__file__).parent / "counting"
-INTERPRETED = Path(__file__).parents[1] / "interpreted"
 MODULE = "_perfdiff.so"
-_ENTRY = "module.c"  # where a module begins
 
 _FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers")
 _TIMEOUT_S = 60.0  # an interpreter starts within 50 ms; on a network disk, not yet cached, within seconds
@@ -56,18 +52,18 @@ def build(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
     Raises BuildError where the interpreter cannot be run or is none that can be probed, where its headers are missing and where the
     compiler fails; StoreError where `cache` cannot be written.
     """
-    return _built(python, (SOURCES,), _over(runtime), compiler, cache)
+    return _built(python, ("runtime",), over(runtime), compiler, cache)
 
 
 def build_counting(python: Path, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that probes calls and counts what they do, as `build` does."""
-    return _built(python, (SOURCES, COUNTING, LINES, INTERPRETED), ("-DPD_PER_CALL", *_over(runtime)), compiler, cache)
+    return _built(python, ("runtime", "counting", "lines"), ("-DPD_PER_CALL", *over(runtime)), compiler, cache)
 
 
 def build_lines(python: Path, compiler: str, cache: Path) -> Path:
     """Return the extension module that counts lines for the interpreter `python`, as `build` does; it needs no runtime library."""
     # Never unloaded, as it stands in the list of what a fork calls.
-    return _built(python, (LINES, INTERPRETED), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
+    return _built(python, ("lines",), ("-lpthread", "-Wl,-z,nodelete"), compiler, cache)
 
 
 def headers(python: Path) -> Path:
@@ -78,16 +74,12 @@ def headers(python: Path) -> Path:
     return interpreter.headers
 
 
-def _over(runtime: Path) -> tuple[str, ...]:
-    return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
-
-
-def _built(python: Path, folders: Sequence[Path], options: Sequence[str], compiler: str, cache: Path) -> Path:
+def _built(python: Path, parts: Sequence[str], options: Sequence[str], compiler: str, cache: Path) -> Path:
     interpreter = ask(python)
     _check(python, interpreter)
     driver = compiled.c_driver(compiler)
-    name = f"python-{_fingerprint(interpreter, folders, options, driver)}"
-    return compiled.kept(cache, name, partial(_compile, interpreter, folders, options, driver)) / MODULE
+    name = f"python-{_fingerprint(interpreter, parts, options, driver)}"
+    return compiled.kept(cache, name, partial(_compile, interpreter, parts, options, driver)) / MODULE
 
 
 @functools.lru_cache
@@ -120,23 +112,15 @@ def _check(python: Path, interpreter: Interpreter) -> None:
         )
 
 
-def _sources(folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the sources of a module: of several folders, the first says how it begins."""
-    for folder in folders:
-        yield from (
-            path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h") and (folder is folders[0] or path.name != _ENTRY)
-        )
-
-
-def _fingerprint(interpreter: Interpreter, folders: Sequence[Path], options: Sequence[str], driver: str) -> str:
+def _fingerprint(interpreter: Interpreter, parts: Sequence[str], options: Sequence[str], driver: str) -> str:
     digest = hashlib.sha256(compiled.run([driver, "--version"]))
     digest.update(repr((interpreter, options, driver, _FLAGS)).encode())
-    for source in _sources(folders):
+    for source in sources(Path(__file__).parent, parts):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def _compile(interpreter: Interpreter, folders: Sequence[Path], options: Sequence[str], driver: str, made: Path) -> None:
+def _compile(interpreter: Interpreter, parts: Sequence[str], options: Sequence[str], driver: str, made: Path) -> None:
     headers = [argument for include in interpreter.include for argument in ("-isystem", str(include))]
-    sources = [str(source) for source in _sources(folders) if source.suffix == ".c"]
-    compiled.run([driver, "-shared", *_FLAGS, *headers, *sources, "-o", str(made / MODULE), *options])
+    files = [str(source) for source in sources(Path(__file__).parent, parts) if source.suffix == ".c"]
+    compiled.run([driver, "-shared", *_FLAGS, *headers, *files, "-o", str(made / MODULE), *options])

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from perfdiff.config import DRIVER, Config, PythonConfig
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.counted_code import Places
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
-from perfdiff.languages.python.places import Host, Places
+from perfdiff.languages.python.places import Host
 from perfdiff.languages.python.sources import source_files
 from perfdiff.records.schema import Note, Phase
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator, Sequence
-from filecmp import cmp
 from pathlib import Path
 
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
 from perfdiff.languages.python.sources import is_foreign
+from perfdiff.languages.tree_files import Unread, differing
 
 # Read by people, by version control, by type checkers and by packaging's records of what it did.
-_UNREAD = re.compile(
+_NAMES = re.compile(
     r".*\.(?:md|rst|pyc|pyo|pyi|swp|orig)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|AUTHORS|CONTRIBUTORS|CONTRIBUTING|LICEN[CS]E|COPYING)(?:\..*)?"
     r"|\.git\w*|\.editorconfig|\.pre-commit-config\.yaml|\.readthedocs\.ya?ml|py\.typed|\.coveragerc"
 )
-_UNREAD_FOLDERS = frozenset((".git", ".github", ".circleci", "doc", "docs"))
-# Of a build with compile commands these are compared as code, by the pack of their language.
-_COMPILED = re.compile(r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx|inl|s|S|o|a|so|d)")
+_UNREAD = Unread(_NAMES, (".git", ".github", ".circleci", "doc", "docs"), is_foreign=is_foreign)
 
 
 def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MeaningComparison:
@@ -30,13 +27,8 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
 
 
 def _differing(base: PlainBuild, head: PlainBuild) -> Iterator[str]:
-    compiled = bool(base.commands or head.commands)
-    files = [dict(_files(build.tree, compiled=compiled)) for build in (base, head)]
-    for name in sorted(files[0].keys() | files[1].keys()):
-        present = [side[name] for side in files if name in side]
-        if len(present) == 2 and _is_same_file(*present):
-            continue
-        if not all(map(_is_indexed, present)):
+    for name, present in differing(base, head, _UNREAD):
+        if not all(map(_is_indexed, present.values())):
             yield name
 
 
@@ -49,20 +41,3 @@ def _is_indexed(path: Path) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-def _files(tree: Path, *, compiled: bool) -> Iterator[tuple[str, Path]]:
-    for folder, folders, names in os.walk(tree):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in _UNREAD_FOLDERS and not is_foreign(place, name))
-        for name in names:
-            if not _UNREAD.fullmatch(name) and not (compiled and _COMPILED.fullmatch(name)):
-                yield (place / name).relative_to(tree).as_posix(), place / name
-
-
-def _is_same_file(first: Path, second: Path) -> bool:
-    if first.is_symlink() or second.is_symlink():
-        return first.is_symlink() and second.is_symlink() and first.readlink() == second.readlink()
-    if not (first.is_file() and second.is_file()):
-        return first.is_file() == second.is_file()
-    return cmp(first, second, shallow=False)

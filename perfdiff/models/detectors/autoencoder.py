@@ -54,7 +54,7 @@ class Autoencoder:
         """Return the reconstruction error of each counter (n, c), in standardised units."""
         import torch
 
-        with torch.no_grad():
+        with _one_thread(), torch.no_grad():
             return np.asarray(np.abs(rows - self.network(torch.from_numpy(rows)).numpy()))
 
 
@@ -63,12 +63,20 @@ def _alone(seed: int) -> Iterator[None]:
     """Use one thread and a seed of our own, and leave the program's settings as they were."""
     import torch
 
+    with _one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Use one thread, whose sums are the same on any number of cores."""
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
+        yield
     finally:
         torch.set_num_threads(threads)
 

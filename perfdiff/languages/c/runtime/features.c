@@ -159,7 +159,8 @@ PD_API void pd_field(struct pd_frame *frame, unsigned cell, const void *base, in
 	if (!base || kind < 0 || kind >= (int)sizeof(sizes))
 		return;
 	va_start(offsets, depth);
-	if (follow(guard, &address, depth, &offsets) && pd_peek(guard, address, sizes[kind], &raw))
+	/* A bool of another value than 0 and 1 was never written: it tells nothing of the call. */
+	if (follow(guard, &address, depth, &offsets) && pd_peek(guard, address, sizes[kind], &raw) && !(kind == PD_BOOL && raw > 1))
 		pd_unsigned(frame, cell, converted(raw, (enum pd_kind)kind));
 	va_end(offsets);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../interpreted/counting/spans.h"
 #include "../runtime/php_probe.h"
 #include "counting.h"
 
@@ -74,20 +75,20 @@ static void begin(zend_execute_data *frame)
 	if (number == PD_UNNAMED)
 		return;
 	pd_outside_call(number);
-	pd_span_begin(number, frame);
+	pd_span_begin(number, frame, NULL, pd_instructions);
 }
 
 static void end(zend_execute_data *frame, zval *result)
 {
 	(void)result;
-	pd_span_end(frame);
+	pd_span_end(frame, NULL, pd_instructions);
 }
 
 static void execute_internal_counted(zend_execute_data *frame, zval *result)
 {
 	begin(frame);
 	next(frame, result);
-	pd_span_end(frame);
+	pd_span_end(frame, NULL, pd_instructions);
 }
 
 /* What other code is observed for: that it is called from the project's, and ends. */

@@ -21,8 +21,4 @@ void pd_allocations_end(void);
 /* calls.c */
 void pd_calls_begin(void);
 
-/* spans.c: how long calls take that leave the project's code; the caller's frame tells the end of one */
-void pd_span_begin(uint32_t number, const void *callee);
-void pd_span_end(const void *callee);
-
 #endif

@@ -119,11 +119,8 @@ static struct pd_code *make(const zend_op_array *code, const struct pd_lines *li
 	if (!made)
 		return &pd_foreign;
 	made->count = code->last;
-	for (uint32_t i = 0; i < code->last; i++) {
-		uint32_t offset = code->opcodes[i].lineno - lines->first;
-
-		made->places[i] = offset < lines->count && pd_begins_line(code, i) ? lines->places[offset] : PD_NO_PLACE;
-	}
+	for (uint32_t i = 0; i < code->last; i++)
+		made->places[i] = pd_begins_line(code, i) ? pd_lines_place(lines, code->opcodes[i].lineno) : PD_NO_PLACE;
 	return made;
 }
 
@@ -134,13 +131,13 @@ struct pd_code *pd_codes_look_up(const zend_op_array *code)
 	struct pd_code *kept = &pd_foreign;
 
 	if (lines) {
-		for (kept = lines->codes; kept && kept->count != code->last; kept = kept->next)
+		for (kept = lines->kept; kept && kept->count != code->last; kept = kept->next)
 			;
 		if (!kept) {
 			kept = make(code, lines);
 			if (kept != &pd_foreign) {
-				kept->next = lines->codes;
-				lines->codes = kept;
+				kept->next = lines->kept;
+				lines->kept = kept;
 			}
 		}
 	}

@@ -8,13 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../interpreted/counts.h"
+#include "../../interpreted/lines/code_lines.h"
+#include "../../interpreted/lines/counts.h"
 
 #if PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80500 || defined(ZTS)
 #error "PHP 8.1 to 8.4 without threads is supported"
 #endif
-
-#define PD_NO_PLACE UINT32_MAX
 
 /* What is kept of some code: for each of its instructions that begins a line the line's place, PD_NO_PLACE for the others. */
 struct pd_code {
@@ -26,20 +25,12 @@ struct pd_code {
 /* Of all code that stands in no file of the sheet. */
 extern struct pd_code pd_foreign;
 
-/* A function's line of the sheet: `places[line - first]` is the place of a line, PD_NO_PLACE where nothing of it is counted. */
-struct pd_lines {
-	uint32_t first, count;
-	uint32_t *places;
-	struct pd_code *codes;
-};
-
 #ifdef PD_PER_CALL
 /* Instructions of the project's code that were executed: probes read it at a call's start and end. */
 extern uint64_t pd_instructions;
 #endif
 
 /* sheet.c */
-int pd_lines_sheet_read(const char *path, uint64_t *places);
 struct pd_lines *pd_lines_sheet_find(const zend_op_array *code, bool *is_known); /* NULL of code without lines; whether its file is of the sheet */
 
 /* codes.c */

@@ -18,6 +18,8 @@
 
 #include <perfdiff_probe.h>
 
+#include "../../interpreted/runtime/sheet_text.h"
+
 #if PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80500 || defined(ZTS)
 #error "PHP 8.1 to 8.4 without threads is supported"
 #endif
@@ -63,28 +65,6 @@ struct pd_plan {
 	struct pd_reader readers[];
 };
 
-/* Which file of the system one is. */
-struct pd_identity {
-	dev_t device;
-	ino_t number; /* 0: none */
-};
-
-/* Where a file of the sheet may be loaded from. */
-struct pd_place {
-	const char *path; /* to the end of the line */
-	struct pd_place *next;
-	struct pd_identity identity;
-	bool is_looked_up;
-};
-
-/* A file's lines of the sheet. */
-struct pd_file_text {
-	const char *name; /* relative to the tree */
-	struct pd_place *places;
-	struct pd_probe_text *main; /* of its own code */
-	struct pd_file_text *next;
-};
-
 /* A probe's lines of the sheet. */
 struct pd_probe_text {
 	unsigned number;
@@ -103,9 +83,7 @@ bool pd_sheet_open(const char *path);
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code);
 const char *pd_sheet_misplaced(const zend_op_array *code); /* the file's name in the tree, NULL where it lies where it should */
 bool pd_sheet_has_lines(const zend_op_array *code); /* a probe on the same lines, of whatever file */
-bool pd_sheet_has_name(const char *name);           /* a probe, or a trait's method, of this name, without what it stands in; in any case of letters */
-const char *pd_line_next(const char *line);
-size_t pd_line_length(const char *line);
+bool pd_sheet_has_name(const char *name); /* a probe, or a trait's method, of this name, without what it stands in; in any case of letters */
 
 /* plans.c */
 struct pd_plan *pd_plan_find(struct pd_probe_text *probe, const zend_op_array *code); /* NULL where there is no room */

@@ -1,11 +1,6 @@
 /* The sheet: which functions are probed under which numbers, and what is read (written by perfdiff/languages/php/sheet.py). */
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "php_probe.h"
 
@@ -35,80 +30,6 @@ static uint64_t place_of(uint32_t first_line, uint32_t last_line)
 	return (((uint64_t)first_line << 32 | last_line) * 0x9e3779b97f4a7c15u) >> 20 & table_mask;
 }
 
-/* Copies the file, ended by a zero byte; never freed. */
-static char *content(const char *path)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-	char *text = NULL;
-	ssize_t got;
-	size_t size = 0;
-
-	if (file < 0)
-		return NULL;
-	if (!fstat(file, &status))
-		text = malloc((size_t)status.st_size + 1);
-	while (text && size < (size_t)status.st_size && (got = read(file, text + size, (size_t)status.st_size - size)) > 0)
-		size += (size_t)got;
-	close(file);
-	if (text)
-		text[size] = '\0';
-	return text;
-}
-
-/* Whether a line begins with a word; moves behind it and its blank. */
-static bool begins(const char **line, const char *word)
-{
-	size_t length = strlen(word);
-
-	if (strncmp(*line, word, length) || (*line)[length] != ' ')
-		return false;
-	*line += length + 1;
-	return true;
-}
-
-size_t pd_line_length(const char *line)
-{
-	return strcspn(line, "\n");
-}
-
-const char *pd_line_next(const char *line)
-{
-	line += pd_line_length(line);
-	return *line ? line + 1 : line;
-}
-
-static bool is_text(const char *text, size_t length, const char *other)
-{
-	return strlen(other) == length && !memcmp(text, other, length);
-}
-
-/* "file <name>" */
-static bool file_add(const char *line)
-{
-	struct pd_file_text *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return false;
-	file->name = line;
-	file->next = files;
-	files = file;
-	return true;
-}
-
-/* "place <path>" */
-static bool place_add(const char *line)
-{
-	struct pd_place *place = calloc(1, sizeof(*place));
-
-	if (!place || !files)
-		return false;
-	place->path = line;
-	place->next = files->places;
-	files->places = place;
-	return true;
-}
-
 /* "probe <number> <first line> <last line> <name>" */
 static bool probe_add(const char *line, struct pd_probe_text **probes)
 {
@@ -127,7 +48,7 @@ static bool probe_add(const char *line, struct pd_probe_text **probes)
 	probe->name = end + 1;
 	probe->readers = pd_line_next(line);
 	probe->file = files;
-	if (is_text(probe->name, pd_line_length(probe->name), MAIN)) {
+	if (pd_text_is(probe->name, pd_line_length(probe->name), MAIN)) {
 		files->main = probe;
 		return true;
 	}
@@ -198,14 +119,14 @@ static bool names_make(uint64_t count)
 			if (!pd_is_off(probe->number))
 				*name_place(name, pd_line_length(name)) = name;
 		}
-	for (const char *line = aliases, *name = line; names && name && begins(&name, "alias"); name = line = pd_line_next(line))
+	for (const char *line = aliases, *name = line; names && name && pd_line_begins(&name, "alias"); name = line = pd_line_next(line))
 		*name_place(name, pd_line_length(name)) = name;
 	return names != NULL;
 }
 
 bool pd_sheet_open(const char *path)
 {
-	const char *text = content(path);
+	const char *text = pd_text_read(path);
 	struct pd_probe_text *probes = NULL;
 	uint64_t count = 0, alias_count = 0;
 
@@ -214,59 +135,17 @@ bool pd_sheet_open(const char *path)
 	for (const char *line = text; *line; line = pd_line_next(line)) {
 		const char *rest = line;
 
-		if (begins(&rest, "alias")) {
+		if (!pd_file_read(&files, line))
+			return false;
+		if (pd_line_begins(&rest, "alias"))
 			aliases = alias_count++ ? aliases : line;
-		} else if (begins(&rest, "file")) {
-			if (!file_add(rest))
-				return false;
-		} else if (begins(&rest, "place")) {
-			if (!place_add(rest))
-				return false;
-		} else if (begins(&rest, "probe")) {
-			if (!probe_add(rest, &probes))
-				return false;
-			count++;
-		}
+		if (!pd_line_begins(&rest, "probe"))
+			continue;
+		if (!probe_add(rest, &probes))
+			return false;
+		count++;
 	}
 	return table_make(probes, count) && names_make(count + alias_count);
-}
-
-/* Which file a path leads to; number 0: none. */
-static struct pd_identity identity_of(const char *path, size_t length)
-{
-	char text[PATH_MAX];
-	struct stat status;
-
-	if (length >= sizeof(text))
-		return (struct pd_identity){0, 0};
-	memcpy(text, path, length);
-	text[length] = '\0';
-	return stat(text, &status) ? (struct pd_identity){0, 0} : (struct pd_identity){status.st_dev, status.st_ino};
-}
-
-static bool is_at_place(struct pd_place *place, struct pd_identity identity)
-{
-	if (!place->is_looked_up)
-		place->identity = identity_of(place->path, pd_line_length(place->path));
-	place->is_looked_up = true;
-	return identity.number && place->identity.number == identity.number && place->identity.device == identity.device;
-}
-
-/* The file of the tree that lies at a path, as it is written or as the system finds it; NULL: none. */
-static struct pd_file_text *file_at(const char *path)
-{
-	struct pd_identity identity;
-
-	for (struct pd_file_text *file = files; file; file = file->next)
-		for (const struct pd_place *place = file->places; place; place = place->next)
-			if (is_text(place->path, pd_line_length(place->path), path))
-				return file;
-	identity = identity_of(path, strlen(path));
-	for (struct pd_file_text *file = files; file; file = file->next)
-		for (struct pd_place *place = file->places; place; place = place->next)
-			if (is_at_place(place, identity))
-				return file;
-	return NULL;
 }
 
 /* The name of a file of the tree by which a path ends. */
@@ -285,7 +164,7 @@ static const char *name_ending(const char *path)
 
 static struct known known_make(const char *path)
 {
-	struct known known = {.file = file_at(path)};
+	struct known known = {.file = pd_file_at(files, path)};
 
 	known.misplaced = known.file ? NULL : name_ending(path);
 	return known;
@@ -317,22 +196,22 @@ static int alikeness(const struct pd_probe_text *probe, const zend_op_array *cod
 
 	function = ZSTR_VAL(code->function_name);
 	if (strstr(function, CLOSURE)) { /* from 8.4 on with what it stands in */
-		if (is_text(name, length, function))
+		if (pd_text_is(name, length, function))
 			return 3;
 		return memmem(name, length, CLOSURE, strlen(CLOSURE)) ? 2 : 0;
 	}
 	if (!code->scope)
-		return is_text(name, length, function) ? 3 : 0;
+		return pd_text_is(name, length, function) ? 3 : 0;
 	separator = memmem(name, length, "::", 2);
 	if (!separator)
 		return 0;
 	head = (size_t)(separator - name);
 	scope = ZSTR_VAL(code->scope->name); /* of an anonymous class up to the zero byte in it */
-	if (is_text(name, head, scope))
-		return is_text(separator + 2, length - head - 2, function) ? 3 : 0;
+	if (pd_text_is(name, head, scope))
+		return pd_text_is(separator + 2, length - head - 2, function) ? 3 : 0;
 	if (!code->scope->num_traits)
 		return 0;
-	return is_text(separator + 2, length - head - 2, function) ? 2 : 1;
+	return pd_text_is(separator + 2, length - head - 2, function) ? 2 : 1;
 }
 
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code)

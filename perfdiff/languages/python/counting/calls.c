@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "../../c/runtime/runtime.h"
+#include "../../interpreted/counting/spans.h"
 #include "../lines/lines.h"
 #include "allocations.h"
-#include "spans.h"
 
 #define MOST_NAME 256
 #define MAKES (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
@@ -164,7 +164,7 @@ void pd_calls_begin_code(PyCodeObject *code, PyObject *globals, const void *call
 	number = to_be_timed(code, count_code(code, globals));
 	pd_allocations_pause(false);
 	if (number != PD_UNNAMED)
-		pd_span_begin(number, code, caller);
+		pd_span_begin(number, code, caller, pd_lines_begun);
 }
 
 void pd_calls_begin(PyObject *called, const void *caller)
@@ -185,10 +185,10 @@ void pd_calls_begin(PyObject *called, const void *caller)
 		number = count_type((PyTypeObject *)callable);
 	pd_allocations_pause(false);
 	if (number != PD_UNNAMED)
-		pd_span_begin(number, called, NULL);
+		pd_span_begin(number, called, NULL, pd_lines_begun);
 }
 
 void pd_calls_end(const void *callee, const void *caller)
 {
-	pd_span_end(callee, caller);
+	pd_span_end(callee, caller, pd_lines_begun);
 }

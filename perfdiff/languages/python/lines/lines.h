@@ -7,16 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../interpreted/counts.h"
-
-/* A code object's lines: `places[line - first]` is the place of a line, PD_NO_PLACE where nothing of it is counted. */
-struct pd_lines {
-	int first;
-	int count;
-	uint32_t *places;
-};
-
-#define PD_NO_PLACE UINT32_MAX
+#include "../../interpreted/lines/code_lines.h"
+#include "../../interpreted/lines/counts.h"
 
 /* Codes that stand in no file of the sheet. */
 extern struct pd_lines pd_foreign;
@@ -40,7 +32,6 @@ const void *pd_frame_behind(void);
 void pd_events_follow(PyCodeObject *code);
 #endif
 
-int pd_lines_sheet_read(const char *path, uint64_t *places);
 struct pd_lines *pd_lines_sheet_find(PyCodeObject *code); /* never NULL */
 
 /* What is kept of a code object. `loops` has, for each instruction that jumps back within its line, that line: 0 where it is not known yet. */
@@ -67,15 +58,15 @@ bool pd_events_stand(void); /* whether nobody has put another evaluator of frame
 
 static inline void pd_lines_count(const struct pd_lines *lines, long line)
 {
-	long offset = line - lines->first;
+	uint32_t place = pd_lines_place(lines, (uint32_t)line);
 
-	if (offset < 0 || offset >= lines->count || lines->places[offset] == PD_NO_PLACE)
+	if (place == PD_NO_PLACE)
 		return;
 #ifdef PD_PER_CALL
 	pd_lines_begun++;
 #else
 	if (pd_counts)
-		pd_counts[lines->places[offset]]++;
+		pd_counts[place]++;
 #endif
 }
 

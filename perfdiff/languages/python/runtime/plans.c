@@ -230,7 +230,7 @@ static void module_check(PyObject *globals, const char *file)
 	if (!name || !PyUnicode_CheckExact(name) || !PyUnicode_IS_COMPACT_ASCII(name))
 		return;
 	found = pd_sheet_module(PyUnicode_DATA(name));
-	if (found && !pd_sheet_is_at(found, file))
+	if (found && !pd_file_is_at(found, file))
 		pd_note("elsewhere", file);
 }
 

@@ -20,6 +20,7 @@
 
 #include <perfdiff_probe.h>
 
+#include "../../interpreted/runtime/sheet_text.h"
 #include "pause.h"
 
 #if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030e0000 || defined(Py_GIL_DISABLED)
@@ -72,33 +73,10 @@ struct pd_probe_text {
 	struct pd_probe_text *next; /* with the same place in the table */
 };
 
-/* Which file of the system one is. */
-struct pd_identity {
-	dev_t device;
-	ino_t number; /* 0: none */
-};
-
-/* Where a file of the sheet may be imported from. */
-struct pd_place {
-	const char *path; /* to the end of the line */
-	struct pd_place *next;
-	struct pd_identity identity;
-	bool is_looked_up;
-};
-
-/* A file's lines of the sheet. */
-struct pd_file_text {
-	const char *module; /* as it is imported */
-	struct pd_place *places;
-	struct pd_file_text *next;
-};
-
 /* sheet.c */
 bool pd_sheet_open(const char *path);
 const struct pd_probe_text *pd_sheet_find(int first_line, const char *name, const char *file);
 struct pd_file_text *pd_sheet_module(const char *module);
-bool pd_sheet_is_at(const struct pd_file_text *file, const char *path);
-const char *pd_line_next(const char *line);
 
 /* evaluator.c */
 void pd_evaluator_begin(PyInterpreterState *interpreter);

@@ -1,11 +1,12 @@
 /*
- * How long calls take that leave the project's code, by the clock: C code runs as fast in a counted run as ever, and PHP code of others nearly.
- * Calls in which code of the project runs are not timed, as instructions are counted there; so one place is enough: whatever begins within a
- * call comes from such code.
+ * How long calls take that leave the project's code, by the clock: C code and code of others runs nearly as fast in a counted run as ever
+ * (docs/howto/python.md has figures). Calls in which code of the project runs are not timed, as that is counted; so one place a thread is
+ * enough: whatever begins within a call comes from such code. Compiled into what counts calls in Python and PHP.
  */
 #include <sys/resource.h>
 
-#include "counting.h"
+#include "../../c/runtime/runtime.h"
+#include "spans.h"
 
 #define NUMBERS 8192u /* of functions outside, more than there can be */
 #define FIRST_CALLS 200u /* of a function are timed, then one in PERIOD: what is called more often is short */
@@ -21,15 +22,16 @@ struct standing {
 	long removals; /* times that the CPU was taken from it */
 };
 
-static struct {
+static __thread struct {
 	const void *callee; /* NULL: no call */
+	const void *caller;
 	uint32_t number;
 	bool is_watched; /* `before` is known */
-	uint64_t instructions; /* of the project's code, so far */
+	uint64_t work; /* of the project, so far */
 	uint64_t start;
 	struct standing before;
 } span;
-static long removals_seen;
+static __thread long removals_seen;
 
 /* By number: whether the last call was so short that the system is not asked about the next one. */
 static bool is_short[NUMBERS];
@@ -68,28 +70,29 @@ static uint64_t undisturbed(uint64_t ticks)
 	return (uint64_t)((double)ticks * (double)cpu_ns / (double)ns);
 }
 
-void pd_span_begin(uint32_t number, const void *callee)
+void pd_span_begin(uint32_t number, const void *callee, const void *caller, uint64_t work)
 {
 	span.callee = NULL; /* one that has not ended is not timed */
 	if (number >= NUMBERS || (made[number]++ >= FIRST_CALLS && made[number] % PERIOD))
 		return;
 	span.callee = callee;
+	span.caller = caller;
 	span.number = number;
-	span.instructions = pd_instructions;
+	span.work = work;
 	span.is_watched = !is_short[number];
 	if (span.is_watched)
 		span.before = standing_now();
 	span.start = pd_outside_clock();
 }
 
-void pd_span_end(const void *callee)
+void pd_span_end(const void *callee, const void *caller, uint64_t work)
 {
 	uint64_t ticks;
 
-	if (span.callee != callee)
+	if (span.callee != callee || span.caller != caller)
 		return;
 	ticks = pd_outside_clock() - span.start;
 	span.callee = NULL;
-	if (span.instructions == pd_instructions && (ticks = undisturbed(ticks)))
+	if (span.work == work && (ticks = undisturbed(ticks)))
 		pd_outside_took(span.number, ticks);
 }

@@ -1,0 +1,150 @@
+"""Experiments that are larger than memory, read once: what is analysed of them fits a folder of this machine.
+
+A table in several parts becomes some calls of each run that stand for all of it. Its parts are read by the engine's tasks, some at a time,
+and what each task keeps is merged; the same calls are kept whoever reads them, and in whatever order.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.processes import Processes
+from perfdiff.engines.tables import chosen
+from perfdiff.errors import RecordingError
+from perfdiff.records import recorded, store, tables
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.remote import Folder
+from perfdiff.records.schema import SampleTable, Side
+from perfdiff.records.sketches.reservoir import Reservoir
+
+# Parts that a task reads, one after the other: enough that what it keeps is much less than what it read.
+PARTS = 8
+# With fewer, processes would take longer to start than they save.
+PARALLEL_FROM = 4 * PARTS
+ROWS = 2**20  # of a part at most; each is held in memory as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some parts of the calls of a function on one side; `whole` where they are all of it."""
+
+    function: int
+    side: Side
+    names: tuple[str, ...]
+    whole: bool
+
+
+def condensed(folder: Folder, engine: Engine | None = None, *, seed: int = recorded.SEED) -> Recorded:
+    """Return the experiment in a folder, or behind a URL, with tables of a size that models learn from; raise RecordingError.
+
+    Tables of a single part, and experiments that have no others, stay as they are. Sums over runs are of all calls in any case.
+    """
+    found = recorded.load(folder)
+    pieces = [*_pieces(folder, found)]
+    if all(piece.whole for piece in pieces):
+        return found
+    engine = _reader(engine, folder, sum(len(piece.names) for piece in pieces))
+    quotas = recorded.quotas(found.experiment)
+    made = engine.map(_read, pieces, folder, quotas, seed)
+    room = Path(tempfile.mkdtemp(prefix="perfdiff-"))
+    try:
+        counts = (table for info in found.experiment.functions for side in Side if (table := found.counts(info.id, side)) is not None)
+        store.save(room / "experiment", found.experiment, _merged(pieces, made), counts)
+        loaded = recorded.load(room / "experiment")
+    except BaseException:
+        shutil.rmtree(room, ignore_errors=True)
+        raise
+    lasting = _Room(room)
+    return replace(loaded, samples=_Lasting(loaded.samples, lasting), counts=_Lasting(loaded.counts, lasting), lines=found.lines)
+
+
+class _Room:
+    """A folder that lasts as long as somebody holds this, and no longer than the process."""
+
+    def __init__(self, folder: Path) -> None:
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """A loader of tables in a folder that goes with it; other processes are given the loader that it holds."""
+
+    load: recorded.Samples
+    room: _Room
+
+    def __call__(self, function: int, side: Side) -> SampleTable | None:
+        return self.load(function, side)
+
+    def __reduce__(self) -> tuple[Callable[..., recorded.Samples], tuple[recorded.Samples]]:
+        return _itself, (self.load,)
+
+
+def _itself(load: recorded.Samples) -> recorded.Samples:
+    return load
+
+
+def _pieces(folder: Folder, found: Recorded) -> Iterator[Piece]:
+    for info in found.experiment.functions:
+        for side in Side:
+            names = tuple(store.sample_parts(folder, info.id, side))
+            for first in range(0, len(names), PARTS):
+                yield Piece(info.id, side, names[first : first + PARTS], len(names) == 1)
+
+
+def _reader(engine: Engine | None, folder: Folder, parts: int) -> Engine:
+    """Return who reads the parts: an engine whose workers see the folder."""
+    local = Processes(least=PARALLEL_FROM)
+    if engine is None or not engine.agree(functools.partial(_seal, folder)):
+        return chosen(local, parts)
+    return chosen(engine, parts)
+
+
+def _seal(folder: Folder) -> str:
+    return blake2b(repr(sorted(tables.digests(folder).items())).encode(), digest_size=16).hexdigest()
+
+
+def _read(piece: Piece, folder: Folder, quotas: Mapping[Side, int], seed: int) -> Reservoir | SampleTable:
+    """Return what is kept of some parts, or the only part of a table as it is."""
+    parts = (store.part(folder, name, piece.function, piece.side) for name in piece.names)
+    if piece.whole:
+        return next(parts)
+    found = Reservoir(quotas[piece.side], seed)
+    for part in parts:
+        if len(part) > ROWS:
+            raise RecordingError(
+                f"{folder} has a part of {len(part):,} rows of function {piece.function}; {ROWS:,} at most are read at a time",
+                slug="damaged-recording",
+            )
+        found = found.added(part)
+    return found
+
+
+def _merged(pieces: list[Piece], made: Iterator[Reservoir | SampleTable]) -> Iterator[SampleTable]:
+    """Yield the table of each function and side, whose pieces stand next to each other."""
+    open_piece: Piece | None = None
+    kept: Reservoir | None = None
+    for piece, found in zip(pieces, made, strict=True):
+        if kept is not None and open_piece is not None and (open_piece.function, open_piece.side) != (piece.function, piece.side):
+            yield from _table(kept)
+            kept = None
+        if isinstance(found, SampleTable):
+            yield found
+        else:
+            kept = found if kept is None else kept.merged(found)
+        open_piece = piece
+    if kept is not None:
+        yield from _table(kept)
+
+
+def _table(kept: Reservoir) -> Iterator[SampleTable]:
+    table = kept.table()
+    if table is not None:
+        yield table

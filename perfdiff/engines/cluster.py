@@ -1,0 +1,89 @@
+"""The workers of a Dask cluster, through a client that somebody connected."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from perfdiff.engines.engine import alone
+from perfdiff.errors import MeasurementError, PerfdiffError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# A handful of functions is analysed here before a cluster has their tables.
+WORTH_SENDING = 20
+# Tasks that are with the cluster at a time, for each of its threads: enough that nobody waits for the next, and no more tables than those
+# are held in memory.
+AHEAD = 4
+# Threads of linear algebra are limited for a process as a whole, so a worker's threads take turns, as Python's lock makes them anyway.
+_ALONE = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The engine of many machines. The client, a `distributed.Client`, is its owner's, who closes it."""
+
+    client: Any
+    least: int = WORTH_SENDING
+
+    def map(self, function: Callable[..., R], items: Iterable[T], *shared: object) -> Iterator[R]:
+        """Yield `function(item, *shared)` of each item; raise MeasurementError where the cluster is lost.
+
+        A task whose worker is lost is made again by another; it depends on nothing but what it is given, so that its result is the same.
+        """
+        waiting: deque[Any] = deque()
+        try:
+            kept = self.client.scatter(shared, broadcast=True, hash=False) if shared else ()
+            most = AHEAD * max(1, sum(self.client.nthreads().values()))
+            for item in items:
+                # Scattered, as a scheduler passes on what is part of a task, and tables are large.
+                sent = self.client.scatter([item], hash=False)
+                waiting.append(self.client.submit(_task, function, *sent, *kept, pure=False))
+                if len(waiting) >= most:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except PerfdiffError:
+            raise
+        except _lost() as error:
+            raise MeasurementError(
+                f"the cluster at {self.client.scheduler.address} was lost while functions were analysed: {error};"
+                " what was measured is kept: compare again, or without --cluster",
+                slug="cluster-lost",
+            ) from error
+        finally:
+            if waiting:
+                self.client.cancel([*waiting])
+
+    def agree(self, load: Callable[[], str]) -> bool:
+        """Return whether every worker reads what is read here, such as files that all of them share."""
+        here = load()
+        found = self.client.run(_said, load)
+        return bool(found) and all(said == here for said in found.values())
+
+
+def _task(function: Callable[..., R], item: object, *shared: object) -> R:
+    with _ALONE:
+        return alone(function, item, shared)
+
+
+def _said(load: Callable[[], str]) -> str | None:
+    """Return what `load` says, None where this machine has not what it reads."""
+    try:
+        return load()
+    except (OSError, PerfdiffError):
+        return None
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    from concurrent.futures import CancelledError
+
+    from distributed import CancelledError as Cancelled
+    from distributed import KilledWorker
+    from distributed.comm.core import CommClosedError
+
+    return CancelledError, Cancelled, KilledWorker, CommClosedError, TimeoutError

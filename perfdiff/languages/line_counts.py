@@ -1,0 +1,66 @@
+"""How often lines ran, as the processes of a run leave it: a file each, whose lock tells that its process still runs."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.errors import RecordingError
+from perfdiff.records.schema import Ints
+
+FOLDER = "PERFDIFF_PLACES"  # tells what counts in a process where to
+HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8")])  # what every file begins with
+_MAGIC = b"PDLINES1"
+_DISTURBED = 1  # of the flags
+
+
+def read(folder: Path, places: int, counted: Callable[[bytes, int], Ints | None]) -> Ints:
+    """Return how often each of so many places ran, (places,), over all processes that wrote to `folder`.
+
+    `counted` returns the counts in the content of a file, None where a process cannot have written it. Raises RecordingError there.
+    """
+    counts = np.zeros(places, dtype=np.int64)
+    for path in _files(folder):
+        if content := path.read_bytes():  # else its process had no room to count in, and is lost
+            found = counted(content, places)
+            if found is None:
+                raise RecordingError(
+                    f"the counts of lines in {path.name} are damaged: {len(content)} bytes for {places} lines; run it again",
+                    slug="places-damaged",
+                )
+            counts += found
+    return counts
+
+
+def lost(folder: Path) -> int:
+    """Return of how many processes that wrote to `folder` not all is counted: they still run, had no room, or were disturbed."""
+    return sum(1 for path in _files(folder) if _is_lost(path))
+
+
+def of_process(content: bytes, places: int) -> Ints | None:
+    """Return the counts in a file that `interpreted/lines/counts.c` wrote."""
+    if len(content) != HEAD.itemsize + 8 * places or not content.startswith(_MAGIC):
+        return None
+    return np.frombuffer(content, "<u8", offset=HEAD.itemsize).astype(np.int64)
+
+
+def text_of(lines: Sequence[str], number: int) -> str:
+    """Return a line of a file by its number, from 1 on; nothing of one that it does not have."""
+    return lines[number - 1].strip() if number <= len(lines) else ""
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.lines"))
+
+
+def _is_lost(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        content = file.read(HEAD.itemsize)
+    return len(content) < HEAD.itemsize or bool(np.frombuffer(content, HEAD)["flags"][0] & _DISTURBED)

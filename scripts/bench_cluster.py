@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Print what analysis on workers takes: of many functions by processes and by a cluster, by 1, 2 and 4 workers, and of up to 10⁹ calls.
+
+    scripts/bench cluster                              all of it, up to 10⁷ calls
+    scripts/bench cluster calls --most 1e9 --room DIR  the large one: some 13 GB of disk and an hour of two cores
+    scripts/bench cluster joblib --functions 1000
+    scripts/bench cluster workers
+
+Calls are generated: 200 functions, ten runs of either side, one function in ten of which head is slower by 20 %. Answers are checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import figures
+import numpy as np
+from bench_analysis import recorded as many_functions
+
+from perfdiff import analysis, units
+from perfdiff.analysis.findings import Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.engines.cluster import Cluster
+from perfdiff.engines.engine import Engine
+from perfdiff.engines.processes import Processes
+from perfdiff.records import codec, recorded, store, tables
+from perfdiff.records.schema import (
+    Change,
+    Edges,
+    Environment,
+    Experiment,
+    Feature,
+    FunctionInfo,
+    Origin,
+    Phase,
+    Point,
+    Revision,
+    Run,
+    SampleTable,
+    Side,
+    Totals,
+    Workload,
+)
+
+FUNCTIONS, RUNS, RECORDS = 200, 10, 10_000
+SLOWER = 1.2
+RATIO_BAR, GROWTH_BAR, MEMORY_BAR = 1.3, 1.2, 4 * 2**30
+BYTES_A_CALL = 20  # on disk, to tell whether there is room
+CORES = sorted(os.sched_getaffinity(0))
+ONE_PASS = """
+import json, resource, sys, time
+from pathlib import Path
+
+if __name__ == "__main__":
+    import joblib
+    from perfdiff import analysis
+    from perfdiff.condensing import condensed
+    from perfdiff.config import CompareConfig
+
+    def cpu():
+        joblib.externals.loky.get_reusable_executor().shutdown()  # only processes that ended are counted
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + children.ru_utime + children.ru_stime
+
+    start, before = time.perf_counter(), cpu()
+    found = condensed(Path(sys.argv[1]))
+    read, read_cpu = time.perf_counter() - start, cpu() - before
+    findings = analysis.analyse(found.experiment, found.samples, CompareConfig())
+    whole, whole_cpu = time.perf_counter() - start, cpu() - before
+    own, workers = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    verdicts = {each.info.id: each.verdict for each in findings.functions}
+    print(json.dumps([read, read_cpu, whole, whole_cpu, own, workers, verdicts]))
+"""
+
+
+def slope(function: int) -> float:
+    """Return what a function costs for each n, in ns; those that get slower are a material share of a run."""
+    return (5.0 + function % 17) * (20.0 if is_slower(function) else 1.0)
+
+
+def is_slower(function: int) -> bool:
+    """Return whether a function costs more in head."""
+    return function % 10 == 1
+
+
+def made_part(piece: tuple[int, Side, int, int, int], draft: Path) -> list[tuple[float, ...]]:
+    """Write a part, rows `first` to `last` of a function's calls on one side of which a run has `calls`; return sums by run."""
+    function, side, number, rows, calls = piece
+    first = number * store.PART_ROWS
+    last = min(first + store.PART_ROWS, rows)
+    rng = np.random.default_rng([function, side is Side.HEAD, number])
+    at = np.arange(first, last)
+    block = at // calls
+    n = rng.integers(1, 1000, len(at)).astype(np.float64)
+    factor = SLOWER if side is Side.HEAD and is_slower(function) else 1.0
+    pace = np.array([np.random.default_rng([function, side is Side.HEAD, 99, each]).normal(0, 0.02) for each in range(RUNS)])
+    cost = np.rint((300 + slope(function) * n) * factor * np.exp(rng.normal(0, 0.05, len(at)) + pace[block]))
+    run = 1 + 2 * block + (side is Side.HEAD)
+    none = np.zeros((len(at), 0))
+    part = SampleTable(
+        function=function,
+        side=side,
+        metrics={"wall_ns": cost, "self_ns": cost},
+        features=(Feature("n", Origin.ARGUMENT),),
+        values=n[:, None],
+        branches=(),
+        executed=none,
+        taken=none,
+        run=run,
+        point=np.zeros(len(at), np.int64),
+        thread=np.zeros(len(at), np.int64),
+        call=at % calls + 1,
+        weight=np.ones(len(at)),
+    )
+    store.write_part(draft, part, number)
+    return [(each, function, int((run == each).sum()), float(cost[run == each].sum())) for each in np.unique(run).tolist()]
+
+
+def experiment(sums: Sequence[tuple[float, ...]]) -> Experiment:
+    """Return the experiment of the sums (run, function, calls, ns) of all parts."""
+    by_run: dict[tuple[int, int], list[float]] = {}
+    for run, function, calls, cost in sums:
+        kept = by_run.setdefault((int(run), int(function)), [0.0, 0.0])
+        kept[0] += calls
+        kept[1] += cost
+    rows = np.array([[*key, *kept] for key, kept in sorted(by_run.items())])
+    run, function, calls, cost = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3]
+    whole = {each: float(cost[run == each].sum()) for each in np.unique(run).tolist()}
+    sides = [Side.BASE, Side.HEAD]
+    changes = {True: Change.CHANGED, False: Change.UNCHANGED}
+    return Experiment(
+        base=Revision("base", "a" * 40, "base"),
+        head=Revision("head", "b" * 40, "head"),
+        environment=Environment("cpu", 2, "linux", None, "cc", False, "tsc", "0.1", "2026-01-01T00:00:00Z"),
+        workloads=(Workload("w", "run"),),
+        points=(Point(0, "w", {}, "run"),),
+        functions=tuple(FunctionInfo(each, f"f{each}", "f.c", each, "c", changes[each % 5 == 1]) for each in range(1, FUNCTIONS + 1)),
+        skipped=(),
+        runs=tuple(
+            Run(each, Phase.TIMED, 0, sides[(each - 1) % 2], (each - 1) // 2, whole[each], whole[each], 1e6, 0.0, 0.0, "same")
+            for each in sorted(whole)
+        ),
+        totals=Totals(run, function, calls, cost, cost, {}),
+        edges=Edges(run, np.zeros(len(run), np.int64), function, calls, cost),
+    )
+
+
+def generated(folder: Path, calls: float, engine: Engine) -> float:
+    """Leave an experiment of so many calls in a folder; return its size in bytes."""
+    a_run = max(1, round(calls / (FUNCTIONS * RUNS * len(Side))))
+    rows = a_run * RUNS
+    parts = math.ceil(rows / store.PART_ROWS)
+    pieces = [(each, side, number, rows, a_run) for each in range(1, FUNCTIONS + 1) for side in Side for number in range(parts)]
+    with tables.written(folder) as draft:
+        sums = [row for found in engine.map(made_part, pieces, draft) for row in found]
+        store.write_parted(draft, experiment(sums))
+    return float(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+
+
+def check_answers(verdicts: dict[str, str]) -> str:
+    """Say how many slower functions were found, and how many others were called slower."""
+    found = {int(function) for function, verdict in verdicts.items() if verdict == Verdict.REGRESSION}
+    slower = {function for function in range(1, FUNCTIONS + 1) if is_slower(function)}
+    return f"{len(found & slower)} of {len(slower)}, {len(found - slower)} false"
+
+
+def by_calls(most: float, room: Path) -> None:
+    """Print what one pass over more and more calls takes."""
+    columns = ("calls", "on disk", "reading (of CPU)", "CPU of 10⁶ calls", "whole analysis (of CPU)", "largest process", "slower functions")
+    with figures.printed("Calls of 200 functions, read once", *columns) as table:
+        per_million: list[float] = []
+        calls = 1e6
+        while calls <= most:
+            free = shutil.disk_usage(room).free
+            if calls * BYTES_A_CALL > 0.9 * free:
+                table.remarks.append(f"No room for {calls:,.0f} calls: {units.size(free)} are free in {room}.")
+                break
+            folder = room / "calls"
+            size = generated(folder, calls, Processes(least=0))
+            ended = subprocess.run([sys.executable, "-c", ONE_PASS, folder], check=True, stdout=subprocess.PIPE, text=True)
+            read, read_cpu, whole, whole_cpu, own, workers, verdicts = json.loads(ended.stdout)
+            shutil.rmtree(folder)
+            per_million.append(read_cpu / calls * 1e6)
+            largest = max(own, workers)
+            memory = f"{units.size(largest)} ({figures.against(largest, MEMORY_BAR)})"
+            reading = f"{read:.1f} s ({read_cpu:.1f} s)"
+            cells = (f"{calls:,.0f}", units.size(size), reading, f"{per_million[-1]:.3f} s", f"{whole:.1f} s ({whole_cpu:.0f} s)")
+            table.add(*cells, memory, check_answers(verdicts))
+            print(" | ".join((*cells, memory, check_answers(verdicts))), file=sys.stderr, flush=True)
+            calls *= 10
+        if len(per_million) > 1:
+            growth = per_million[-1] / min(per_million)
+            kept = figures.against(growth, GROWTH_BAR)
+            table.remarks.append(f"CPU time of 10⁶ calls at the most against the least of all: {growth:.2f} (bar {GROWTH_BAR}, {kept}).")
+
+
+def timed(engine: Engine, folder: Path) -> tuple[float, str]:
+    """Return the seconds that the analysis of an experiment takes, and all its findings as text."""
+    found = recorded.load(folder)
+    start = time.perf_counter()
+    findings = analysis.analyse(found.experiment, found.samples, CompareConfig(), engine=engine)
+    taken = time.perf_counter() - start
+    return taken, json.dumps(codec.encode(replace(findings, stages={})), default=float)
+
+
+def against_joblib(functions: int, room: Path) -> None:
+    """Print the time of many functions by joblib and by a local cluster of as many processes."""
+    with figures.printed(f"{functions:,} functions × {RECORDS:,} records", "by", "seconds", "against joblib", "findings") as table:
+        folder = room / "functions"
+        many_functions(folder, RECORDS, max(1, functions // 50))
+        processes = Processes(least=0, processes=len(CORES))
+        list(processes.map(_nothing, range(len(CORES))))  # started before the clock, as the cluster is
+        taken, findings = timed(processes, folder)
+        table.add(f"joblib, {len(CORES)} processes", f"{taken:.1f}", "", "")
+        with cluster([[core] for core in CORES]) as engine:
+            list(engine.map(_nothing, range(len(CORES))))
+            other, found = timed(engine, folder)
+        ratio = other / taken
+        same = "the same to the last digit" if found == findings else "**others**"
+        table.add(
+            f"local cluster, {len(CORES)} workers",
+            f"{other:.1f}",
+            f"{ratio:.2f} (bar {RATIO_BAR}, {figures.against(ratio, RATIO_BAR)})",
+            same,
+        )
+        shutil.rmtree(folder)
+
+
+def _nothing(item: int) -> int:
+    from perfdiff.analysis.compare import study
+
+    return item if study else 0
+
+
+def by_workers(functions: int, room: Path) -> None:
+    """Print the time of many functions by 1, 2 and 4 workers, each pinned to a core, and what limits them."""
+    with figures.printed(f"{functions:,} functions × {RECORDS:,} records by workers", "workers", "cores", "seconds", "efficiency") as table:
+        folder = room / "functions"
+        many_functions(folder, RECORDS, max(1, functions // 50))
+        first = 0.0
+        for workers in (1, 2, 4):
+            cores = [[CORES[place % len(CORES)]] for place in range(workers)]
+            with cluster(cores) as engine:
+                list(engine.map(_nothing, range(workers)))
+                taken, _ = timed(engine, folder)
+            first = first or taken
+            used = min(workers, len(CORES))
+            table.add(workers, used, f"{taken:.1f}", f"{first / taken / used:.2f} of a core")
+        table.remarks.append(
+            "The client, which judges all functions together when they are studied, and the scheduler share the cores with the workers:"
+            f" from {len(CORES)} workers on, they and whatever else runs here are what limits. More workers than cores only take turns."
+        )
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def cluster(cores: Sequence[Sequence[int]]) -> Iterator[Cluster]:
+    """Yield the engine of a cluster of one worker process for each set of cores, which it keeps to."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=len(cores), threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0", memory_limit=0
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        client.wait_for_workers(len(cores))
+        for address, own in zip(sorted(client.nthreads()), cores, strict=True):
+            client.run(os.sched_setaffinity, 0, own, workers=[address])
+        yield Cluster(client, least=0)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("all", "calls", "joblib", "workers"), default="all")
+    parser.add_argument("--most", type=float, default=1e7, help="calls at most; 1e9 are the figures of the documentation")
+    parser.add_argument("--functions", type=int, default=1000, help="functions that joblib and workers analyse")
+    parser.add_argument("--room", type=Path, default=None, help="where calls are generated; they are removed in the end")
+    given = parser.parse_args()
+    parts: dict[str, Callable[[Path], Any]] = {
+        "joblib": lambda room: against_joblib(given.functions, room),
+        "workers": lambda room: by_workers(min(given.functions, 200), room),
+        "calls": lambda room: by_calls(given.most, room),
+    }
+    with tempfile.TemporaryDirectory(dir=given.room) as folder:
+        for name, print_part in parts.items():
+            if given.what in ("all", name):
+                print_part(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
