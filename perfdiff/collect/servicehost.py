@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,12 +16,12 @@ from perfdiff.collect import loopback, workloads
 from perfdiff.collect.check import Check
 from perfdiff.collect.executor import Command, ProcessExecutor, Purpose
 from perfdiff.collect.services import Services, Situation
-from perfdiff.config import SERVICE_PLACE, Config, ServiceConfig
-from perfdiff.configuration import shellwords
+from perfdiff.config import ASSIGNMENT, SERVICE_PLACE, Config, ServiceConfig
 from perfdiff.errors import PerfdiffError
 
 _FIXED_PORT = re.compile(r"(?:127\.0\.0\.1:|localhost:|0\.0\.0\.0:|--port[= ]|-p )(\d{2,5})\b")
 _SUBSTITUTED = re.compile(r"\$\([^()]*\)|`[^`]*`")  # by the shell: what it starts there is no service
+_OPERATOR = re.compile(r"[;&|()\n]")
 _TRUE = "true"
 
 
@@ -41,17 +42,27 @@ def examine(config: Config | None, project: Path, cache: Path, variables: Mappin
 
 
 def _programs(service: ServiceConfig, project: Path, variables: Mapping[str, str]) -> Check:
-    """Look for the programs that a service's command starts; those of the tree may have to be built yet."""
-    text, before = service.command, ""
+    """Look for the program that a service's command is in the end; one of the tree may have to be built yet."""
+    name = _program(service.command)
+    if name and "/" not in name and shutil.which(name, path=variables.get("PATH")) is None and not (project / name).exists():
+        says, remedy = f"{name}: not on PATH", "install it, or correct the command in [[service]]"
+        return Check(f"service {service.name}", needed=True, found=False, says=says, remedy=remedy)
+    return Check(f"service {service.name}", needed=True, found=True, says=f"{name or service.command} is there")
+
+
+def _program(command: str) -> str | None:
+    """Return the program that takes the shell's place by `exec`, or is all that the shell starts; None where neither is plain to see."""
+    text, before = command, ""
     while text != before:
         text, before = _SUBSTITUTED.sub("", text), text
-    names = list(dict.fromkeys(shellwords.programs(text)))
-    own = {name for name in names if (project / name).exists() or f"/{name}" in service.command}
-    missing = [name for name in names if name not in own and shutil.which(name, path=variables.get("PATH")) is None]
-    if missing:
-        says, remedy = f"{_listed(missing)}: not on PATH", "install what is missing, or correct the command in [[service]]"
-        return Check(f"service {service.name}", needed=True, found=False, says=says, remedy=remedy)
-    return Check(f"service {service.name}", needed=True, found=True, says=f"{_listed(names) or service.command} is there")
+    _, replaces, last = text.rpartition("exec ")
+    if not replaces and _OPERATOR.search(text):
+        return None
+    try:
+        words = shlex.split(last)
+    except ValueError:  # a quotation is not closed, as the shell will say
+        return None
+    return next((word for word in words if not ASSIGNMENT.match(word)), None)
 
 
 def _ports(service: ServiceConfig) -> Iterator[Check]:
