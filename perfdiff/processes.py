@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from perfdiff import watchdog
+
+MARK = watchdog.MARK  # the variable by which daemons are known that a command of an outer block left
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MARK = "PERFDIFF_SERVICE"  # the variable by which daemons are known that a command of an outer block left
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
 
@@ -33,10 +35,11 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
     """Run a shell command in `folder` with exactly this environment, for the length of a `with` block; what is None is as it is here.
 
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
-    this process's children when their parents ended. Pipes stay open, for what is still in them. Blocks may stand in one another; an inner
-    one leaves alone what bears the `MARK` of another.
+    this process's children when their parents ended. Where this process is killed, its watchdog does so. Pipes stay open, for what is
+    still in them. Blocks may stand in one another; an inner one leaves alone what bears the `MARK` of another.
     """
     process, mark = None, environment.get(MARK, "")
+    watchdog.begin()
     with _adopting_orphans():
         mine = _children()
         try:
@@ -50,6 +53,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                     stderr=stderr,
                     start_new_session=True,
                 )
+                watchdog.watch(process.pid, mark)
             yield process
         finally:
             if process is not None:
@@ -58,6 +62,8 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
             while orphans := {child for child in _children() - mine if _mark(child) in ("", mark)}:
                 for orphan in orphans:
                     _kill(orphan)
+            if process is not None:
+                watchdog.forget(process.pid)
 
 
 def family(leader: int, mark: str) -> frozenset[int]:

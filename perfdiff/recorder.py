@@ -100,7 +100,7 @@ def _recorded(bench: Bench, wanted: Wanted, progress: Progress) -> Ended:
         with closing(bench.services):
             site = bench.surveyed(site)
     site = _chosen(bench, site, wanted)
-    variant = bench.timed(site)
+    variant = bench.followed(bench.timed(site), site)
     for lost in dropped(variant.built, variant.probes):
         progress.note(f"{lost.name}: {lost.reason}")
     out = bench.room / "live"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import runtimes
-from perfdiff.languages.php import extension, interpreters, sheet, start
+from perfdiff.languages.php import extension, interpreters, sheet, sources, start
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
@@ -115,7 +115,8 @@ class Program:
             {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes},
         )
         files = {probe.definition.file for probe in self.probes}
-        sheet.write(out / "sheet", self.probes, places or {file: [self.tree / file] for file in files})
+        places = places or {file: [self.tree / file] for file in files}
+        sheet.write(out / "sheet", self.probes, places, sources.aliases_in(self.tree, files))
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
         return out, os.environ | steering | start.environment(out / "sheet", self.module, os.environ)
 

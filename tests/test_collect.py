@@ -597,6 +597,19 @@ def test_rare_conditions_are_watched_and_hot_ones_are_not() -> None:
     assert choice.detail
 
 
+def test_counters_of_calls_within_each_other_are_read_of_suspects_and_the_longest_until_that_takes_too_much() -> None:
+    pairs = {
+        1: pair("main", Change.CALLER),
+        2: pair("request", Change.CALLER),
+        3: pair("query", Change.CHANGED),
+        4: pair("row", Change.CALLER),
+    }
+    seen = surveyed({1: 1.0, 2: 3e3, 3: 5e3, 4: 4e3}, {}, {(0, 1), (1, 2), (2, 3), (2, 4)})
+    seen = replace(seen, wall_ns={function: np.full(2, 9e8) for function in pairs})
+    chosen = {choice.id: choice.detail for choice in survey.choose(seen, pairs, {}, replace(BUDGET, overhead=0.1, samples=10_000)).choices}
+    assert chosen == {1: True, 2: True, 3: True, 4: False}, "10,000 reads in a run of a second"
+
+
 def test_conditions_are_watched_on_both_sides_or_on_none() -> None:
     pairs = {1: pair("f", Change.CHANGED)}
     seen = surveyed({1: 1e4}, {1: (5e8, 5e8)})

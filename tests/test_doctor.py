@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -13,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
+import programs
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
-from perfdiff.collect import doctor, machine
+from perfdiff.collect import doctor, machine, servicehost
 from perfdiff.collect.check import Check
 from perfdiff.collect.machine import Pmu
-from perfdiff.config import BuildConfig, Config, JavaConfig, PhpConfig, PythonConfig
+from perfdiff.config import BuildConfig, Config, JavaConfig, PhpConfig, PythonConfig, ServiceConfig, WorkloadConfig
 from perfdiff.languages.java import jdks
 from perfdiff.languages.python import extension, pip
 from perfdiff.records.schema import Environment
+from test_processes import marked
 
 ROOT = Path(__file__).parent.parent
 
@@ -107,6 +110,52 @@ def test_only_a_governor_that_changes_the_clock_is_a_fault(
 ) -> None:
     monkeypatch.setattr(machine, "governor", lambda: governor)
     assert named(doctor.examine(tmp_path, os.environ, tmp_path), "governor").found is found
+
+
+READY = "exec python3 -m http.server --bind 127.0.0.1 {port}"
+
+
+def examined(folder: Path, *services: ServiceConfig, command: str = "") -> tuple[Check, ...]:
+    """Return what is told of services in a project whose code is there."""
+    project = folder / "project"
+    folder.mkdir(exist_ok=True)
+    programs.git(folder, "init", "-q", str(project))
+    (project / "app.py").write_text("print('no such table', flush=True)\nraise SystemExit(3)\n")
+    config = Config(BuildConfig(command), (WorkloadConfig("main", "true"),), services=services)
+    found = tuple(servicehost.examine(config, project, folder, os.environ))
+    assert sorted(path.name for path in project.iterdir()) == [".git", "app.py"], "nothing is left in it"
+    return found
+
+
+def test_services_are_started_until_they_are_ready_and_ended(tmp_path: Path) -> None:
+    database = ServiceConfig("db", READY, outside=True, install="echo rows > {folder}/rows")
+    app = ServiceConfig("app", f"touch written; {READY}", ready="http://127.0.0.1:{port}/", setup="test -e app.py")
+    checks = examined(tmp_path, database, app)
+    assert [(check.name, check.found) for check in checks] == [("service db", True), ("service app", True), ("services", True)]
+    assert checks[-1].says.startswith("db, app: ready in ")
+    assert not marked(f"{os.getpid()}-1-db")
+    compiled = examined(tmp_path / "compiled", database, replace(app, command="exec ./app"), command="make")[-2:]
+    assert [check.says.partition(":")[0] for check in compiled] == ["db", "app"]
+    assert compiled[1].says.endswith("not tried here")
+
+
+def test_services_that_cannot_start_are_told_with_what_they_printed(tmp_path: Path) -> None:
+    (first, last) = examined(tmp_path, ServiceConfig("app", "exec python3 app.py", timeout_s=20.0))
+    assert first.found
+    assert not last.found
+    assert "service app, 'exec python3 app.py', exited 3 before it was ready" in last.says
+    assert "no such table" in last.says
+
+
+def test_programs_and_ports_that_services_lack_are_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        own = ServiceConfig("db", f"exec no-such-program --port {port} $(test $(id -u) != 0)", outside=True, timeout_s=5.0)
+        program, fixed, _ = examined(tmp_path, own)
+    assert (program.found, program.says) == (False, "no-such-program: not on PATH")
+    assert (fixed.found, fixed.says) == (False, f"port {port} is taken by another program")
 
 
 def test_environment_describes_this_machine() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import signal
 import subprocess
@@ -732,6 +733,80 @@ def test_requests_to_the_server_for_development_are_recorded(make: Make) -> None
     assert record.complete
     assert calls(record) == {1: 3.0, 3: 3.0}
     assert [row[0] for row in program.values(record, "Page::handle")] == [0.0, 1.0, 2.0]
+
+
+ENGINE = """<?php
+enum Local { case X; case Y; }
+class Kept extends SplObjectStorage implements JsonSerializable {
+    function jsonSerialize(): mixed {
+        return count($this) + $this->count();
+    }
+}
+trait Shared {
+    function hello($n) {
+        return str_repeat("x", $n);
+    }
+}
+class User {
+    use Shared { hello as greet; }
+}
+function twice($n) {
+    yield from [$n, strlen("ab") * $n];
+}
+ob_start(fn($text) => strtoupper($text));
+$length = strlen(...);
+$count = Closure::fromCallable([new ArrayObject([1, 2]), "count"]);
+$values = [[3], [1]];
+usort($values, fn($one, $other) => $one <=> $other);
+spl_autoload_register(function ($name) {
+    eval("class $name extends ArrayObject {}");
+});
+$fiber = new Fiber(fn() => Fiber::suspend(strlen("ab")));
+echo count(Local::cases()), $length("abc"), $count(), json_encode([$values, new Kept, new Made([1])]);
+echo implode(",", array_map("ucfirst", ["a"])), implode(",", array_map($length, ["aa"]));
+echo call_user_func_array("max", [1, 2]), $fiber->start();
+foreach (twice(1) as $n) {
+    echo $n;
+}
+try {
+    throw new RuntimeException("thrown");
+} catch (Exception $error) {
+    echo $error->getMessage(), strlen($error->getTraceAsString()) > 0, (new ReflectionFunction("strlen"))->invoke("q");
+}
+echo (new User)->greet(2), (new DateTime("2020-01-01"))->format("Y");
+if (class_exists("Early", false)) {
+    echo count(Suit::cases()), Suit::from("a")->name, (new Early([1]))->getIterator()->count();
+}
+register_shutdown_function("strlen", "x");
+"""
+EARLY = """<?php
+enum Suit: string { case A = "a"; }
+class Early extends ArrayObject {
+    function getIterator(): Iterator {
+        return parent::getIterator();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("settings", [(), ("opcache.enable_cli=1",), ("opcache.enable_cli=1", "opcache.preload={early}")], ids=len)
+def test_functions_of_the_engines_own_do_in_each_request_what_they_do_without_probes(make: Make, settings: Sequence[str]) -> None:
+    """The engine lays no place for observers beside each of them, and is told that nobody observes any."""
+    program = make({"main.php": ENGINE, "early.php": EARLY}, {"Shared::hello": ["number $n"], "twice": []})
+    options = [word for each in settings for word in ("-d", each.format(early=program.tree / "early.php"))]
+    options += ["-d", f"opcache.preload_user={getpass.getuser()}", "-d", "opcache.file_update_protection=0"]
+    plain = subprocess.run([php_programs.interpreter().executable, *options, program.tree / "main.php"], capture_output=True, check=True)
+    out, variables = program.prepare()
+    port = php_servers.free_port()
+    command = [php_programs.interpreter().executable, *options, "-S", f"127.0.0.1:{port}", "-t", program.tree]
+    with php_servers.started(command, port, program.folder, variables) as server:
+        for _ in range(4):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/main.php", timeout=20) as answer:
+                assert answer.read() == plain.stdout
+        server.send_signal(signal.SIGINT)
+        server.wait()
+    found = [each for each in php_programs.outcome(out, 0).recordings if each.totals.calls.any()]
+    assert [calls(each) for each in found] == [{1: 4.0, 2: 8.0}], "the trait's method by its other name, and resumptions"
 
 
 OBSERVER = """

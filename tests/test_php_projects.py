@@ -110,16 +110,6 @@ def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
     assert (config.php, config.build.command, [each.command for each in config.workloads]) == (PhpConfig(), "", ["php bin/run.php {n}"])
 
 
-def test_init_writes_how_a_server_of_pages_is_measured(tmp_path: Path) -> None:
-    text = template(PhpFound("public/index.php", None))
-    lines = [line.removeprefix("# ") for line in text.splitlines()]
-    first = lines.index("[[service]]")
-    tree(tmp_path, {"public/index.php": "<?php", "perfdiff.toml": text + "\n".join(lines[first : first + 3]) + "\n"})
-    (service,) = configuration.load(tmp_path, environment={}).services
-    assert service.command == "exec php -S 127.0.0.1:{port} -t public"
-    assert "[[service]]" not in template(PhpFound("composer.json", None))
-
-
 def test_versions_of_packages_are_those_installed_else_those_locked(tmp_path: Path) -> None:
     assert packages.versions(tmp_path) == {}
     tree(tmp_path, {"composer.lock": json.dumps(LOCK)})

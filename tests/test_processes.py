@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,43 @@ def test_daemons_end_with_the_command_that_started_them(tmp_path: Path) -> None:
         assert process.wait() == 0
         assert len(working_in(tmp_path)) >= 3
     assert working_in(tmp_path) == []
+
+
+KILLED = """
+import os, subprocess, sys
+from pathlib import Path
+from perfdiff import processes
+
+variables = {**os.environ, processes.MARK: f"{os.getpid()}-1-app"}
+daemon = "(setsid sh -c 'cd /; exec sleep 600' &)"
+command = f"{daemon}; sleep 601 & echo $$ > leader; exec sleep 602"
+with processes.running(command, Path(sys.argv[1]), variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+    print("started", flush=True)
+    sys.stdin.read()
+"""
+
+
+def marked(mark: str) -> list[int]:
+    """Return the processes that bear a mark."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{processes.MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def test_commands_and_their_daemons_end_where_perfdiff_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, tmp_path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        mark = f"{process.pid}-1-app"
+        assert processes.holds(lambda: len(marked(mark)) >= 3, 20, 0.01)
+        process.kill()
+    assert processes.holds(lambda: not marked(mark) and not working_in(tmp_path), 20, 0.01)
 
 
 def test_signal_while_a_command_is_started_ends_it(tmp_path: Path, leaving: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import configuration, pipeline
+from perfdiff import configuration, pipeline, trending
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CountersConfig, MeasureConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.progress import Silent
+from perfdiff.records.schema import Side
 from programs import FIXTURES, SERVER, Case, cases, environment, git, repository
 from test_processes import working_in
 from test_programs import summary
 
 pytestmark = pytest.mark.integration
 CASES = {case.name: case for case in cases(SERVER)}
+READ = ("database.c", 25)  # the loop that reads an answer
 SIZE = (30,)  # one point: growth is told by all of them
 
 
@@ -100,3 +102,17 @@ def test_a_database_that_alone_got_slower_is_not_the_programs_regression(tmp_pat
     (note,) = notes
     assert case.expected["says"] in note.text
     assert all(each.ratio is not None and each.ratio.low > 1.5 for each in findings.requests)
+
+
+def test_trends_of_a_server_are_those_of_the_lines_that_its_requests_run(tmp_path: Path, cache: Path) -> None:
+    """A signal ends the server, and its counts are there all the same; what the database runs is no line of the program's."""
+    case = CASES["c-query-per-element"]
+    checkout = repository(case, tmp_path / "program")
+    request = pipeline.Request(checkout, ("base", "head"), configuration.load(checkout, environment={}), cache, environment())
+    found = trending.trends(request, Silent(), alpha=0.05)
+    assert found.verdict is Verdict.REGRESSION
+    counts = trending.count(request, Silent()).sides
+    read = {side: each.counts[[(place.file, place.line) for place in each.places].index(READ)].tolist() for side, each in counts.items()}
+    assert read[Side.BASE] == [60.0] * 3, "each of 30 requests asks once, and the loop looks twice at an answer"
+    assert read[Side.HEAD] == [36.0 + 48.0 * n for n in (10, 30, 100)], "24 of them ask for each item"
+    assert not any(each.lost for each in counts.values())

@@ -101,6 +101,8 @@ def _rows(checks: tuple[Check, ...]) -> Iterator[str]:
     width = max((len(check.name) for check in checks), default=0)
     for check in checks:
         mark = "ok     " if check.found else "MISSING" if check.needed else "without"
-        yield f"{mark}  {check.name:<{width}}  {check.says}"
+        first, *more = check.says.splitlines() or [""]
+        yield f"{mark}  {check.name:<{width}}  {first}"
+        yield from (f"{'':7}  {'':<{width}}  {line}" for line in more)
         if not check.found:
             yield f"{'':7}  {'':<{width}}  → {check.remedy}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,8 +13,9 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem, javaproject, phpproject, pythonproject
+from perfdiff.configuration import buildsystem, javaproject, phpproject, pythonproject, servers
 from perfdiff.configuration.buildsystem import BuildSystem
+from perfdiff.configuration.servers import Hint
 from perfdiff.errors import UsageError
 
 app = options.application()
@@ -73,11 +75,10 @@ _PHP = """\
 # interpreter = "php8.2"       # by name or path: its release, headers and ini files; else `php` on PATH
 
 """
-_PAGES = """\
-# Pages are measured behind a server, which each run starts, by requests = "requests.toml" in place of a command: docs/howto/server.md.
-# [[service]]
-# name = "app"
-# command = "exec php -S 127.0.0.1:{{port}} -t {folder}"
+_SERVICES = """\
+# A server, as {files} told. Each run may start these, in this order, and send it requests = "requests.toml" in place of a command; what is
+# written here is a guess: docs/howto/server.md of perfdiff.
+{lines}
 
 """
 _NO_BUILD = "no build system was found: fill in the build command, or remove it from what is Python or PHP alone"
@@ -105,7 +106,7 @@ def init(
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
         found = _found(folder)
         try:
-            target.write_text(template(found, _start(folder, found)), encoding="utf-8")
+            target.write_text(template(found, _start(folder, found), servers.hints(folder)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
         if isinstance(found, PhpFound):
@@ -135,10 +136,11 @@ def _start(folder: Path, found: BuildSystem | PhpFound | str | None) -> javaproj
     return javaproject.start(folder, found) if isinstance(found, BuildSystem) and found.name in javaproject.BUILD_SYSTEMS else None
 
 
-def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start | None = None) -> str:
+def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start | None = None, hints: Sequence[Hint] = ()) -> str:
     """Return the text of a configuration for a build system, or for the Python or PHP project that a file tells.
 
-    `java` is what the programs of a Java project are started with. Where nothing is known, what builds the program is to be filled in.
+    `java` is what the programs of a Java project are started with, `hints` are of services. Where nothing is known, what builds the
+    program is to be filled in.
     """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
     is_python = isinstance(found, str)
@@ -157,7 +159,7 @@ def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start
     return _TEMPLATE.format(
         says=says,
         command=command,
-        languages=_PYTHON if is_python else _of_php(found) if isinstance(found, PhpFound) else _JAVA if java else "",
+        languages=_services(hints) + (_PYTHON if is_python else _PHP if isinstance(found, PhpFound) else _JAVA if java else ""),
         workload=_PYTHON_COMMAND if is_python else started,
         build_timeout=build.timeout_s,
         runs=workload.runs,
@@ -169,7 +171,10 @@ def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start
     )
 
 
-def _of_php(found: PhpFound) -> str:
-    """Return what a configuration says of a PHP project alone."""
-    entry = PurePosixPath(found.file)
-    return (_PAGES.format(folder=entry.parent) if entry.name == "index.php" else "") + _PHP
+def _services(hints: Sequence[Hint]) -> str:
+    """Return what a configuration says of services, as comments; nothing where there are no hints."""
+    if not hints:
+        return ""
+    files = ", ".join(dict.fromkeys(hint.file for hint in hints))
+    lines = "\n#\n".join("\n".join(f"# {line}" for line in hint.lines) for hint in hints)
+    return _SERVICES.format(files=files, lines=lines)

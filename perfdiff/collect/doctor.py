@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import compilers
-from perfdiff.collect import counters, javahost, machine, phphost, pythonhost
+from perfdiff.collect import counters, javahost, machine, phphost, pythonhost, servicehost
 from perfdiff.collect.check import Check
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
@@ -38,6 +38,7 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
         *pythonhost.examine(config.python if config else None, project, cache, variables),
         *javahost.examine(config.java if config else None, project, cache, variables),
         *phphost.examine(config.php if config else None, project, cache, variables),
+        *servicehost.examine(config, project, cache, variables),
         _cache_room(cache),
         _clock(),
         _counters(),

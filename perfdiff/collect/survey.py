@@ -24,7 +24,9 @@ WATCHED = 32  # conditions of a function at most: more cells than its features h
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
 READING_SHARE = 0.25  # of a run's CPU time that reading texts and files may take; no call's time holds it, but runs and caches do
-DETAIL_NS = 100_000.0  # from this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %
+# From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
+# all together are read no more often than once in this time of a run's CPU.
+DETAIL_NS = 100_000.0
 
 
 Conditions = Mapping[tuple[Side, int], Sequence[str]]  # texts by side and function
@@ -184,7 +186,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     priorities = _priorities(survey, pairs)
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
-    legible = _legible(survey, rates.items(), budget.samples)
+    legible, detailed = _legible(survey, rates.items(), budget.samples), _detailed(survey, rates, priorities, budget)
     branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
@@ -192,7 +194,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             id=function,
             priority=priorities[function],
             rate=rate,
-            detail=_mean_ns(survey, function) * (rate.period if budget.events else 1) >= DETAIL_NS,
+            detail=function in detailed,
             far=function in legible,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
@@ -244,6 +246,19 @@ def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) 
     for function in sorted(costs, key=lambda each: (float(costs[each].max()), each)):
         if np.all(spent + costs[function] <= READING_SHARE):
             spent += costs[function]
+            found.add(function)
+    return found
+
+
+def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int, Priority], budget: Budget) -> set[int]:
+    """Return the functions whose sampled calls have their counters read, suspects and the longest first."""
+    lengths = {function: _mean_ns(survey, function) * (rate.period if budget.events else 1) for function, rate in rates.items()}
+    reads = {function: np.minimum(survey.calls[function] / rate.period, budget.samples) for function, rate in rates.items()}
+    most, read = np.maximum(survey.cpu_ns / DETAIL_NS, 1.0), np.zeros(len(survey.cells))
+    found: set[int] = set()
+    for function in sorted(lengths, key=lambda each: (priorities[each] is not Priority.SUSPECT, -lengths[each], each)):
+        if lengths[function] >= DETAIL_NS and np.all(read + reads[function] <= most):
+            read += reads[function]
             found.add(function)
     return found
 

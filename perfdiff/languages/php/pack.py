@@ -18,7 +18,7 @@ from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
 from perfdiff.languages.php.places import Host
-from perfdiff.languages.php.sources import source_files
+from perfdiff.languages.php.sources import aliases_in, source_files
 from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
 from perfdiff.records.schema import Note, Phase
 
@@ -92,7 +92,8 @@ class Php:
             return {}
         path = folder / f"php-{phase}-{_digest(built, probes)}.sheet"
         if not path.exists():
-            sheet.write(path, probes, {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}})
+            places = {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}}
+            sheet.write(path, probes, places, aliases_in(built.tree, places))
         php, compiler, kept = self._homes.php, self._compiler_of(built), self._cache / "runtime"
         runtime, given = runtime_library.build(compiler, kept), self._given(built)
         if phase is not Phase.COUNTED:

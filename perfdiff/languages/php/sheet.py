@@ -1,6 +1,7 @@
 """The sheet: the text that tells a process which PHP functions are probed under which numbers, and what is read.
 
 perfdiff php 1
+alias <name>                                     another name that a method of a trait may be called by
 file <name>                                      a file of the tree, relative to it
 place <path>                                     an absolute path that it may be compiled from; one line each
 probe <number> <first line> <last line> <name>   a function of it, by the engine's lines and name; the file's own: `{main}`
@@ -19,16 +20,16 @@ from perfdiff.languages.protocol import Probe
 _MAGIC = "perfdiff php 1"
 
 
-def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Path]]) -> None:
+def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Path]], aliases: Iterable[str] = ()) -> None:
     """Write the sheet of `probes`; raise StoreError where `path` cannot be written.
 
     `places` gives for each file of the tree all absolute paths that it may be loaded from. A path with a line break in it cannot be told,
-    so functions loaded from there are not probed.
+    so functions loaded from there are not probed. `aliases` are all names that classes of the tree may give to methods of traits.
     """
     by_file: dict[str, list[Probe]] = {}
     for probe in probes:
         by_file.setdefault(probe.definition.file, []).append(probe)
-    lines = [_MAGIC]
+    lines = [_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))]
     for file, inside in sorted(by_file.items()):
         lines += _lines(file, inside, [str(place) for place in places.get(file, ())])
     with store_errors(path.parent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -12,6 +12,8 @@ FOREIGN_FOLDERS = frozenset((".git", ".svn", ".hg", "node_modules", ".phpunit.ca
 _SUFFIXES = frozenset((".php", ".phtml", ".inc", ".php5", ".php7", ".php8"))
 _SCRIPT = re.compile(rb"#![^\n]*\bphp|\A<\?php\b")  # of a file without a suffix, such as `bin/console`
 _MARK = b"<?"
+_TRAIT = re.compile(rb"\btrait\b", re.IGNORECASE)
+_ALIAS = re.compile(rb"\bas\s+(?:(?:public|protected|private|final)\s+)*([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*;", re.IGNORECASE)
 _AUTOLOADER, _COMPOSER = "autoload.php", "composer"
 
 
@@ -29,6 +31,16 @@ def source_files(tree: Path, packages: Collection[str] = ()) -> tuple[SourceFile
     Links are left out: what they lead to has a path of its own.
     """
     return tuple(_read(tree, packages))
+
+
+def aliases_in(tree: Path, probed: Iterable[str]) -> frozenset[str]:
+    """Return the names that the project's classes may give to methods of traits, none where no `probed` file has a trait.
+
+    Names that imports give are among them: they are more than enough.
+    """
+    if not any(_TRAIT.search((tree / file).read_bytes()) for file in probed):
+        return frozenset()
+    return frozenset(os.fsdecode(name) for one in source_files(tree) for name in _ALIAS.findall(one.data))
 
 
 def _read(tree: Path, packages: Collection[str]) -> Iterator[SourceFile]:

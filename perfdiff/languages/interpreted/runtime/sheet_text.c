@@ -123,16 +123,37 @@ static bool leads_to(struct pd_place *place, struct pd_identity identity)
 	return identity.number && place->identity.number == identity.number && place->identity.device == identity.device;
 }
 
-bool pd_file_is_at(const struct pd_file_text *file, const char *path)
+static bool is_written(const struct pd_file_text *file, const char *path)
 {
-	struct pd_identity identity;
-
 	for (const struct pd_place *place = file->places; place; place = place->next)
 		if (pd_text_is(place->path, pd_line_length(place->path), path))
 			return true;
-	identity = identity_of_code(path);
+	return false;
+}
+
+static bool is_found(const struct pd_file_text *file, struct pd_identity identity)
+{
 	for (struct pd_place *place = file->places; place; place = place->next)
 		if (leads_to(place, identity))
 			return true;
 	return false;
+}
+
+bool pd_file_is_at(const struct pd_file_text *file, const char *path)
+{
+	return is_written(file, path) || is_found(file, identity_of_code(path));
+}
+
+struct pd_file_text *pd_file_at(struct pd_file_text *files, const char *path)
+{
+	struct pd_identity identity;
+
+	for (struct pd_file_text *file = files; file; file = file->next)
+		if (is_written(file, path))
+			return file;
+	identity = identity_of_code(path);
+	for (struct pd_file_text *file = files; file; file = file->next)
+		if (is_found(file, identity))
+			return file;
+	return NULL;
 }

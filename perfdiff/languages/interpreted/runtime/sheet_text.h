@@ -20,10 +20,13 @@ struct pd_place {
 	bool is_looked_up;
 };
 
+struct pd_probe_text; /* of each language */
+
 /* A file's lines of the sheet. */
 struct pd_file_text {
 	const char *name; /* to the end of the line: what the language says of it */
 	struct pd_place *places;
+	struct pd_probe_text *main; /* of the file's own code, where the language keeps it here */
 	struct pd_file_text *next;
 };
 
@@ -40,5 +43,8 @@ bool pd_file_read(struct pd_file_text **files, const char *line);
 
 /* Whether a path is one of the places where a file of the tree lies, as it is written or as the system finds it. */
 bool pd_file_is_at(const struct pd_file_text *file, const char *path);
+
+/* The file that is so at a path; one whose place is written so goes first. NULL: none of them. */
+struct pd_file_text *pd_file_at(struct pd_file_text *files, const char *path);
 
 #endif

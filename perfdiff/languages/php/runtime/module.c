@@ -22,6 +22,7 @@ static bool start(void)
 		return false;
 	pd_fibers_begin();
 	pd_garbage_begin();
+	pd_internals_begin();
 	return true;
 }
 
@@ -49,6 +50,7 @@ static PHP_RINIT_FUNCTION(perfdiff)
 	(void)type, (void)module_number;
 	pd_request++;
 	if (is_on) {
+		pd_internals_settle();
 		pd_rest_end();
 		pd_sites_begin();
 	}

@@ -68,7 +68,7 @@ struct pd_plan {
 /* A probe's lines of the sheet. */
 struct pd_probe_text {
 	unsigned number;
-	uint32_t first_line, last_line; /* 0 of a file's own code */
+	uint32_t first_line, last_line;
 	const char *name;
 	const char *readers; /* lines that begin with "read " */
 	struct pd_file_text *file;
@@ -83,8 +83,7 @@ bool pd_sheet_open(const char *path);
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code);
 const char *pd_sheet_misplaced(const zend_op_array *code); /* the file's name in the tree, NULL where it lies where it should */
 bool pd_sheet_has_lines(const zend_op_array *code); /* a probe on the same lines, of whatever file */
-bool pd_sheet_has_name(const char *name);           /* a probe of this name, without what it stands in; in any case of letters */
-bool pd_sheet_has_traits(void);                     /* a probe in a file with traits */
+bool pd_sheet_has_name(const char *name); /* a probe, or a trait's method, of this name, without what it stands in; in any case of letters */
 
 /* plans.c */
 struct pd_plan *pd_plan_find(struct pd_probe_text *probe, const zend_op_array *code); /* NULL where there is no room */
@@ -98,10 +97,15 @@ void pd_value_read(struct pd_frame *frame, unsigned cell, enum pd_how how, zval 
 
 /* observer.c */
 bool pd_observer_begin(void);
+bool pd_is_only_observer(void);
 void pd_request_end(void);
 
 /* sites.c */
 void pd_sites_begin(void);
+
+/* internals.c */
+void pd_internals_begin(void);
+void pd_internals_settle(void);
 
 /* garbage.c */
 void pd_garbage_begin(void);

@@ -1,5 +1,4 @@
 /* The sheet: which functions are probed under which numbers, and what is read (written by perfdiff/languages/php/sheet.py). */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +7,23 @@
 #define MAGIC "perfdiff php 1\n"
 #define MAIN "{main}"
 #define CLOSURE "{closure"
+#define KNOWN 4096 /* files */
 
 static struct pd_file_text *files; /* the last one first */
 static struct pd_probe_text **table;
 static uint64_t table_mask;
 static const char **names; /* of functions, without what they stand in; open addressing */
 static uint64_t names_mask;
-static int has_traits = -1; /* not known yet */
+static const char *aliases; /* their lines */
+
+/* Where a file that code was compiled from lies. */
+struct known {
+	char *path;
+	uint64_t hash;
+	struct pd_file_text *file; /* of the tree, NULL: none of them */
+	const char *misplaced;	   /* the name of one that it looks like */
+};
+static struct known all_known[KNOWN]; /* by their paths' hash; one takes another's place */
 
 static uint64_t place_of(uint32_t first_line, uint32_t last_line)
 {
@@ -37,10 +46,12 @@ static bool probe_add(const char *line, struct pd_probe_text **probes)
 		return false;
 	}
 	probe->name = end + 1;
-	if (pd_text_is(probe->name, pd_line_length(probe->name), MAIN))
-		probe->first_line = probe->last_line = 0;
 	probe->readers = pd_line_next(line);
 	probe->file = files;
+	if (pd_text_is(probe->name, pd_line_length(probe->name), MAIN)) {
+		files->main = probe;
+		return true;
+	}
 	probe->next = *probes;
 	*probes = probe;
 	return true;
@@ -94,17 +105,22 @@ static const char **name_place(const char *name, size_t length)
 	return &names[i];
 }
 
-/* Makes the names of all probes from the table that they are in. */
-static bool names_make(void)
+/* Makes the names of all probes from the table that they are in, and adds those that methods of traits may have beside. */
+static bool names_make(uint64_t count)
 {
 	names_mask = 2 * table_mask + 1; /* the table has twice as many places as there are probes */
+	while (names_mask < 2 * count)
+		names_mask = 2 * names_mask + 1;
 	names = calloc(names_mask + 1, sizeof(*names));
 	for (uint64_t i = 0; names && i <= table_mask; i++)
 		for (const struct pd_probe_text *probe = table[i]; probe; probe = probe->next) {
 			const char *name = own_name(probe->name);
 
-			*name_place(name, pd_line_length(name)) = name;
+			if (!pd_is_off(probe->number))
+				*name_place(name, pd_line_length(name)) = name;
 		}
+	for (const char *line = aliases, *name = line; names && name && pd_line_begins(&name, "alias"); name = line = pd_line_next(line))
+		*name_place(name, pd_line_length(name)) = name;
 	return names != NULL;
 }
 
@@ -112,7 +128,7 @@ bool pd_sheet_open(const char *path)
 {
 	const char *text = pd_text_read(path);
 	struct pd_probe_text *probes = NULL;
-	uint64_t count = 0;
+	uint64_t count = 0, alias_count = 0;
 
 	if (!text || strncmp(text, MAGIC, strlen(MAGIC)))
 		return false;
@@ -121,13 +137,55 @@ bool pd_sheet_open(const char *path)
 
 		if (!pd_file_read(&files, line))
 			return false;
+		if (pd_line_begins(&rest, "alias"))
+			aliases = alias_count++ ? aliases : line;
 		if (!pd_line_begins(&rest, "probe"))
 			continue;
 		if (!probe_add(rest, &probes))
 			return false;
 		count++;
 	}
-	return table_make(probes, count) && names_make();
+	return table_make(probes, count) && names_make(count + alias_count);
+}
+
+/* The name of a file of the tree by which a path ends. */
+static const char *name_ending(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (const struct pd_file_text *file = files; file; file = file->next) {
+		size_t size = pd_line_length(file->name);
+
+		if (size < length && path[length - size - 1] == '/' && !memcmp(path + length - size, file->name, size))
+			return file->name;
+	}
+	return NULL;
+}
+
+static struct known known_make(const char *path)
+{
+	struct known known = {.file = pd_file_at(files, path)};
+
+	known.misplaced = known.file ? NULL : name_ending(path);
+	return known;
+}
+
+/* What is known of the file that code was compiled from: looked up once, as each request asks for all that it loads. */
+static struct known known_of(const zend_op_array *code)
+{
+	uint64_t hash = zend_string_hash_val(code->filename);
+	const char *path = ZSTR_VAL(code->filename);
+	struct known *known = &all_known[hash % KNOWN];
+
+	if (path[0] != '/') /* it may lie elsewhere the next time */
+		return known_make(path);
+	if (!known->path || known->hash != hash || strcmp(known->path, path)) {
+		free(known->path);
+		*known = known_make(path);
+		known->hash = hash;
+		known->path = strdup(path);
+	}
+	return *known;
 }
 
 /* How well a probe's name is that of some code on the same lines: 3 the same, 2 and 1 under another name, as that of a trait; 0: another's. */
@@ -136,8 +194,6 @@ static int alikeness(const struct pd_probe_text *probe, const zend_op_array *cod
 	const char *name = probe->name, *function, *scope, *separator;
 	size_t length = pd_line_length(name), head;
 
-	if (!code->function_name)
-		return pd_text_is(name, length, MAIN) ? 3 : 0;
 	function = ZSTR_VAL(code->function_name);
 	if (strstr(function, CLOSURE)) { /* from 8.4 on with what it stands in */
 		if (pd_text_is(name, length, function))
@@ -160,14 +216,18 @@ static int alikeness(const struct pd_probe_text *probe, const zend_op_array *cod
 
 struct pd_probe_text *pd_sheet_find(const zend_op_array *code)
 {
-	uint32_t first = code->function_name ? code->line_start : 0, last = code->function_name ? code->line_end : 0;
 	struct pd_probe_text *found = NULL;
 	int best = 0;
 
-	for (struct pd_probe_text *probe = table[place_of(first, last)]; probe; probe = probe->next) {
-		int alike = probe->first_line == first && probe->last_line == last ? alikeness(probe, code) : 0;
+	if (!code->function_name) {
+		const struct pd_file_text *file = known_of(code).file;
 
-		if (alike > best && pd_file_is_at(probe->file, ZSTR_VAL(code->filename))) {
+		return file ? file->main : NULL;
+	}
+	for (struct pd_probe_text *probe = table[place_of(code->line_start, code->line_end)]; probe; probe = probe->next) {
+		int alike = probe->first_line == code->line_start && probe->last_line == code->line_end ? alikeness(probe, code) : 0;
+
+		if (alike > best && known_of(code).file == probe->file) {
 			found = probe;
 			best = alike;
 		}
@@ -182,57 +242,18 @@ bool pd_sheet_has_name(const char *name)
 
 bool pd_sheet_has_lines(const zend_op_array *code)
 {
-	uint32_t first = code->function_name ? code->line_start : 0, last = code->function_name ? code->line_end : 0;
+	if (!code->function_name) {
+		const struct pd_probe_text *probe = pd_sheet_find(code);
 
-	for (const struct pd_probe_text *probe = table[place_of(first, last)]; probe; probe = probe->next)
-		if (probe->first_line == first && probe->last_line == last)
-			return true;
-	return false;
-}
-
-/* Whether a file has the word anywhere in it; one that cannot be read may have. */
-static bool has_word(const struct pd_file_text *file, const char *word)
-{
-	char path[PATH_MAX], *text;
-	bool has;
-
-	for (const struct pd_place *place = file->places; place; place = place->next) {
-		size_t length = pd_line_length(place->path);
-
-		if (length >= sizeof(path))
-			return true;
-		memcpy(path, place->path, length);
-		path[length] = '\0';
-		text = pd_text_read(path);
-		has = !text || strcasestr(text, word);
-		free(text);
-		if (has)
-			return true;
+		return probe && !pd_is_off(probe->number);
 	}
+	for (const struct pd_probe_text *probe = table[place_of(code->line_start, code->line_end)]; probe; probe = probe->next)
+		if (probe->first_line == code->line_start && probe->last_line == code->line_end && !pd_is_off(probe->number))
+			return true;
 	return false;
 }
 
-bool pd_sheet_has_traits(void)
-{
-	if (has_traits >= 0)
-		return has_traits;
-	has_traits = false;
-	for (const struct pd_file_text *file = files; file && !has_traits; file = file->next)
-		has_traits = has_word(file, "trait");
-	return has_traits;
-}
-
-/* Looks for a file of the sheet by the end of a path. */
 const char *pd_sheet_misplaced(const zend_op_array *code)
 {
-	const char *path = ZSTR_VAL(code->filename);
-	size_t length = strlen(path);
-
-	for (const struct pd_file_text *file = files; file; file = file->next) {
-		size_t size = pd_line_length(file->name);
-
-		if (size < length && path[length - size - 1] == '/' && !memcmp(path + length - size, file->name, size))
-			return pd_file_is_at(file, path) ? NULL : file->name;
-	}
-	return NULL;
+	return known_of(code).misplaced;
 }

@@ -52,13 +52,11 @@ static bool may_lead_to_probe(const zend_op *operation)
 		return operation->op2_type != IS_CONST || may_be_probed(RT_CONSTANT(operation, operation->op2));
 	case ZEND_INIT_METHOD_CALL:
 	case ZEND_INIT_STATIC_METHOD_CALL:
-		if (pd_sheet_has_traits()) /* whose methods have other names where they are used */
-			return true;
 		if (operation->op2_type == IS_UNUSED)
 			return pd_sheet_has_name("__construct");
 		return operation->op2_type != IS_CONST || may_be_probed(RT_CONSTANT(operation, operation->op2));
 	case ZEND_NEW:
-		return pd_sheet_has_traits() || pd_sheet_has_name("__construct");
+		return pd_sheet_has_name("__construct");
 	default:
 		return true;
 	}
@@ -210,16 +208,10 @@ static bool has_compiler(void)
 	return is_set("opcache.jit_buffer_size") && (!made || strcmp(made, "disable"));
 }
 
-/* Whether ours is the only observer: each has two places beside a function's code, and they were given last. */
-static bool is_alone(void)
-{
-	return zend_op_array_extension_handles == zend_observer_fcall_op_array_extension + 2;
-}
-
 /* Begins once in a process, in front of the engine's cache, where nobody else needs to be told and no machine code takes the handlers' place. */
 void pd_sites_begin(void)
 {
-	if (next || pd_counting_follow || !ZEND_OBSERVER_ENABLED || !is_alone())
+	if (next || pd_counting_follow || !ZEND_OBSERVER_ENABLED || !pd_is_only_observer())
 		return;
 	if (has_compiler() || is_set("opcache.protect_memory"))
 		return;
