@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,23 +24,33 @@ UNTIMED = frozenset(
         "test_c_branches",
         "test_c_features",
         "test_c_probes",
+        "test_counted_lines",
         "test_counted_programs",
         "test_counters",
         "test_dry_run",
         "test_emulated_pmu",
+        "test_growth_programs",
         "test_inputs",
+        "test_java_builds",
+        "test_java_counting",
+        "test_java_places",
         "test_layouts",
         "test_masquerade",
         "test_measuring",
         "test_outside_calls",
         "test_papi",
+        "test_php_lines",
         "test_places",
+        "test_python_lines",
         "test_ticket",
         "test_toolchain",
         "test_trend_programs",
         "test_upkeep",
     }
 )
+
+# These look at how threads meet, which takes several CPUs.
+THREADED = frozenset({"test_pmu_counts", "test_runtime", "test_sharing_programs"})
 
 # How long made-up inputs take tells what else the machine does.
 settings.register_profile("perfdiff", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,10 +60,23 @@ settings.load_profile("perfdiff")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--one-cpu", action="store_true", help="bind each of xdist's workers to a CPU of its own, as far as there are CPUs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    name = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if config.getoption("--one-cpu") and name:
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpus[int(name.removeprefix("gw")) % len(cpus)]})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in UNTIMED:
             item.add_marker("untimed")
+        if item.path.stem in THREADED:
+            item.add_marker("threaded")
 
 
 @pytest.fixture(scope="module")
