@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from perfdiff.records.recorded import Kept, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.revisions.repository import find_repository
 
+Engines = Callable[[], AbstractContextManager[Engine | None]]
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
 
@@ -43,11 +45,11 @@ class Outcome:
 
 
 def analysed(
-    found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engine: Engine | None = None
+    found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there.
 
-    Functions are analysed by the engine, or on this machine.
+    Functions are analysed by what `engines` gives, or on this machine.
     """
     watch = Stopwatch(progress)
     samples = Kept(found.samples, TABLES)
@@ -56,7 +58,8 @@ def analysed(
         from perfdiff import analysis  # which takes half a second of CPU to load
 
         watch.stage("analysing", None)
-        findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines(), engine)
+        with engines() as engine:
+            findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines(), engine)
         if kept:
             kept.save(findings)
     stages = {**findings.stages, **watch.seconds}
@@ -76,10 +79,10 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
-    found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress, engine: Engine | None = None
+    found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
-    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config), engine)
+    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config), engines)
 
 
 def named(found: Recorded, asked: storage.Asked) -> Recorded:

@@ -8,17 +8,20 @@ counts of lines → models and comparison
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from perfdiff import storage
 from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
+from perfdiff.config import ClusterConfig
+from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import DiskFilledError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.making import Makers, OwnMachine
-from perfdiff.outcome import Outcome, judged, named
+from perfdiff.outcome import Engines, Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
@@ -39,12 +42,22 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
-        outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress)
+        engines = judges(request.config.cluster, found, progress)
+        outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
         try:
             storage.remember(cache, repository.name, asked)
         except OSError as error:
             progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
     return outcome
+
+
+def judges(config: ClusterConfig, found: Recorded, progress: Progress) -> Engines:
+    """Return who analyses what was recorded: the workers of a cluster where one is asked for and that is much, else this machine."""
+    if config.address is None or len(found.experiment.functions) < WORTH_SENDING:
+        return nullcontext
+    from perfdiff.cluster.crew import engine
+
+    return partial(engine, config.address, progress)
 
 
 def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:

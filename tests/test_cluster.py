@@ -12,17 +12,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dask_lab
 from dask_lab import Lab
+from experiments import Made, World, same
 from perfdiff import __version__
 from perfdiff.cluster import workers
+from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import MeasurementError, UsageError
-from perfdiff.records import recorded
-from perfdiff.records.schema import Experiment, Phase
+from perfdiff.records import recorded, store
+from perfdiff.records.schema import Experiment, Phase, Side
 from perfdiff.revisions import trees
 from perfdiff.revisions.bundles import Sent, SentFile, bundled, put, unbundled
 from perfdiff.revisions.pins import pin_working_tree, resolve
@@ -358,3 +362,28 @@ def test_submodules_travel_with_what_names_them(project: Path, tmp_path: Path) -
     there = unbundled(bundle, tmp_path / "there", tmp_path / "top", Path())
     trees.lay_out(Sent.of(pins.head).pinned(there), tmp_path / "tree")
     assert (tmp_path / "tree" / "inner" / "adder" / "add.c").read_text() == (project / "add.c").read_text()
+
+
+def test_recorded_calls_are_analysed_on_workers_to_the_last_digit(tmp_path: Path, steady_lab: Lab) -> None:
+    """By a scheduler that has no perfdiff, and not on the worker whose perfdiff is another version."""
+
+    def executed(dask_worker: Any) -> int:
+        return dask_worker.state.executed_count
+
+    made = Made("f0", cost=same(lambda inputs: 50.0 + 3.0 * inputs["n"]), calls=lambda side, n: {"": 30})
+    world = World(tuple(replace(made, name=f"f{number}") for number in range(WORTH_SENDING)), sizes=(1000, 3000), kept=30)
+    found = [table for number in world.ids.values() for side in Side if (table := world.samples(number, side)) is not None]
+    store.save(tmp_path / "saved", world.experiment(), found)
+    answers, counts = [], []
+    for options in ([], ["--cluster", steady_lab.address]):
+        command = [sys.executable, "-m", "perfdiff", "compare", "saved", "saved", "--format", "json", "--verbose", *options]
+        ended = subprocess.run(command, cwd=tmp_path, env=dask_lab.environment(), capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert ("worker old" in ended.stderr) == bool(options)
+        answers.append({name: value for name, value in json.loads(ended.stdout).items() if name != "stages"})
+        with workers.connected(steady_lab.address) as client:
+            counts.append(sorted(client.run(executed).values()))
+    assert answers[0] == answers[1]
+    assert len(answers[0]["functions"]) == WORTH_SENDING
+    (old, able), (old_then, able_then) = counts
+    assert (old_then, able_then > able) == (old, True)

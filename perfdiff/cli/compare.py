@@ -61,6 +61,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         list[str] | None, typer.Option("--pool", metavar="NAME", help="Compare parts whatever this label says (may be repeated).")
     ] = None,
     save: options.Save = None,
+    cluster: options.Cluster = None,
     repository: options.Repository = Path(),
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
@@ -76,7 +77,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         check_destination(chosen, output_file)
         if save:
             samples.check(save)
-        overrides = Overrides(file=config, seed=seed)
+        overrides = Overrides(file=config, seed=seed, cluster=cluster)
         wished = Wished(
             tuple(map(place, folders)),
             base,
@@ -116,6 +117,7 @@ def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outco
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
     from perfdiff.outcome import analysed
+    from perfdiff.pipeline import judges
 
-    outcome = analysed(found, config.compare, progress)
+    outcome = analysed(found, config.compare, progress, engines=judges(config.cluster, found, progress))
     return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

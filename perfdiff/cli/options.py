@@ -90,7 +90,7 @@ Cluster = Annotated[
         "--cluster",
         metavar="ADDRESS",
         envvar="PERFDIFF_CLUSTER",
-        help="Measure on the workers of this Dask scheduler, such as tcp://lab1:8786.",
+        help="Measure and analyse on the workers of this Dask scheduler, such as tcp://lab1:8786.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]

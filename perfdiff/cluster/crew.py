@@ -19,6 +19,7 @@ from perfdiff.cluster.workers import Worker
 from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
+from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError, PerfdiffError
 from perfdiff.making import Block, Made, Pair
 from perfdiff.progress import Progress
@@ -321,6 +322,11 @@ class Cluster:
     client: Client
     able: Sequence[Worker]
 
+    @property
+    def engine(self) -> Engine:
+        """Return what analyses functions on the workers that can measure."""
+        return Engine(self.client, workers=tuple(each.address for each in self.able if not each.obstacle))
+
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
         return Crew(self.client, self.able, bench, site, collector)
@@ -342,6 +348,13 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
                 "no worker of the cluster can measure: " + "; ".join(f"{each.name}: {each.obstacle}" for each in found), slug="no-workers"
             )
         yield Cluster(client, found)
+
+
+@contextmanager
+def engine(address: str, progress: Progress) -> Iterator[Engine]:
+    """Connect to a cluster for the length of a `with` block, to analyse functions there."""
+    with cluster(address, progress) as found:
+        yield found.engine
 
 
 def _key(pair: Sequence[Slot]) -> tuple[str, int, int]:

@@ -27,10 +27,14 @@ _ALONE = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The engine of many machines. The client, a `distributed.Client`, is its owner's, who closes it."""
+    """The engine of many machines. The client, a `distributed.Client`, is its owner's, who closes it.
+
+    `workers` are the addresses of those that take part, all where none is named.
+    """
 
     client: Any
     least: int = WORTH_SENDING
+    workers: tuple[str, ...] = ()
 
     def map(self, function: Callable[..., R], items: Iterable[T], *shared: object) -> Iterator[R]:
         """Yield `function(item, *shared)` of each item; raise MeasurementError where the cluster is lost.
@@ -41,13 +45,16 @@ class Cluster:
 
         waiting: deque[Any] = deque()
         try:
-            kept = self.client.scatter(shared, broadcast=True, hash=False) if shared else ()
-            most = AHEAD * max(1, sum(self.client.nthreads().values()))
+            who = [*self.workers] or None
+            kept = self.client.scatter(shared, workers=who, broadcast=True, hash=False) if shared else ()
+            threads = self.client.nthreads()
+            most = AHEAD * max(1, sum(threads[address] for address in who or threads if address in threads))
+            call, called = _by_value(), bytes(dumps(function))
             for item in items:
                 packed = bytes(dumps(item))
                 if len(packed) > SMALL:  # past the scheduler, which holds what is part of a task
-                    (packed,) = self.client.scatter([packed], hash=False)
-                waiting.append(self.client.submit(_task, function, packed, *kept, pure=False))
+                    (packed,) = self.client.scatter([packed], workers=who, hash=False)
+                waiting.append(self.client.submit(call, called, packed, *kept, workers=who, pure=False))
                 if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:
@@ -67,13 +74,26 @@ class Cluster:
     def agree(self, load: Callable[[], str]) -> bool:
         """Return whether every worker reads what is read here, such as files that all of them share."""
         here = load()
-        found = self.client.run(_said, load)
+        found = self.client.run(_said, load, workers=[*self.workers] or None)
         return bool(found) and all(said == here for said in found.values())
 
 
-def _task(function: Callable[..., R], packed: bytes, *shared: object) -> R:
+def _by_value() -> Callable[..., Any]:
+    """Return what workers call. A scheduler reads tasks, and may have no perfdiff: code of its own goes with them, and names ours."""
+
+    # Within a function Dask sends the code of a function, elsewhere its name.
+    def call(function: bytes, packed: bytes, *shared: Any) -> Any:
+        import pkgutil
+
+        return pkgutil.resolve_name("perfdiff.engines.cluster:task")(function, packed, *shared)
+
+    return call
+
+
+def task(function: bytes, packed: bytes, *shared: object) -> Any:
+    """Call a pickled function with a pickled item and what is shared, on a worker."""
     with _ALONE:
-        return alone(function, pickle.loads(packed), shared)
+        return alone(pickle.loads(function), pickle.loads(packed), shared)
 
 
 def _said(load: Callable[[], str]) -> str | None:
