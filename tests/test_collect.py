@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
+from perfdiff.making import OwnMachine
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side
 
@@ -96,9 +98,14 @@ def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> Non
 
 def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn() -> None:
     points = [Point(i, "w", {}, "") for i in range(3)]
-    blocks = [schedule.whole_block(points, block, seed=3, layouts=4) for block in range(8)]
-    assert [{slot.layout for slot in block} for block in blocks] == [{0}, {1}, {2}, {3}] * 2
-    assert all({slot.phase for slot in block} == {Phase.PLAIN} and len(schedule.pairs(block)) == 3 for block in blocks)
+    blocks = [schedule.pairs(schedule.whole_block(points, block, seed=3)) for block in range(8)]
+    assert all(len(pairs) == 3 and {slot.phase for pair in pairs for slot in pair} == {Phase.PLAIN} for pairs in blocks)
+    spread = SimpleNamespace(count=4, may_link=False, grow=lambda pairs, limit_s: None)
+    bench = SimpleNamespace(progress=SimpleNamespace(stage=lambda *_: None, advance=lambda _: None), spread=lambda site: spread)
+    machine = OwnMachine(bench, None, None)  # type: ignore[arg-type]
+    machine._duets = SimpleNamespace(collect=lambda pair, runs, advance: [(slot, []) for slot in pair])  # type: ignore[assignment]
+    layouts = [{run.layout for made in machine.made([pairs]) for run, _ in made.runs} for pairs in blocks]
+    assert layouts == [{0}, {1}, {2}, {3}] * 2
 
 
 def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:

@@ -125,7 +125,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rounds, Ben
             for point in POINTS
             for side in Side
         ]
-        return Rounds(bench, SimpleNamespace(targets={}, notes=()), runs), bench  # type: ignore[arg-type]
+        return Rounds(bench, SimpleNamespace(targets={}, notes=()), runs=runs), bench  # type: ignore[arg-type]
 
     return made
 
