@@ -441,8 +441,8 @@ def _unexplained(patient: Patient) -> list[Cause]:
     if not grown and (waits := _waits(patient)):
         return list(waits)
     if not grown:
-        other = "machine, layout or I/O" if is_bounded(counts) or not work_counters(counts) else "the same lines do more, or the machine"
-        return [Cause("time-only", f"its time grew and nothing that was counted did: {other}")]
+        other = "more work, machine" if not work_counters(counts) else "machine" if is_bounded(counts) else "lines do more, machine"
+        return [Cause("time-only", f"its time grew and nothing that was counted did: {other}, layout or I/O")]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
     where = f" ({stratum})" if stratum else ""
     what = metric_of(metric).says.removesuffix(", without probed callees'")
