@@ -268,12 +268,12 @@ def test_connections_are_refused_and_answers_lost_as_often_as_asked() -> None:
             with proxied("db", target, settings) as proxy:
                 failed = 0
                 for _ in range(100):
-                    with connected(proxy.port) as client:
-                        try:
+                    try:  # a reset may come before the client has its connection
+                        with connected(proxy.port) as client:
                             client.sendall(b"?")
                             failed += client.recv(1) != b"?"
-                        except ConnectionError:
-                            failed += 1
+                    except ConnectionError:
+                        failed += 1
                 assert least <= failed <= most
                 assert proxy.take("here").failures == failed
 
