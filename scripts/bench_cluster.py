@@ -2,7 +2,7 @@
 """Print what analysis on workers takes: of many functions by processes and by a cluster, by 1, 2 and 4 workers, and of up to 10⁹ calls.
 
     scripts/bench cluster                              all of it, up to 10⁸ calls
-    scripts/bench cluster calls --most 1e9 --room DIR  the large one: some 13 GB of disk and an hour of two cores
+    scripts/bench cluster calls --most 1e9 --room DIR  the large one: 16 GB of disk and six minutes of two cores
     scripts/bench cluster joblib --functions 1000
     scripts/bench cluster workers
 
