@@ -80,7 +80,7 @@ def _of_workers(address: str, chosen: Format) -> bool:
         return possible
     for each in found:
         says = each.worker.obstacle or ("can measure" if each.can_measure else "cannot measure before what is MISSING is there")
-        output.write(f"worker {each.worker.name} at {each.worker.host}: {says}")
+        output.write(f"{each.worker}: {says}")
         output.write("\n".join([*(f"  {line}" for line in _rows(each.checks)), ""]))
     able = sum(each.can_measure for each in found)
     output.write(f"perfdiff can measure on {able} of {len(found)} workers.")

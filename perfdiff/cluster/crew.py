@@ -226,7 +226,7 @@ class Crew:
         for future in futures:
             future.cancel()
         again = "; the pair that it was making is made on another" if post.now else ""
-        text = f"worker {post.worker.name} at {post.worker.host} was lost after {post.made} pairs of runs ({why}){again}"
+        text = f"{post.worker} was lost after {post.made} pairs of runs ({why}){again}"
         self._last = self._last or MeasurementError(
             f"{text}, but no other is left: look into the workers' logs, and ask again; builds are kept", slug="worker-lost"
         )
@@ -234,9 +234,8 @@ class Crew:
 
     def _leave_out(self, post: _Post, failure: Failure) -> None:
         self._last = failure.error
-        where = f"worker {post.worker.name} at {post.worker.host}"
         after = f"after {post.made} pairs of runs" if post.made else "from the start"
-        self._remove(post, Note("worker-left-out", f"{where} is left out {after}: {failure.text}"))
+        self._remove(post, Note("worker-left-out", f"{post.worker} is left out {after}: {failure.text}"))
 
     def _remove(self, post: _Post, note: Note) -> None:
         self.left_out.append(note)
@@ -257,22 +256,14 @@ class Crew:
         if self._is_open:
             return
         self._is_open = True
-        self.left_out += [
-            Note("worker-left-out", f"worker {each.name} at {each.host} is left out: {each.obstacle}")
-            for each in self.able
-            if each.obstacle
-        ]
-        able = [each for each in self.able if not each.obstacle]
         self._machines = [Machine(socket.gethostname(), self.bench.environment(self.site))]
         commission, bundle = self._commission()
-        self.bench.progress.stage("building on workers", len(able))
+        self.bench.progress.stage("building on workers", len(self.able))
         # By the addresses of workers, and not as a part of each question: it may be large, and goes to each machine once.
-        sent = (
-            self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False) if able else None
-        )
+        sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in self.able], broadcast=True, hash=False)
         starting: dict[Future, _Post] = {}
         answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        for number, worker in enumerate(able, 1):
+        for number, worker in enumerate(self.able, 1):
             config = commission.config
             own = replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
             station = submitted(self.client, worker.address, "opened", own, held=sent)
@@ -317,19 +308,20 @@ class Crew:
 
 @dataclass(slots=True)
 class Cluster:
-    """A scheduler with its workers, before a comparison makes use of them."""
+    """A scheduler with the workers that can measure, before a comparison makes use of them, and what is said of the others."""
 
     client: Client
     able: Sequence[Worker]
+    left_out: Sequence[Note]
 
     @property
     def engine(self) -> Engine:
         """Return what analyses functions on the workers that can measure."""
-        return Engine(self.client, workers=tuple(each.address for each in self.able if not each.obstacle))
+        return Engine(self.client, workers=tuple(each.address for each in self.able))
 
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
-        return Crew(self.client, self.able, bench, site, collector)
+        return Crew(self.client, self.able, bench, site, collector, [*self.left_out])
 
 
 @contextmanager
@@ -340,14 +332,14 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
         found = workers.looked_at(client)
         able = [each for each in found if not each.obstacle]
         progress.note(f"{len(able)} of {len(found)} workers of {address} can measure; watch them at {client.dashboard_link}")
-        for each in found:
-            if each.obstacle:
-                progress.note(f"worker {each.name} at {each.host} is left out: {each.obstacle}")
+        left_out = [Note("worker-left-out", f"{each} is left out: {each.obstacle}") for each in found if each.obstacle]
+        for note in left_out:
+            progress.note(note.text)
         if not able:
             raise MeasurementError(
                 "no worker of the cluster can measure: " + "; ".join(f"{each.name}: {each.obstacle}" for each in found), slug="no-workers"
             )
-        yield Cluster(client, found)
+        yield Cluster(client, able, left_out)
 
 
 @contextmanager

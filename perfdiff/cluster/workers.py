@@ -32,6 +32,9 @@ class Worker:
     host: str
     obstacle: str = ""
 
+    def __str__(self) -> str:
+        return f"worker {self.name} at {self.host}"
+
 
 @dataclass(frozen=True, slots=True)
 class Examined:
