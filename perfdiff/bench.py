@@ -10,7 +10,21 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import caveats, counters, counting, folding, machine, placing, reach, schedule, survey, tally, toolchain, workloads
+from perfdiff.collect import (
+    caveats,
+    counters,
+    counting,
+    folding,
+    machine,
+    openings,
+    placing,
+    reach,
+    schedule,
+    survey,
+    tally,
+    toolchain,
+    workloads,
+)
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
@@ -23,9 +37,9 @@ from perfdiff.collect.suites import Suites
 from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
-from perfdiff.errors import BuildError, RecordingError
+from perfdiff.errors import BuildError, RecordingError, WorkloadError
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import Counterpart, ProbeCosts, Program
+from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Side, Skipped
@@ -58,6 +72,7 @@ class Site:
     folded: tuple[Folded, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
     slowdown: float = 1.0  # of counted runs, as a rule
+    code: CodeComparison | None = None  # of two sides
 
     @property
     def built_s(self) -> float:
@@ -118,11 +133,12 @@ class Bench:
         """Find what changed, and make the plain builds ready to run; raise MeasurementError where nothing that must run can be probed."""
         config = self.request.config
         programs = self._programs(plain)
-        subjects, same_code = self._subjects(programs, plain)
+        subjects, code = self._subjects(programs, plain)
         site = Site(
             subjects=subjects,
             plain=plain,
-            same_code=same_code and not config.measure.thorough,
+            same_code=code is not None and code.identical and not code.other_files and not config.measure.thorough,
+            code=code,
             toolchain=self._toolchain(programs, plain),
             skipped=tuple(problem for program in programs.values() for problem in program.problems),
             notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
@@ -143,6 +159,33 @@ class Bench:
         workloads, notes = suites.expanded(config.workloads, self.executor)
         request = replace(self.request, config=replace(config, workloads=workloads))
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
+
+    def with_openings(self, site: Site) -> Site:
+        """Return the same, or that nothing that runs differs, where some files differ and no run of either side opens one of them.
+
+        Nothing is known of workloads that need something done before or beside their runs. The first run that opens one ends the question.
+        """
+        config, code, trees = self.request.config, site.code, {side: built.tree for side, built in site.plain.items()}
+        asked = config.measure.thorough or self.request.followed or self.services.configs
+        if site.same_code or code is None or asked or not (code.identical or code.in_tree):
+            return site
+        if any(workload.setup or workload.prepare or workload.requests for workload in config.workloads):
+            return site
+        differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None)
+        if not differing:
+            return site
+        decisive, collector = openings.Decisive.of(trees, differing), self.collector(site.targets)
+        self.progress.stage("looking which files runs open", None)
+        for slot in (schedule.Slot(Phase.PLAIN, point, side, 0) for point in self.points for side in self.sides):
+            watching = openings.Watching(self.executor, decisive[slot.side])
+            try:
+                list(replace(collector, executor=watching).collect([slot], self.progress.advance))
+            except WorkloadError:  # which is told when it fails again
+                return site
+            if not watching.opened_nothing:
+                return site
+        told = [*site.notes, openings.note(differing), *([] if code.identical else caveats.changes_not_run(site.subjects, ()))]
+        return replace(site, same_code=True, notes=tuple(told))
 
     def surveyed(self, site: Site) -> Site:
         """Run a build with probes in all functions, and choose by what it tells what is measured within the budget of probes."""
@@ -314,13 +357,13 @@ class Bench:
             self.progress.advance(side)
         return programs
 
-    def _subjects(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> tuple[Subjects, bool]:
-        """Return the functions under numbers, and whether nothing that can run differs: neither code nor files that programs may read."""
+    def _subjects(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> tuple[Subjects, CodeComparison | None]:
+        """Return the functions under numbers, and what the code of two sides has in common."""
         if len(self.sides) == 1:
-            return Subjects.alone(programs[Side.BASE].functions.values()), False
+            return Subjects.alone(programs[Side.BASE].functions.values()), None
         pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
-        return Subjects.number(cleared(pairs, code), self.request.followed), code.identical and not code.other_files
+        return Subjects.number(cleared(pairs, code), self.request.followed), code
 
     def _toolchain(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> toolchain.Toolchain:
         """Return what the sides are made of, and what head runs on, or base where it is measured alone."""

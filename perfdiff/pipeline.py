@@ -82,8 +82,8 @@ def measure(bench: Bench, folder: Path) -> None:
     """
     try:
         with closing(bench.upkeep), _makers(bench) as makers:
-            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())), makers)
-            bench = rounds.bench
+            bench, site = bench.with_benchmarks(bench.site(bench.plain()))
+            rounds = Rounds(bench, bench.with_openings(site), makers)
             with closing(bench.services):
                 if len(bench.sides) > 1 and not rounds.are_answered:
                     rounds.compare_whole_runs()

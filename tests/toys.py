@@ -60,6 +60,7 @@ class SameText:
 
     identical: bool
     other_files: tuple[str, ...] = ()
+    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""

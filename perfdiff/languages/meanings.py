@@ -9,10 +9,14 @@ from perfdiff.languages.protocol import Counterpart
 
 @dataclass(frozen=True, slots=True)
 class MeaningComparison:
-    """What the code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation."""
+    """What the code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation.
+
+    `in_tree`: a run opens the files that its code lies in, and these are in the tree.
+    """
 
     identical: bool
     other_files: tuple[str, ...]
+    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function does the same on both sides, and all that it depends on is the same."""

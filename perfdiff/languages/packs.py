@@ -189,6 +189,10 @@ class _Comparisons:
         first, *rest = (each.other_files for each in self.by_pack.values())
         return tuple(file for file in first if all(file in others for others in rest))
 
+    @property
+    def in_tree(self) -> bool:
+        return all(each.in_tree for each in self.by_pack.values())
+
     def is_same(self, pair: Counterpart) -> bool:
         return self._asked(pair, CodeComparison.is_same)
 

@@ -212,6 +212,11 @@ class CodeComparison(Protocol):
         """Return which other files differ that a workload may read."""
         ...
 
+    @property
+    def in_tree(self) -> bool:
+        """Return whether all that makes programs of the two builds differ lies in files of their trees, which a run opens to run them."""
+        ...
+
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants; False where that is not known."""
         ...

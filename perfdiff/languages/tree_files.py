@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from filecmp import cmp
 from pathlib import Path
@@ -42,7 +42,22 @@ class Unread:
 def differing(base: PlainBuild, head: PlainBuild, unread: Unread) -> Iterator[tuple[str, Mapping[int, Path]]]:
     """Yield the files that are not the same on both sides, by name, with where each lies: 0 base's, 1 head's."""
     compiled = bool(base.commands or head.commands)
-    files = [dict(unread.others(build, compiled=compiled)) for build in (base, head)]
+    yield from _unlike([dict(unread.others(build, compiled=compiled)) for build in (base, head)])
+
+
+def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Path]]]:
+    """Yield the files of two trees that are not the same, whatever they are for; links to folders are files, too."""
+    yield from _unlike([dict(_files(tree)) for tree in (base, head)])
+
+
+def _files(tree: Path) -> Iterator[tuple[str, Path]]:
+    for folder, folders, names in os.walk(tree):
+        for path in (Path(folder) / name for name in (*names, *folders)):
+            if path.is_symlink() or not path.is_dir():
+                yield path.relative_to(tree).as_posix(), path
+
+
+def _unlike(files: Sequence[Mapping[str, Path]]) -> Iterator[tuple[str, Mapping[int, Path]]]:
     for name in sorted(files[0].keys() | files[1].keys()):
         present = {side: found[name] for side, found in enumerate(files) if name in found}
         if len(present) < len(files) or not _is_same_file(present[0], present[1]):

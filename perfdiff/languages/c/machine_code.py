@@ -48,6 +48,11 @@ class MachineCode:
     cleared: frozenset[Key]
     unlike: frozenset[Key]
 
+    @property
+    def in_tree(self) -> bool:
+        """Return that programs and libraries of a build lie in its tree."""
+        return True
+
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants on both sides; False where that is not known."""
         return self.identical or _key(pair) in self.cleared

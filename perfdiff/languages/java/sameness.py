@@ -43,7 +43,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
             told += _differing_entries(name, present)
         elif not all(side.is_indexed(name) for side, _ in present):
             told.append(name)
-    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(told))
+    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(told), in_tree=True)
 
 
 class _Side:
