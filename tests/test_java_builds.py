@@ -184,6 +184,16 @@ def test_a_project_of_several_modules_is_built_by_maven_without_a_network(tmp_pa
     assert homes.read(made.beside).versions == {}
 
 
+def test_sources_with_other_letters_than_english_ones_are_built_and_mean_what_they_say(tmp_path: Path) -> None:
+    checkout = tmp_path / "project"
+    checkout.mkdir()
+    git(checkout, "init", "-q")
+    commit(checkout, "head", {"src/shop/Main.java": MAIN.replace("Till.sum(n)", '(int) "—ß".charAt(n)')})
+    made = built(checkout, JAVAC, tmp_path / "cache")
+    ended = subprocess.run(["java", "-cp", "out", "shop.Main", "1"], cwd=made.folder, capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{ord('ß')}\n"
+
+
 def test_maven_without_its_plugins_says_what_is_missing_and_how_it_comes(tmp_path: Path) -> None:
     checkout = tmp_path / "project"
     checkout.mkdir()

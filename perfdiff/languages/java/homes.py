@@ -17,6 +17,7 @@ from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
 
 _RECORD = "java.json"
+_LOCALE = "C.UTF-8"
 _NO_DAEMON = "-Dorg.gradle.daemon=false"
 
 
@@ -49,8 +50,11 @@ class Homes:
         return self.jdk.identity
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
-        """Return the variables by which the build finds the JDK; raise BuildError."""
-        return Prepared(variables(self.jdk.home, environment))
+        """Return the variables by which the build finds the JDK, and reads sources as UTF-8; raise BuildError.
+
+        Up to JDK 17 compilers read sources in the locale's encoding, and other builds than Java's run in the locale `C`.
+        """
+        return Prepared({**variables(self.jdk.home, environment), "LC_ALL": _LOCALE})
 
     def broken(self, beside: Path) -> str | None:
         """Return why a kept build cannot run: its JDK is gone, or another one lies in its place."""
