@@ -10,21 +10,7 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import (
-    caveats,
-    counters,
-    counting,
-    folding,
-    machine,
-    openings,
-    placing,
-    reach,
-    schedule,
-    survey,
-    tally,
-    toolchain,
-    workloads,
-)
+from perfdiff.collect import caveats, counters, counting, folding, machine, placing, reach, schedule, survey, tally, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Executor
@@ -37,7 +23,7 @@ from perfdiff.collect.suites import Suites
 from perfdiff.collect.survey import Budget, Selection, Survey
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
-from perfdiff.errors import BuildError, RecordingError, WorkloadError
+from perfdiff.errors import BuildError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
@@ -160,33 +146,6 @@ class Bench:
         request = replace(self.request, config=replace(config, workloads=workloads))
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
 
-    def with_openings(self, site: Site) -> Site:
-        """Return the same, or that nothing that runs differs, where some files differ and no run of either side opens one of them.
-
-        Nothing is known of workloads that need something done before or beside their runs. The first run that opens one ends the question.
-        """
-        config, code, trees = self.request.config, site.code, {side: built.tree for side, built in site.plain.items()}
-        asked = config.measure.thorough or self.request.followed or self.services.configs
-        if site.same_code or code is None or asked or not (code.identical or code.in_tree):
-            return site
-        if any(workload.setup or workload.prepare or workload.requests for workload in config.workloads):
-            return site
-        differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None)
-        if not differing:
-            return site
-        decisive, collector = openings.Decisive.of(trees, differing), self.collector(site.targets)
-        self.progress.stage("looking which files runs open", None)
-        for slot in (schedule.Slot(Phase.PLAIN, point, side, 0) for point in self.points for side in self.sides):
-            watching = openings.Watching(self.executor, decisive[slot.side])
-            try:
-                list(replace(collector, executor=watching).collect([slot], self.progress.advance))
-            except WorkloadError:  # which is told when it fails again
-                return site
-            if not watching.opened_nothing:
-                return site
-        told = [*site.notes, openings.note(differing), *([] if code.identical else caveats.changes_not_run(site.subjects, ()))]
-        return replace(site, same_code=True, notes=tuple(told))
-
     def surveyed(self, site: Site) -> Site:
         """Run a build with probes in all functions, and choose by what it tells what is measured within the budget of probes."""
         config, subjects = self.request.config, site.subjects
@@ -232,6 +191,14 @@ class Bench:
             ),
             notes=(*site.notes, *caveats.changes_not_run(subjects, ran)),
         )
+
+    def tallied(self, site: Site) -> Variant:
+        """Build all sides with probes in all functions, which count calls and nothing else; raise BuildError."""
+        workshop, probeable = self._workshop(), site.subjects.probeable(self.request.config.probes.exclude)
+        probes = {side: site.subjects.survey_probes(side, probeable) for side in self.sides}
+        built = workshop.probed(Phase.SURVEY, probes, site.plain)
+        targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
+        return Variant(probes, targets, built, dropped(built, probes))
 
     def spread(self, site: Site) -> Spread:
         """Return what whole runs are spread over."""
@@ -298,11 +265,9 @@ class Bench:
 
     def _survey(self, site: Site, probeable: Mapping[int, Counterpart]) -> tuple[Survey, frozenset[int]]:
         """Build with probes in all functions and run them; return what was seen, and whose probes were lost."""
-        workshop, subjects = self._workshop(), site.subjects
-        probes = {side: subjects.survey_probes(side, probeable) for side in self.sides}
-        built = workshop.probed(Phase.SURVEY, probes, site.plain)
-        sampled = subjects.sampled_in_survey(probeable)
-        counting = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
+        workshop, variant = self._workshop(), self.tallied(site)
+        probes, built = variant.probes, variant.built
+        sampled = site.subjects.sampled_in_survey(probeable)
 
         def timing(rates: Mapping[int, Rate]) -> Targets:
             often = {id_: rates.get(id_, Rate(1))._asdict() for id_ in probeable}
@@ -310,7 +275,7 @@ class Bench:
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
         timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
-        seen = self._seen(self.collector({**site.targets, **counting}), timing, timed_ns, probes)
+        seen = self._seen(self.collector({**site.targets, **variant.targets}), timing, timed_ns, probes)
         reach.require_calls(seen.called, probes)
         return seen, workshop.lost(built, probes)
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from perfdiff import storage
+from perfdiff import storage, unaltered
 from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
@@ -83,7 +83,7 @@ def measure(bench: Bench, folder: Path) -> None:
     try:
         with closing(bench.upkeep), _makers(bench) as makers:
             bench, site = bench.with_benchmarks(bench.site(bench.plain()))
-            rounds = Rounds(bench, bench.with_openings(site), makers)
+            rounds = Rounds(bench, unaltered.told(bench, site), makers)
             with closing(bench.services):
                 if len(bench.sides) > 1 and not rounds.are_answered:
                     rounds.compare_whole_runs()

@@ -23,6 +23,7 @@ from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
 from perfdiff.request import Request
+from perfdiff.rounds import Rounds
 from programs import git
 
 SAME = {"same.txt": "a\n", "sub/same.txt": "a\n", "run.sh": "exit 0\n"}
@@ -33,7 +34,7 @@ def opens_nothing(trees: Mapping[Side, Path], command: str, side: Side = Side.HE
     watched = Openings(Decisive.of(trees, openings.differing(trees, None))[side])
     watched.begin()
     subprocess.run(["sh", "-c", command], cwd=trees[side], check=True, stdout=subprocess.DEVNULL)
-    return watched.end()
+    return watched.end() == frozenset()
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_nothing_is_known_where_the_kernel_gives_no_watches(trees: Mapping[Side,
 
     watching = Watching(Ran(), Decisive.of(trees, openings.differing(trees, None))[Side.HEAD])
     watching.execute(Command("cat same.txt", trees[Side.HEAD], os.environ, 10, (0,), "head"))
-    assert (ran, watching.opened_nothing) == (["cat same.txt"], False)
+    assert (ran, watching.opened) == (["cat same.txt"], None)
 
 
 def test_a_jvm_opens_the_files_of_the_classes_that_it_loads(tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ SUM = """
 public class Sum {
     public static void main(String[] a) {
         long sum = 0;
+        System.gc();
         for (int i = 0; i < Integer.parseInt(a[0]); i++) { sum += i; }
         System.out.println(sum);
     }
@@ -145,12 +147,13 @@ HISTORY: tuple[Mapping[str, str], ...] = (
     {"src/Sum.java": SUM, "src/Other.java": "class Other { static int f() { return 1; } }", "pom.xml": "<project/>", "perfdiff.toml": TOML},
     {"pom.xml": "<project></project>", "test/SumTest.java": "class SumTest { void test() { } }"},
     {"src/Other.java": "class Other { static int f() { return 2; } }"},
+    {"src/Sum.java": SUM.replace("}\n}", "}\n    static int unused() { return 1; }\n}")},
 )
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    """Return what is found between one revision and the next: the project file and a test, then a class that nobody loads."""
+    """Return what is found between one revision and the next: the project file and a test, a class that nobody loads, and a method."""
     room = tmp_path_factory.mktemp("openings")
     project, cache = room / "project", runtimes.lent_to(room / "cache")
     project.mkdir()
@@ -161,7 +164,9 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
         git(project, "commit", "-q", "-m", str(number))
         git(project, "tag", f"v{number}")
     config = configuration.load(project, environment={})
-    return [pipeline.compare(Request(project, pair, config, cache, os.environ), Silent()) for pair in (("v0", "v1"), ("v1", "v2"))]
+    return [
+        pipeline.compare(Request(project, pair, config, cache, os.environ), Silent()) for pair in (("v0", "v1"), ("v1", "v2"), ("v2", "v3"))
+    ]
 
 
 @pytest.mark.integration
@@ -181,3 +186,34 @@ def test_a_class_that_no_run_loads_needs_no_measuring_and_nothing_is_said_of_it(
     assert [note.text for note in findings.notes if note.slug == "changes-not-run"] == [
         "no workload calls a function that changed (`Other.f()`), so nothing is said of the changes"
     ]
+
+
+@pytest.mark.integration
+def test_a_method_that_no_run_calls_needs_no_measuring_though_its_class_is_loaded(compared: list[Outcome]) -> None:
+    findings = compared[2].findings
+    assert (findings.rung, findings.sentence) == (Rung.CODE, "No regression: nothing that runs differs between base and head")
+    assert [(note.slug, note.text) for note in findings.notes if note.slug.startswith("changes-")] == [
+        ("changes-not-run", "no workload calls a function that changed (`Sum.unused()`), so nothing is said of the changes")
+    ]
+
+
+@pytest.mark.integration
+def test_a_method_that_is_called_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class MeasuredError(Exception):
+        pass
+
+    def reached(_self: Rounds) -> None:
+        raise MeasuredError
+
+    monkeypatch.setattr(Rounds, "compare_whole_runs", reached)
+    project, cache = tmp_path / "project", runtimes.lent_to(tmp_path / "cache")
+    project.mkdir()
+    git(project, "init", "-q")
+    for tag, files in (("v0", HISTORY[0]), ("v1", {"src/Sum.java": SUM.replace("sum += i", "sum += i % 7")})):
+        write(project, files)
+        git(project, "add", "-A")
+        git(project, "commit", "-q", "-m", tag)
+        git(project, "tag", tag)
+    config = configuration.load(project, environment={})
+    with pytest.raises(MeasuredError):
+        pipeline.compare(Request(project, ("v0", "v1"), config, cache, os.environ), Silent())

@@ -61,6 +61,7 @@ class SameText:
     identical: bool
     other_files: tuple[str, ...] = ()
     in_tree: bool = False
+    by_function: tuple[str, ...] = ()
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""

@@ -72,7 +72,7 @@ class Openings:
         self._decisive = decisive
         self._events: Inotify | None = None
         self._folders: dict[int, str] = {}
-        self._files: set[int] = set()
+        self._files: dict[int, str] = {}
         self._is_whole = False  # all is watched
 
     def begin(self) -> None:
@@ -85,25 +85,27 @@ class Openings:
             self._folders[self._events.add(Path(folder), _OPEN | (_ACCESS if name in self._decisive.paths else 0))] = name
         for name in self._decisive.paths:
             if not (tree / name).is_dir():
-                self._files.add(self._events.add(tree / name, _OPEN))
+                self._files[self._events.add(tree / name, _OPEN)] = name
         self._is_whole = True
 
-    def end(self) -> bool:
-        """Return whether nothing decisive was opened, and something else of the tree was; False where that cannot be told."""
+    def end(self) -> frozenset[str] | None:
+        """Return what is decisive and was opened; None where that cannot be told, or nothing of the tree was opened."""
         if self._events is None or not self._is_whole:
-            return False
-        opened = set()
+            return None
+        opened, decisive = set(), set()
         try:
             for watch, mask, name in self._events.read():
                 is_folder = bool(mask & _IS_FOLDER)
-                if mask & OVERFLOW or watch in self._files:
-                    return False
+                if mask & OVERFLOW:
+                    return None
                 is_own = not (is_folder and name)  # a folder in a folder has a watch of its own
-                if watch in self._folders and is_own and mask & (_ACCESS if is_folder else _OPEN):
+                if watch in self._files:
+                    decisive.add(self._files[watch])
+                elif watch in self._folders and is_own and mask & (_ACCESS if is_folder else _OPEN):
                     opened.add("/".join(filter(None, (self._folders[watch], name))))
         finally:
             self.close()
-        return bool(opened) and opened.isdisjoint(self._decisive.paths)
+        return frozenset(decisive | (opened & self._decisive.paths)) if opened or decisive else None
 
     def close(self) -> None:
         """End all watches."""
@@ -118,7 +120,7 @@ class Watching:
     def __init__(self, executor: Executor, decisive: Decisive) -> None:
         """Have `executor` run them."""
         self._executor, self._decisive = executor, decisive
-        self.opened_nothing = True  # that is decisive, by all runs so far
+        self.opened: frozenset[str] | None = frozenset()  # of what is decisive, by any run so far; None where that cannot be told
 
     def execute(self, command: Command) -> Execution:
         """Run `command` to its end; raise WorkloadError where it fails, hangs or crashes."""
@@ -127,12 +129,13 @@ class Watching:
             with contextlib.suppress(OSError):  # without as many watches nothing is known
                 openings.begin()
             found = self._executor.execute(command)
-            self.opened_nothing &= openings.end()
+            opened = openings.end()
         finally:
             openings.close()
+        self.opened = None if self.opened is None or opened is None else self.opened | opened
         return found
 
     def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
         """Run commands at the same time, which tells nothing of what each of them opens."""
-        self.opened_nothing = False
+        self.opened = None
         return self._executor.execute_together(commands, cpu)

@@ -11,12 +11,14 @@ from perfdiff.languages.protocol import Counterpart
 class MeaningComparison:
     """What the code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation.
 
-    `in_tree`: a run opens the files that its code lies in, and these are in the tree.
+    `in_tree`: a run opens the files that its code lies in, and these are in the tree. All that differs and may run of files in
+    `by_function` is told by functions.
     """
 
     identical: bool
     other_files: tuple[str, ...]
     in_tree: bool = False
+    by_function: frozenset[str] = frozenset()
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function does the same on both sides, and all that it depends on is the same."""

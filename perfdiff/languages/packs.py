@@ -193,6 +193,10 @@ class _Comparisons:
     def in_tree(self) -> bool:
         return all(each.in_tree for each in self.by_pack.values())
 
+    @property
+    def by_function(self) -> frozenset[str]:
+        return frozenset(file for each in self.by_pack.values() for file in each.by_function)
+
     def is_same(self, pair: Counterpart) -> bool:
         return self._asked(pair, CodeComparison.is_same)
 

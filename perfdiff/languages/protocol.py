@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -215,6 +215,11 @@ class CodeComparison(Protocol):
     @property
     def in_tree(self) -> bool:
         """Return whether all that makes programs of the two builds differ lies in files of their trees, which a run opens to run them."""
+        ...
+
+    @property
+    def by_function(self) -> Collection[str]:
+        """Return the files of which all that differs and may run is told by functions that changed, or were added or removed."""
         ...
 
     def is_same(self, pair: Counterpart) -> bool:

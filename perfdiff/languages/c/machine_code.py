@@ -49,6 +49,11 @@ class MachineCode:
     unlike: frozenset[Key]
 
     @property
+    def by_function(self) -> tuple[str, ...]:
+        """Return nothing: how functions lie in a program may cost time by itself."""
+        return ()
+
+    @property
     def in_tree(self) -> bool:
         """Return that programs and libraries of a build lie in its tree."""
         return True

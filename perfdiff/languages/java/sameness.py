@@ -37,13 +37,18 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
     """Compare the trees of two plain builds whose methods are `pairs`; `cache` is the folder that keeps what files told."""
     sides = [_Side(build, SourceReader(cache).read(build.tree)) for build in (base, head)]
     told: list[str] = []
+    by_function: list[str] = []
     for name, places in differing(base, head, _UNREAD):
         present = [(sides[side], path) for side, path in places.items()]
         if name.endswith(_ARCHIVES):
-            told += _differing_entries(name, present)
-        elif not all(side.is_indexed(name) for side, _ in present):
-            told.append(name)
-    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(told), in_tree=True)
+            others = list(_differing_entries(name, present))
+        else:
+            others = [] if all(side.is_indexed(name) for side, _ in present) else [name]
+        told += others
+        by_function += [] if others else [name]
+    return MeaningComparison(
+        not any(pair.change.is_suspect for pair in pairs), tuple(told), in_tree=True, by_function=frozenset(by_function)
+    )
 
 
 class _Side:
