@@ -8,7 +8,7 @@ counts of lines → models and comparison
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.config import ClusterConfig
 from perfdiff.engines.cluster import WORTH_SENDING
-from perfdiff.errors import DiskFilledError, RecordingError
+from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.making import Makers, OwnMachine
+from perfdiff.measuring import measure
 from perfdiff.outcome import Engines, Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
@@ -29,7 +30,6 @@ from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
-from perfdiff.rounds import Rounds
 
 
 def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
@@ -75,34 +75,6 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def measure(bench: Bench, folder: Path) -> None:
-    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`.
-
-    Of a cluster the workers make the pairs of runs; this machine counts, and decides.
-    """
-    try:
-        with closing(bench.upkeep), _makers(bench) as makers:
-            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())), makers)
-            bench = rounds.bench
-            with closing(bench.services):
-                if len(bench.sides) > 1 and not rounds.are_answered:
-                    rounds.compare_whole_runs()
-                    rounds.count_all()
-                if not rounds.are_answered:
-                    rounds.choose()
-                    rounds.count()
-                if not rounds.are_answered:
-                    rounds.time_calls()
-                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
-                        rounds.compare_whole_runs()
-                if len(bench.sides) > 1 and rounds.ask_for_lines:
-                    rounds.count_lines()
-                rounds.save(folder)
-    except DiskFilledError:
-        bench.cache.discard()
-        raise
-
-
 @contextmanager
 def _makers(bench: Bench) -> Iterator[Makers]:
     """Return what makes who makes the pairs of a comparison: the workers of a cluster where one is asked for, else this machine."""
@@ -124,7 +96,9 @@ def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Pa
         with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
             found = _kept(folder, Silent())  # whoever was waited for may have asked the same
             if found is None:
-                measure(bench(builds, room), folder)
+                at_work = bench(builds, room)
+                with _makers(at_work) as makers:
+                    measure(at_work, folder, makers)
     return named(found or recorded.load(folder), asked)
 
 
