@@ -7,8 +7,9 @@ counts of lines → models and comparison
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from perfdiff.outcome import Engines, Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
+from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
@@ -73,6 +75,21 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
+
+
+def relay(request: Request, address: str, names: Sequence[str | None], progress: Progress) -> Relay:
+    """Record revisions of one history, oldest first, on the workers of a cluster, several at the same time; None is the working tree.
+
+    As `record` does each; one that cannot be built or run has the reason. Raise PerfdiffError where that is so of all of them.
+    """
+    cache = request.cache
+    from perfdiff.cluster.crew import cluster
+
+    repository, apart = find_repository(request.repository), request.config.own_files(request.repository)
+    with storage.in_use(cache), cluster(address, progress) as found:
+        pairs = [resolve_one(repository, name, snapshots=cache / "snapshots", apart=apart) for name in names]
+        made = found.relay(request, [pair.base for pair in pairs], progress)
+    return replace(made, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *made.notes))
 
 
 @contextmanager

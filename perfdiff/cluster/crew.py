@@ -14,6 +14,7 @@ from perfdiff.cluster import protocol, workers
 from perfdiff.cluster.checkouts import checkout
 from perfdiff.cluster.posts import Post, Posts
 from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order
+from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
 from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
@@ -22,8 +23,11 @@ from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.making import Block, Made, Pair
 from perfdiff.progress import Progress
+from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Skipped
+from perfdiff.request import Request
 from perfdiff.revisions.bundles import Bundle, Sent, bundled
+from perfdiff.revisions.pins import Pin
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -179,6 +183,12 @@ class Cluster:
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
         return Crew(self.client, self.able, bench, site, collector, self.left_out)
+
+    def relay(self, request: Request, pins: Sequence[Pin], progress: Progress) -> Relay:
+        """Record revisions of one history, oldest first, several at the same time; raise PerfdiffError where none can be."""
+        again = "another one records what is left of its stretch"
+        posts: Posts[int] = Posts(self.client, progress, "revisions", again, lambda _: None, [*self.left_out])
+        return Relaying(posts, pins, request.cache, progress).record(self.able, request)
 
 
 @contextmanager

@@ -100,12 +100,13 @@ class Posts(Generic[T]):
                         future = self.ask(post, request)
                         under_way[future] = post
                         future.add_done_callback(answers.put)
-                if not under_way:
+                if not any(post in self.here for post in under_way.values()):
                     return
                 future = self._waited(answers, under_way)
                 if future in under_way:
                     post = under_way.pop(future)
-                    yield post, self._answer(post, future, leaving_out=leaving_out)
+                    if post in self.here:
+                        yield post, self._answer(post, future, leaving_out=leaving_out)
         finally:
             for future, post in under_way.items():
                 future.cancel()
@@ -190,6 +191,8 @@ class Posts(Generic[T]):
         self._remove(post, Note("worker-lost", text))
 
     def _remove(self, post: Post[T], note: Note) -> None:
+        if post not in self.here:
+            return  # it is gone already, and this an answer that nobody waits for
         self.left_out.append(note)
         self.progress.note(note.text)
         self.leaves(post)
