@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import dask_lab
+import runtimes
 from dask_lab import Lab
 from experiments import Made, World, same
 from perfdiff import __version__
@@ -73,6 +74,8 @@ class Comparison:
     """A comparison, or another command, as a program, whose standard error is read while it runs."""
 
     def __init__(self, project: Path, cache: Path, *arguments: str, command: str = "", variables: dict[str, str] | None = None) -> None:
+        if not cache.exists():
+            runtimes.lent_to(cache)
         words = [sys.executable, "-m", "perfdiff", *command.split(), "--cache", str(cache), "--verbose", *arguments]
         self.process = subprocess.Popen(
             words, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
