@@ -92,6 +92,29 @@ def relay(request: Request, address: str, names: Sequence[str | None], progress:
     return replace(made, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *made.notes))
 
 
+def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], progress: Progress) -> None:
+    """Make several comparisons at the same time on a cluster, so that `compare` finds them made; each is whole on one worker.
+
+    `wanted` returns as many as there are workers, alike but for the revisions. One that fails, or is the only one, is left to `compare`.
+    """
+    from perfdiff.cluster.crew import cluster
+
+    with cluster(address, progress) as found:
+        requests = wanted(len(found.able))
+        if len(requests) < 2:
+            return
+        cache, repository = requests[0].cache, find_repository(requests[0].repository)
+        with storage.in_use(cache):
+            missing = []
+            for request in requests:
+                pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
+                asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+                folder = storage.experiment(cache, asked)
+                missing += [(pins, folder)] * (not store.exists(folder))
+            if len(missing) > 1:
+                found.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)
+
+
 @contextmanager
 def _makers(bench: Bench) -> Iterator[Makers]:
     """Return what makes who makes the pairs of a comparison: the workers of a cluster where one is asked for, else this machine."""

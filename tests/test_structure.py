@@ -71,7 +71,7 @@ ALLOWED = {
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
-    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
+    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting", "searched"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.

@@ -7,13 +7,15 @@ import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfdiff.bench import Bench, Recipe, Site, Variant
 from perfdiff.cluster import protocol, workers
+from perfdiff.cluster.apart import Apart
 from perfdiff.cluster.checkouts import checkout
 from perfdiff.cluster.posts import Post, Posts
-from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order
+from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order, Series
 from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
 from perfdiff.collect import caveats
@@ -27,7 +29,7 @@ from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Skipped
 from perfdiff.request import Request
 from perfdiff.revisions.bundles import Bundle, Sent, bundled
-from perfdiff.revisions.pins import Pin
+from perfdiff.revisions.pins import Pin, PinnedPair
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -189,6 +191,13 @@ class Cluster:
         again = "another one records what is left of its stretch"
         posts: Posts[int] = Posts(self.client, progress, "revisions", again, lambda _: None, [*self.left_out])
         return Relaying(posts, pins, request.cache, progress).record(self.able, request)
+
+    def compare_apart(self, request: Request, pairs: Sequence[PinnedPair], folders: Sequence[Path], progress: Progress) -> None:
+        """Make several comparisons at the same time, each whole on one worker; what fails is missing in `folders` afterwards."""
+        posts: Posts[int] = Posts(self.client, progress, "comparisons", "it is compared when it is needed", lambda _: None)
+        series = Series(checkout(request, pairs[-1].head), request.config, request.followed)
+        pins = [pin for pair in pairs for pin in (pair.base, pair.head)]
+        Apart(posts, pairs, folders, progress).measure(self.able[: len(pairs)], series, bundled(pins))
 
 
 @contextmanager

@@ -57,17 +57,18 @@ class Commission:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """That a station is to record revisions of a history, each by itself, as it is asked for them."""
+    """That a station is to measure revisions of a history by itself, as it is asked for them; for `followed` see `Request`."""
 
     checkout: Checkout
     config: Config
+    followed: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A revision to be recorded, with all functions that its workloads call."""
+    """One revision, to be recorded with all functions that its workloads call, or two, to be compared."""
 
-    revision: Sent
+    revisions: tuple[Sent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What was recorded of a revision: the files of the folder that it is kept in, by their names; `key` is that of the worker's cache."""
+    """What was recorded: the files of the folder that it is kept in, by their names; `key` is that of the worker's cache."""
 
     key: str
     files: tuple[tuple[str, bytes], ...]

@@ -10,16 +10,17 @@ import collections
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from perfdiff import storage
 from perfdiff.cluster.checkouts import checkout
+from perfdiff.cluster.deliveries import kept
 from perfdiff.cluster.posts import Post, Posts
 from perfdiff.cluster.protocol import Answer, Delivery, Failure, Record, Series
 from perfdiff.cluster.workers import Worker
-from perfdiff.errors import MeasurementError, RecordingError
+from perfdiff.errors import MeasurementError
 from perfdiff.progress import Progress
-from perfdiff.records import recorded, tables
+from perfdiff.records import recorded
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine
@@ -71,7 +72,7 @@ class Relaying:
     def _give(self, post: Post[int]) -> Record | None:
         """Return what a free worker records next: what another one failed at, the revision before its stretch, or the next of that."""
         post.now = self._next(post)
-        return None if post.now is None else Record(Sent.of(self.pins[post.now]))
+        return None if post.now is None else Record((Sent.of(self.pins[post.now]),))
 
     def _next(self, post: Post[int]) -> int | None:
         for place, (other, _) in self._doubts.items():
@@ -109,7 +110,7 @@ class Relaying:
 
     def _take_recording(self, post: Post[int], place: int, answer: Delivery) -> None:
         post.made += 1
-        self._made[post.name, place] = kept(answer, post.name, self.pins[place], self.cache)
+        self._made[post.name, place] = _loaded(answer, post.name, self.pins[place], self.cache)
         if place in self._doubts:
             self.posts.leave_out(*self._doubts.pop(place))
         elif post.rest and post.rest[0] == place:
@@ -169,18 +170,10 @@ def stretches(revisions: int, workers: int) -> list[list[int]]:
     return [list(range(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def kept(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> Recorded:
+def _loaded(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> Recorded:
     """Keep what a machine recorded of a revision in the cache, and return it; raise RecordingError where it is damaged."""
     key = hashlib.blake2b(f"{delivery.key} {machine}".encode(), digest_size=16).hexdigest()
     folder = storage.experiment(cache, storage.Asked(key, pin.revision, pin.revision, ()))
-    with tables.written(folder) as draft:
-        for name, content in delivery.files:
-            if name == tables.DIGESTS:
-                continue  # they are made anew
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts:
-                raise RecordingError(f"{machine} sent a file that leads out of its folder: '{name}'", slug="damaged-recording")
-            (draft / path).parent.mkdir(parents=True, exist_ok=True)
-            (draft / path).write_bytes(content)
+    kept(delivery, folder, machine)
     found = recorded.load(folder)
     return replace(found, experiment=replace(found.experiment, base=pin.revision, head=pin.revision))  # by the names asked for now

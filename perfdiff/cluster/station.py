@@ -26,6 +26,7 @@ from perfdiff import storage
 from perfdiff.bench import Bench, Recipe
 from perfdiff.build.cache import BuildCache
 from perfdiff.cluster import protocol
+from perfdiff.cluster.deliveries import delivered
 from perfdiff.cluster.protocol import Answer, Checkout, Commission, Delivery, Failure, Finished, Fitted, Order, Ready, Record, Series
 from perfdiff.collect import machine
 from perfdiff.collect.executor import ProcessExecutor
@@ -78,7 +79,7 @@ class Station:
             case Series():
                 return self._prepared(request)
             case Record():
-                return self._series.recorded(request.revision)
+                return self._series.recorded(request.revisions)
 
     @property
     def _series(self) -> _Recorder:
@@ -141,7 +142,9 @@ class Station:
         """Get ready to record revisions; nothing is built yet."""
         repository, project, room = self._laid_out(series.checkout)
         builds = self.stack.enter_context(BuildCache(self.cache))
-        self._recorder = _Recorder(Request(project, (), series.config, self.cache, self.environment), repository, builds, room)
+        self._recorder = _Recorder(
+            Request(project, (), series.config, self.cache, self.environment, series.followed), repository, builds, room
+        )
         return Ready(socket.gethostname(), machine.environment(self.environment))
 
 
@@ -155,22 +158,20 @@ class _Recorder:
     room: Path
     _asked: int = 0
 
-    def recorded(self, sent: Sent) -> Delivery:
-        """Record a revision, with all functions that its workloads call; raise PerfdiffError."""
-        pin = sent.pinned(self.repository)
-        pins = PinnedPair(pin, pin)
-        request = replace(self.request, revisions=(sent.revision.rev,))
-        asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pin.revision, pin.revision, ())
+    def recorded(self, revisions: tuple[Sent, ...]) -> Delivery:
+        """Record a revision with all functions that its workloads call, or compare two; raise PerfdiffError."""
+        pins = [sent.pinned(self.repository) for sent in revisions]
+        pair, sides = PinnedPair(pins[0], pins[-1]), tuple(Side)[: len(pins)]
+        request = replace(self.request, revisions=tuple(pin.revision.rev for pin in pins))
+        asked = storage.Asked(experiment_key(request, pair, sides), pair.base.revision, pair.head.revision, ())
         folder = storage.experiment(request.cache, asked)
         if not self._is_kept(folder):
             self._asked += 1
             room = self.room / f"revision-{self._asked}"
             room.mkdir()
-            tools = request.packs, ProcessExecutor(), Stopwatch(Silent())
-            measure(Bench(request, pins, self.builds, room, *tools, (Side.BASE,)), folder)
+            measure(Bench(request, pair, self.builds, room, request.packs, ProcessExecutor(), Stopwatch(Silent()), sides), folder)
             shutil.rmtree(room, ignore_errors=True)
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return Delivery(asked.key, tuple((path.relative_to(folder).as_posix(), path.read_bytes()) for path in files))
+        return delivered(asked.key, folder)
 
     def _is_kept(self, folder: Path) -> bool:
         try:
