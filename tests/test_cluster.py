@@ -22,12 +22,16 @@ import dask_lab
 import runtimes
 from dask_lab import Lab
 from experiments import Made, World, same
-from perfdiff import __version__
+from perfdiff import __version__, configuration, pipeline
+from perfdiff.analysis.findings import Verdict
 from perfdiff.cluster import workers
+from perfdiff.configuration import Overrides
 from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import MeasurementError, UsageError
+from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.schema import Experiment, Phase, Side
+from perfdiff.request import Request
 from perfdiff.revisions import trees
 from perfdiff.revisions.bundles import Sent, SentFile, bundled, put, unbundled
 from perfdiff.revisions.pins import pin_working_tree, resolve
@@ -484,3 +488,34 @@ def test_the_one_worker_that_is_lost_ends_a_history(history: Path, tmp_path: Pat
     one_worker.kill("w1")
     assert asked.end() == 3
     assert "[worker-lost]" in asked.told
+
+
+class Heard(Silent):
+    """Keeps what was noted, and the steps."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def advance(self, text: str = "") -> None:
+        self.told.append(text)
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def test_comparisons_that_a_bisect_will_ask_for_are_made_before_but_for_those_that_fail(
+    history: Path, tmp_path: Path, steady_lab: Lab
+) -> None:
+    config = configuration.load(history, overrides=Overrides(cluster=steady_lab.address), environment=os.environ)
+    config = replace(config, counters=replace(config.counters, software=False))
+    cache = runtimes.lent_to(tmp_path / "cache")
+    requests = [Request(history, ("v1", other), config, cache, dask_lab.environment()) for other in ("v2", "v4", "v5")]
+    heard = Heard()
+    pipeline.compare_ahead(steady_lab.address, lambda workers: requests * workers, heard)
+    commits = {tag: git(history, "rev-parse", tag)[:10] for tag in STEPS}
+    assert [told.split(" on ")[0] for told in heard.told if " on " in told] == [commits["v2"], commits["v5"]]
+    for request, verdict in ((requests[0], Verdict.UNCHANGED), (requests[2], Verdict.REGRESSION)):
+        kept = Heard()
+        assert pipeline.compare(request, kept).findings.verdict is verdict
+        assert any(text.startswith("measured already") for text in kept.told)
+    assert len([*(cache / "experiments").glob("[!.]*")]) == 2
