@@ -357,6 +357,27 @@ def test_revisions_travel_with_their_history_tags_and_uncommitted_changes(projec
         assert git(tree, "rev-list", "--count", "HEAD") == ("1" if sent.commit == pins[0].commit else "2")
 
 
+def test_of_the_history_files_do_not_travel_which_no_revision_has(project: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(project, copy, symlinks=True)
+    (copy / "large").write_bytes(os.urandom(1_000_000))
+    for subject in ("with", "without"):
+        git(copy, "add", "-A")
+        git(copy, "commit", "-q", "-m", subject)
+        (copy / "large").unlink(missing_ok=True)
+    pins = resolve(find_repository(copy), ("v1", "HEAD"), snapshots=tmp_path / "snapshots")
+    bundle = bundled([pins.base, pins.head])
+    assert sum(map(len, bundle.packs)) < 100_000
+    there = unbundled(bundle, tmp_path / "there", tmp_path / "top", Path())
+    shutil.rmtree(copy)
+    for sent in (Sent.of(pins.base), Sent.of(pins.head)):
+        trees.lay_out(sent.pinned(there), tmp_path / sent.tree)
+    tree = tmp_path / pins.head.tree
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "log", "--format=%s", "--", "large").splitlines() == ["without", "with"]
+    assert git(tree, "describe", "--tags").startswith("v2-2-g")
+
+
 def test_submodules_travel_with_what_names_them(project: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()

@@ -23,7 +23,7 @@ from perfdiff.making import Made, Pair
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 
-NOTHING = Bundle(b"", "", b"", "")
+NOTHING = Bundle((), "", b"", "")
 
 
 @dataclass(frozen=True, slots=True)
