@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from perfdiff.analysis.annotations.history import ELSEWHERE, History, Recording, history
 from perfdiff.analysis.annotations.profiles import Profiles, profiles
+from perfdiff.cluster import relaying
+from perfdiff.cluster.posts import Post
+from perfdiff.cluster.protocol import Delivery, Failure, Record
 from perfdiff.cluster.relaying import stretches
+from perfdiff.cluster.workers import Worker
 from perfdiff.config import CompareConfig
+from perfdiff.progress import Silent
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.relay import Relay, repeated
-from perfdiff.records.schema import Machine
+from perfdiff.records.schema import Machine, Note, Revision
 from perfdiff.report import history as report
+from perfdiff.revisions.pins import Pin
 from test_log import recording, steps
 
 CONFIG = CompareConfig()
@@ -168,3 +177,74 @@ def test_stretches_end_at_the_same_time(revisions: int, workers: int, expected: 
     found = stretches(revisions, workers)
     assert [len(each) for each in found] == expected
     assert [place for each in found for place in each] == list(range(revisions))
+
+
+@dataclass(eq=False)
+class Laid:
+    """Stands in for posts: workers answer in any order; those that build nothing fail always, and some are lost on the way."""
+
+    rng: np.random.Generator
+    builds: Sequence[bool]
+    broken: frozenset[int]
+    left_out: list[Note] = field(default_factory=list)
+    here: list[Post[int]] = field(default_factory=list)
+    leaves: Callable[[Post[int]], None] = lambda _: None
+
+    def open(self, *_: object) -> Iterator[tuple[Post[int], None]]:
+        for number in range(len(self.builds)):
+            self.here.append(Post(Worker("", f"w{number}", "host"), None, number, name=f"w{number}"))  # type: ignore[arg-type]
+            yield self.here[-1], None
+
+    def answered(self, give: Callable[[Post[int]], Record | None], *, leaving_out: bool) -> Iterator[tuple[Post[int], object]]:
+        assert not leaving_out
+        while True:
+            for post in [post for post in self.here if post.now is None]:
+                give(post)
+            busy = [post for post in self.here if post.now is not None]
+            if not busy:
+                return
+            post = busy[self.rng.integers(len(busy))]
+            if post.number and self.rng.random() < 0.08:
+                self.remove(post)
+            elif post.now in self.broken or not self.builds[post.number]:
+                yield post, Failure("BuildError", "it does not build", "build-failed")
+            else:
+                yield post, Delivery(f"{post.now}", ())
+
+    def leave_out(self, post: Post[int], _: Failure) -> None:
+        assert not self.builds[post.number], "a worker that builds is blamed"
+        self.remove(post)
+
+    def remove(self, post: Post[int]) -> None:
+        self.leaves(post)
+        post.now = None
+        post.rest.clear()
+        self.here.remove(post)
+
+    def require(self) -> None:
+        assert self.here
+
+
+@pytest.mark.statistical
+def test_every_revision_is_recorded_whoever_is_lost_and_revisions_are_not_blamed_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over 300 histories, of up to 12 revisions and 5 workers, of which the first is never lost and builds."""
+    stand_in = recording(np.random.default_rng(0), "v")[1]
+    for name in ("bundled", "checkout"):
+        monkeypatch.setattr(relaying, name, lambda *_: None)
+    monkeypatch.setattr(relaying, "_loaded", lambda *_: stand_in)
+    handovers = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        revisions, workers = int(rng.integers(1, 13)), int(rng.integers(1, 6))
+        broken = frozenset(np.flatnonzero(rng.random(revisions) < 0.2).tolist()) - {0}
+        laid = Laid(rng, [not number or bool(rng.random() < 0.8) for number in range(workers)], broken)
+        pins = [Pin(Revision(f"v{place}", None, ""), None, "", "") for place in range(revisions)]  # type: ignore[arg-type]
+        request = SimpleNamespace(config=None)
+        made = relaying.Relaying(laid, pins, Path(), Silent()).record((), request)  # type: ignore[arg-type]
+        assert [isinstance(made.recorded(place), str) for place in range(revisions)] == [place in broken for place in range(revisions)]
+        builds = {f"w{number}" for number, able in enumerate(laid.builds) if able}
+        assert {name for place, name in enumerate(made.on) if place not in broken} <= builds
+        for place, handover in made.handovers.items():
+            handovers += 1
+            assert handover.before is not None or {*range(max(place - relaying.MOST_ANCHORS, 0), place)} <= broken
+    assert handovers > 300

@@ -76,10 +76,10 @@ class Relaying:
 
     def _next(self, post: Post[int]) -> int | None:
         for place, (other, _) in self._doubts.items():
-            if other is not post and not any(each.now == place for each in self.posts.here):
+            if post in self._witnesses(place, other) and not any(each.now == place for each in self.posts.here):
                 return place
         if (own := next((place for place, (other, _) in self._doubts.items() if other is post), None)) is not None:
-            if len(self.posts.here) > 1:
+            if self._witnesses(own, post):
                 return None
             self._settle_failed(post, own, self._doubts.pop(own)[1])
         if not post.rest and self._waiting:
@@ -88,6 +88,10 @@ class Relaying:
             return None
         anchor = self._anchor(post.name, post.rest[0])
         return post.rest[0] if anchor is None else anchor
+
+    def _witnesses(self, place: int, other: Post[int]) -> list[Post[int]]:
+        """Return who can try a revision that another worker failed at, and has not yet."""
+        return [each for each in self.posts.here if each is not other and (each.name, place) not in self._made]
 
     def _anchor(self, machine: str, place: int) -> int | None:
         """Return an earlier revision that a machine is to record first: the last one that it can; None where that is done."""
@@ -118,21 +122,26 @@ class Relaying:
         self.progress.advance(f"{self.pins[place].revision.rev} on {post.name}")
 
     def _take_failure(self, post: Post[int], place: int, failure: Failure) -> None:
-        """Take a failure as the revision's where another worker fails at it, too, or there is no other; else as the worker's."""
+        """Take a failure as the revision's where another worker fails at it, too, or there is no other; else as the worker's.
+
+        One that has recorded nothing yet may fail at everything, and is believed only where there is no further one.
+        """
         if failure.kind in _OF_THE_WORKER or not isinstance(failure.error, MeasurementError):
             self.posts.leave_out(post, failure)
             return
         self._made[post.name, place] = f"{failure.error} [{failure.slug}]"
         if place in self._doubts:
-            other, first = self._doubts.pop(place)
-            self._settle_failed(other, place, first)
+            other, first = self._doubts[place]
+            if post.made or not self._witnesses(place, other):
+                del self._doubts[place]
+                self._settle_failed(other, place, first)
             return
         if not (post.rest and post.rest[0] == place):
             return  # a revision before the stretch: whose fault it is, the stretch that it belongs to will tell
-        others = [self._made.get((each.name, place)) for each in self.posts.here if each is not post]
-        if any(isinstance(found, Recorded) for found in others):
+        others = [each for each in self.posts.here if each is not post]
+        if any(isinstance(self._made.get((each.name, place)), Recorded) for each in others):
             self.posts.leave_out(post, failure)
-        elif not others or any(isinstance(found, str) for found in others):
+        elif not self._witnesses(place, post) or any(each.made and (each.name, place) in self._made for each in others):
             self._settle_failed(post, place, failure)
         else:
             self._doubts[place] = post, failure
