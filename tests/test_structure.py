@@ -46,7 +46,8 @@ ALLOWED = {
     "making": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
     "rounds": _GROUND | {"records", "collect", "analysis", "bench", "making"},
     "unaltered": _GROUND | {"records", "languages", "collect", "bench"},
-    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "bench", "making"},
+    "measuring": _GROUND | {"bench", "making", "rounds", "unaltered"},
+    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "bench", "making", "measuring"},
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
@@ -64,15 +65,14 @@ ALLOWED = {
         "making",
         "engines",
         "cluster",
-        "rounds",
-        "unaltered",
+        "measuring",
         "outcome",
     },
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
-    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
+    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting", "searched"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.
