@@ -24,9 +24,9 @@ from perfdiff.analysis.compare.study import (
     study_all,
     study_decisive,
 )
-from perfdiff.analysis.compare.trend import over_runs
+from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
-from perfdiff.analysis.counts.growth import with_counted_growth
+from perfdiff.analysis.counts.growth import with_counted_growth, without_bends
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
@@ -374,6 +374,8 @@ def _metrics(
         runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
     if runs is not None:
         found[RUN] = runs
+    if gathered.counted is not None:
+        found = without_bends(found, case.info.id, case.ledger, RunCounts(gathered.counted, points, case.config.seed))
     return found, spots
 
 
