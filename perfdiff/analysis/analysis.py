@@ -346,10 +346,11 @@ def _function(
         share=case.attribution.share(extra) if is_guilty and extra else None,
         metrics=metrics[function],
         causes=causes,
-        chain=chain(case, metrics) if is_guilty else (),
+        chain=chain(case, metrics) if is_guilty and not decision.heavier else (),
         headline=headline(case, decision, metrics[function], spots, causes),
         counts=case.counts,
         warm_up=case.study.warm_up,
+        rests_on=decision.heavier[0] if decision.heavier else None,
     )
 
 
