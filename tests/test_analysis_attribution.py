@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -495,6 +496,13 @@ def test_doubled_allocation_is_a_regression_of_that_metric() -> None:
     assert guilty.verdict is Verdict.REGRESSION
     assert guilty.metrics["alloc_bytes"].ratio.value == pytest.approx(2)
     assert guilty.causes[0].name == "more-allocation"
+    assert (guilty.rests_on, guilty.chain) == ("alloc_bytes", ())  # the way of time, which did not grow, is not told
+
+
+def test_headline_of_a_count_names_what_is_counted() -> None:
+    found = findings(Made("f", same(lambda x: 50 * x["n"]), Change.CHANGED, lambda side, n: {"main": 10}, alloc={BASE: 640, HEAD: 1280}))
+    more = replace(named(found, "f").metrics["alloc_count"], stratum="")
+    assert sentence(more, Spot(10.0, "", None, None), CompareConfig()).startswith("10 became 20 allocations a call (×2")
 
 
 def test_a_call_that_allocates_more_is_no_regression_where_others_make_nearly_all_that_a_run_allocates_more() -> None:

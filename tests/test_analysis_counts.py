@@ -11,11 +11,13 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.counts.work import work_of
-from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
 from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
 from perfdiff.report.counts import work
+from perfdiff.report.wording import classes
 
 Counts = Callable[[str, Side, float, np.random.Generator], Mapping[str, float]]  # of a function in a run at n, over all its calls
 
@@ -252,3 +254,38 @@ def test_scheduling_alone_raises_no_alarm() -> None:
         if each.grew or each.shrank or finding.verdict is Verdict.REGRESSION
     ]
     assert alarms == []
+
+
+def bending(blocks: Callable[[float], float], *, per_block: float = 1.0) -> FunctionFinding:
+    """Return the finding on a function that is called once, takes like n log n on both sides, twice as long in head, and has a callee."""
+    sizes = (1000, 10_000, 100_000, 1_000_000)
+
+    def bent(side: Side, inputs: Columns) -> np.ndarray:
+        return np.asarray((2.0 if side is HEAD else 1.0) * inputs["n"] * np.log2(inputs["n"]))
+
+    made = (
+        Made("walk", bent, Change.CHANGED),
+        Made("step", same(10.0), calls=lambda side, n: {"walk": n / 100}),
+    )
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {**PLAIN, "blocks": per_block * (blocks(n) if name == "walk" else n / 100)}
+
+    return one(told(World(made, sizes=sizes), counts), "walk")
+
+
+def growths(found: FunctionFinding, name: str) -> list[CostClass]:
+    metric = found.metrics[name]
+    return [each.growth for each in (metric.base, metric.head) if each is not None]
+
+
+def test_line_of_counts_is_told_where_times_bend_like_n_log_n() -> None:
+    found = bending(lambda n: 10.0 * n + 20.0)
+    assert [growths(found, name) for name in ("self_ns", "wall_ns", RUN)] == [[CostClass.LINEAR] * 2] * 3
+    assert classes(found.metrics[RUN]) == "linear (by counts)"
+
+
+def test_n_log_n_stays_where_counts_grow_so_or_cannot_take_the_time() -> None:
+    """Counts that take a hundredth of the time leave it to libraries, such as a Fourier transform."""
+    assert growths(bending(lambda n: 5.0 * n * np.log2(n)), RUN) == [CostClass.N_LOG_N] * 2
+    assert growths(bending(lambda n: 10.0 * n, per_block=0.01), RUN) == [CostClass.N_LOG_N] * 2

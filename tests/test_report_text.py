@@ -344,6 +344,8 @@ def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:
     leading = wording.leading(replace(finding, metrics={"wall_ns": wall, "alloc_bytes": allocated}))
     assert leading is not None
     assert leading.metric == "alloc_bytes"
+    by_count = replace(finding, metrics={"wall_ns": wall, "alloc_bytes": allocated}, rests_on="wall_ns")
+    assert wording.leading(by_count) is wall
 
 
 def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> None:

@@ -131,6 +131,32 @@ def test_calls_and_edges_are_exact(build: Build) -> None:
     assert [row(record, number)["unfinished"] for number in (1, 2, 3)] == [0, 0, 0]
 
 
+def test_survey_reads_long_texts_until_it_knows_what_that_takes(build: Build) -> None:
+    """Sixteen of 2,000 calls are kept, for which about 90 would be read; each text is half a megabyte."""
+    source = """
+    #include <stdlib.h>
+    #include <string.h>
+    __attribute__((noinline)) static int look(const char *s) {PD_1 return s[0]; }
+    int main(void) {
+        char *text = malloc(1 << 19);
+        int sum = 0;
+        memset(text, 'x', (1 << 19) - 1);
+        text[(1 << 19) - 1] = 0;
+        for (int i = 0; i < 2000; i++) sum += look(text + i);
+        return sum != 2000 * 'x';
+    }
+    """
+    program = build(source, probe(1, "pd_text(&pd_frame_, 0, (s))"))
+    survey = replace(plan.Entry.survey(sampled=True, period=1, passing=False, inner=0), features=1)
+    [record] = program.run({1: survey})
+    told = row(record, 1)
+    assert told["calls"] == 2000
+    assert told["read"] == 16
+    assert told["reading_ns"] / told["read"] > 20_000
+    [whole] = [each for each in program.run({1: replace(survey, brief=False)}) if each.pid != record.pid]
+    assert row(whole, 1)["read"] > 60
+
+
 def test_calls_are_counted_by_their_length(build: Build) -> None:
     source = f"""{BUSY}
     __attribute__((noinline)) static void even(int i) {{PD_1 busy(40000 + 0 * i); }}

@@ -24,9 +24,9 @@ from perfdiff.analysis.compare.study import (
     study_all,
     study_decisive,
 )
-from perfdiff.analysis.compare.trend import over_runs
+from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
-from perfdiff.analysis.counts.growth import with_counted_growth
+from perfdiff.analysis.counts.growth import with_counted_growth, without_bends
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.memory import Place
 from perfdiff.analysis.counts.suspects import run_extra_ns, suspects_by_counts
@@ -346,10 +346,11 @@ def _function(
         share=case.attribution.share(extra) if is_guilty and extra else None,
         metrics=metrics[function],
         causes=causes,
-        chain=chain(case, metrics) if is_guilty else (),
+        chain=chain(case, metrics) if is_guilty and not decision.heavier else (),
         headline=headline(case, decision, metrics[function], spots, causes),
         counts=case.counts,
         warm_up=case.study.warm_up,
+        rests_on=decision.heavier[0] if decision.heavier else None,
     )
 
 
@@ -374,6 +375,8 @@ def _metrics(
         runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
     if runs is not None:
         found[RUN] = runs
+    if gathered.counted is not None:
+        found = without_bends(found, case.info.id, case.ledger, RunCounts(gathered.counted, points, case.config.seed))
     return found, spots
 
 

@@ -289,7 +289,7 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not.
+    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the count that alone makes it a regression.
     """
 
     info: FunctionInfo
@@ -313,6 +313,7 @@ class FunctionFinding:
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
     machines_say: str = ""
+    rests_on: str | None = None
 
     @property
     def is_open_regression(self) -> bool:

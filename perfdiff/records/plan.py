@@ -31,16 +31,18 @@ _PASSING = 2  # calls between two timed ones pass without a look
 _OWN = 4  # counters of every call, without those of probed callees
 _LENGTHS = 8  # calls by their length, too
 _RECURSIVE = 16  # sums come from the outermost calls; most of those inside pass without a look
+_BRIEF = 32  # texts are read until it is known what that takes
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
 
-    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `detail`
-    the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `lengths`, calls are
-    counted by their length. With `inner`, a function that calls itself, and no other probed one that calls it, is measured by its outermost
-    calls, for which all else holds; of the calls inside, one in `inner` is timed and kept, and the others pass.
+    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With
+    `detail` the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `lengths`,
+    calls are counted by their length. With `brief` texts are read up to some MB in all. With `inner`, a function that calls itself,
+    and no other probed one that calls it, is measured by its outermost calls, for which all else holds; of the calls inside, one in
+    `inner` is timed and kept, and the others pass.
     """
 
     mode: Mode
@@ -52,12 +54,13 @@ class Entry:
     passing: bool = False
     own: bool = False
     lengths: bool = False
+    brief: bool = False
     inner: int = 0
 
     @classmethod
     def tally(cls) -> Entry:
         """Count, at the cost of about 1 ns a call: few calls are looked at, and kept, as right below these each callee finds its caller."""
-        return cls(Mode.SAMPLE, TALLY_PERIOD, reservoir=SURVEY_SAMPLES, passing=True)
+        return cls(Mode.SAMPLE, TALLY_PERIOD, reservoir=SURVEY_SAMPLES, passing=True, brief=True)
 
     @classmethod
     def survey(cls, *, sampled: bool, period: int, passing: bool, inner: int) -> Entry:
@@ -66,7 +69,7 @@ class Entry:
         If `sampled`, keep a few calls, for the outcomes of their conditions and what reading their cells takes.
         """
         mode, reservoir = (Mode.SAMPLE, SURVEY_SAMPLES) if sampled else (Mode.TIME, 0)
-        return cls(mode, period, reservoir=reservoir, passing=passing, inner=inner, lengths=True)
+        return cls(mode, period, reservoir=reservoir, passing=passing, inner=inner, lengths=True, brief=True)
 
     @classmethod
     def timed(cls, *, period: int, passing: bool, inner: int, detail: bool, reservoir: int) -> Entry:
@@ -119,6 +122,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
         flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _LENGTHS * entry.lengths
-        flags |= _RECURSIVE * (entry.inner > 0)
+        flags |= _RECURSIVE * (entry.inner > 0) | _BRIEF * entry.brief
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, entry.inner, entry.period, entry.reservoir)
     path.write_bytes(rows)

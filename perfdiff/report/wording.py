@@ -169,9 +169,12 @@ def inputs(prediction: Prediction) -> str:
 def leading(finding: FunctionFinding) -> MetricFinding | None:
     """Return the metric that the verdict rests on.
 
-    For a regression or improvement the first, in the order of `METRICS`, whose interval lies on that side of 1; for the rest, and for
-    unchanged code, the time without callees, since a slower callee is not this function's doing.
+    For a regression by a count alone this; for other regressions or an improvement the first, in the order of `METRICS`, whose
+    interval lies on that side of 1; for the rest, and for unchanged code, the time without callees, since a slower callee is not this
+    function's doing.
     """
+    if finding.rests_on is not None and finding.rests_on in finding.metrics:
+        return finding.metrics[finding.rests_on]
     order = list(METRICS)
     known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None and metric.metric != _NO_COST}
     ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))

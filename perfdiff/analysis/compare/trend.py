@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from perfdiff.analysis.compare.shift import describe
 from perfdiff.analysis.findings import RUN, MetricFinding, Ratio
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.clock import STEP_NS
 from perfdiff.models.fitting import fit
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Feature, Floats, FunctionInfo, Origin, Point, SampleTable, Side
+from perfdiff.records.schema import Feature, Floats, FunctionInfo, Origin, Point, Run, SampleTable, Side
 
 LEAST_POINTS = 3  # fewer tell no growth
 
@@ -35,7 +36,7 @@ def over_runs(
     features = tuple(Feature(parameter, Origin.WORKLOAD) for parameter in _parameters(chosen))
     if len(chosen) < LEAST_POINTS or not features:
         return None
-    base, head = (_table(info.id, side, ledger, chosen, features) for side in Side)
+    base, head = (_table(_times(info.id, side, ledger, chosen), side, info.id, features) for side in Side)
     # To the models this is a time like any other; only its name tells that it is of a run.
     shift = describe(fit(base, "wall_ns", seed=config.seed, function=info.name), base, head, differs=True, config=config)
     return MetricFinding(
@@ -78,32 +79,79 @@ def _parameters(points: Sequence[Point]) -> list[str]:
     ]
 
 
-def _table(function: int, side: Side, ledger: Ledger, points: Sequence[Point], features: tuple[Feature, ...]) -> SampleTable:
-    """Return the runs of one side as rows, as if each were one call; calls shorter than the clock's step all cost the same.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How the counts of a run grow, and how many there are at the point where they are most."""
+
+    growth: CostClass
+    point: int
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """What counted runs of the workload's points count."""
+
+    counted: Ledger
+    points: Sequence[Point]
+    seed: int
+
+    def work(self, functions: Sequence[int], side: Side, metric: str) -> Work | None:
+        """Return how what some functions count in a run grows, at the points where the first one ran; None where these cannot tell it."""
+        if any(function not in self.counted.place for function in functions):
+            return None
+        chosen = _points(functions[0], self.counted, self.points)
+        features = tuple(Feature(parameter, Origin.WORKLOAD) for parameter in _parameters(chosen))
+        books = [self.counted.books[point.id, side] for point in chosen]
+        if len(chosen) < LEAST_POINTS or not features or not all(metric in book.other for book in books):
+            return None
+        columns = [self.counted.place[function] for function in functions]
+        sums = [_Sums(point, book.runs, book.other[metric][:, columns].sum(axis=1)) for point, book in zip(chosen, books, strict=True)]
+        learnt = fit(_table(sums, side, functions[0], features, metric), metric, seed=self.seed)
+        most = max(sums, key=lambda each: median(each.costs))
+        return Work(learnt.cost_class, most.point.id, median(most.costs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What the runs of a point cost (r,)."""
+
+    point: Point
+    runs: tuple[Run, ...]
+    costs: Floats
+
+
+def _times(function: int, side: Side, ledger: Ledger, points: Sequence[Point]) -> list[_Sums]:
+    """Return the time of a function in the runs of one side; calls shorter than the clock's step all cost the same.
 
     Sampled ones of them tell the mean and no more; one interrupted call among them would stand for many.
     """
     column = ledger.place[function]
     books = [ledger.books[point.id, side] for point in points]
     mean = sum(median(book.wall_ns[:, column]) for book in books) / sum(median(book.calls[:, column]) for book in books)
-    rows: list[tuple[int, int, float, list[float]]] = []
-    for point, book in zip(points, books, strict=True):
-        values = [float(point.parameters[feature.name]) for feature in features]
-        costs = book.wall_ns[:, column] if mean >= STEP_NS else max(mean, 0.0) * book.calls[:, column]
-        rows += [(run.id, point.id, float(cost), values) for run, cost in zip(book.runs, costs, strict=True)]
+    return [
+        _Sums(point, book.runs, book.wall_ns[:, column] if mean >= STEP_NS else max(mean, 0.0) * book.calls[:, column])
+        for point, book in zip(points, books, strict=True)
+    ]
+
+
+def _table(sums: Sequence[_Sums], side: Side, function: int, features: tuple[Feature, ...], metric: str = "wall_ns") -> SampleTable:
+    """Return the runs of one side as rows, as if each were one call."""
+    values = {each.point.id: [float(each.point.parameters[feature.name]) for feature in features] for each in sums}
+    rows = [(run.id, each.point.id, float(cost)) for each in sums for run, cost in zip(each.runs, each.costs, strict=True)]
     n = len(rows)
     none: Floats = np.empty((n, 0))
     return SampleTable(
         function=function,
         side=side,
-        metrics={"wall_ns": np.array([cost for _, _, cost, _ in rows])},
+        metrics={metric: np.array([cost for *_, cost in rows])},
         features=features,
-        values=np.array([values for *_, values in rows]),
+        values=np.array([values[point] for _, point, _ in rows]),
         branches=(),
         executed=none,
         taken=none,
         run=np.array([run for run, *_ in rows], dtype=np.int64),
-        point=np.array([point for _, point, *_ in rows], dtype=np.int64),
+        point=np.array([point for _, point, _ in rows], dtype=np.int64),
         thread=np.zeros(n, dtype=np.int64),
         call=np.ones(n, dtype=np.int64),
         weight=np.ones(n),

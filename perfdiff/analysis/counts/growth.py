@@ -1,19 +1,22 @@
-"""Growth that counts tell where time cannot: calls of few sizes, of which the first ones were slow because they were the first."""
+"""Growth that counts tell where time cannot: calls of few sizes that warm up, and n log n, as which a line appears that outgrows caches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from perfdiff.analysis.compare.study import LEARNT, learn
-from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.compare.trend import RunCounts
+from perfdiff.analysis.findings import RUN, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.middle import median
-from perfdiff.models.prices import usual_ns
+from perfdiff.models.prices import DEAREST_NS, usual_ns
 from perfdiff.models.regression import MATERIAL_NOISY
+from perfdiff.models.workcounter import WORK_COUNTERS
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import SampleTable, Side
 
@@ -33,6 +36,54 @@ def with_counted_growth(
 ) -> list[FunctionFinding]:
     """Return findings that tell the growth of counts where these grow faster than the time of calls that warm up shows."""
     return [_with_growth(each, samples, counts, config) if each.verdict is not Verdict.UNCHANGED else each for each in functions]
+
+
+def without_bends(found: Mapping[str, MetricFinding], function: int, ledger: Ledger, counts: RunCounts) -> dict[str, MetricFinding]:
+    """Return a function's metrics with times that grow like n log n told as lines, where the work of their runs is one.
+
+    A line that outgrows the caches costs more and more for each element: over two decades as much as n log n, which time alone cannot
+    tell from it. Counts can: of all that a function calls, where their events take a bounded time and could take all of the time.
+    Costs of calls are told so where a run has one call alone.
+    """
+    called_once = all((book.calls[:, ledger.place[function]] == 1).all() for book in ledger.books.values())
+    told = dict(found)
+    for name, metric in found.items():
+        if name == RUN or (called_once and name in LEARNT):
+            base, head = (
+                _unbent(each, side, function, ledger, counts) for side, each in ((Side.BASE, metric.base), (Side.HEAD, metric.head))
+            )
+            differ = metric.class_changed and (base is None or head is None or base.growth is not head.growth)
+            told[name] = replace(metric, base=base, head=head, class_changed=differ)
+    return told
+
+
+def _unbent(annotation: Annotation | None, side: Side, function: int, ledger: Ledger, counts: RunCounts) -> Annotation | None:
+    if annotation is None or annotation.growth is not CostClass.N_LOG_N:
+        return annotation
+    is_own = annotation.metric == "self_ns"
+    functions = [function] if is_own else _below(function, side, ledger)
+    for counter in (each.metric for each in WORK_COUNTERS if each.is_bounded):
+        work = counts.work(functions, side, counter)
+        if work is not None and work.growth is CostClass.LINEAR:
+            book = ledger.books[work.point, side]
+            time_ns = median((book.self_ns if is_own else book.wall_ns)[:, ledger.place[function]])
+            if DEAREST_NS[counter] * work.most >= time_ns:
+                return replace(annotation, by_counts=CostClass.LINEAR)
+    return annotation
+
+
+def _below(function: int, side: Side, ledger: Ledger) -> list[int]:
+    """Return a function and all that it leads to by calls of one side, itself first."""
+    called: dict[int, set[int]] = {}
+    for (_, of), book in ledger.books.items():
+        for callee, caller in book.edges if of is side else ():
+            called.setdefault(caller, set()).add(callee)
+    found, open_ = {ledger.place[function]: None}, [ledger.place[function]]
+    while open_:
+        for callee in sorted(called.get(open_.pop(), set()) - found.keys()):
+            found[callee] = None
+            open_.append(callee)
+    return [ledger.ids[column] for column in found]
 
 
 def _with_growth(found: FunctionFinding, samples: Samples, counts: Samples, config: CompareConfig) -> FunctionFinding:

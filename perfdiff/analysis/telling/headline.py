@@ -91,7 +91,8 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
         where = f"for {spot.switch}, {'' if spot.switch == found.stratum and spot.x is None else where}"
     change = ""
     if spot is not None:
-        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)} a call "
+        what = f" {metric_of(found.metric).says}" if unit == "count" else ""
+        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what} a call "
     elif not growth:
         change = f"costs {'more' if ratio.value > 1 else 'less'} a call "
     if found.stratum == MEAN and spot is None:

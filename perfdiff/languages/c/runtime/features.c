@@ -65,8 +65,13 @@ static size_t text_read(enum pd_guard guard, uintptr_t text, char *copy, size_t 
 
 static void text_length(struct pd_frame *frame, unsigned cell, uintptr_t text)
 {
-	size_t length = text ? text_read(guard_of(frame), text, NULL, TEXT_LIMIT) : SIZE_MAX;
+	struct pd_local *local = ((struct pd_entry *)frame->entry)->local;
+	size_t length;
 
+	if (!text || pd_is_brief(local))
+		return;
+	length = text_read(guard_of(frame), text, NULL, TEXT_LIMIT);
+	local->text_bytes += length == SIZE_MAX ? TEXT_LIMIT : length;
 	if (length != SIZE_MAX)
 		pd_unsigned(frame, cell, length);
 }

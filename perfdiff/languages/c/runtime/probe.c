@@ -435,8 +435,10 @@ PD_API int pd_start(struct pd_frame *frame)
 	if (pd_unlikely(entry->counters != NULL))
 		pd_counters_read(pd_self.thread, entry->counters);
 	entry->start = moment(entry->local);
-	entry->local->totals->read++;
-	entry->local->totals->reading += entry->start - entry->entered;
+	if (pd_likely(!pd_is_brief(entry->local))) { /* else the mean would hold calls whose texts were left out */
+		entry->local->totals->read++;
+		entry->local->totals->reading += entry->start - entry->entered;
+	}
 	return 1;
 }
 

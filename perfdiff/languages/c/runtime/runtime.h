@@ -31,6 +31,7 @@ enum pd_flag {
 	PD_FLAG_OWN = 4, /* counters of all calls, without those of probed callees */
 	PD_FLAG_LENGTHS = 8, /* calls by length, which tell how few of them hold the time */
 	PD_FLAG_RECURSIVE = 16, /* sums come from the outermost calls; calls inside pass, but for one in `inner` */
+	PD_FLAG_BRIEF = 32, /* texts are read until it is known what that takes */
 };
 
 /* A probe's line of the plan file. */
@@ -51,6 +52,8 @@ _Static_assert(sizeof(struct pd_plan_entry) == 16, "the plan file's layout");
 #define PD_FIRST_CALLS 32u
 /* So many first callees of a sampled call are timed, then one in 2, 4, 8 …: its own time is exact, or nearly so. */
 #define PD_CLOSE_CALLEES 16u
+/* So many bytes of texts are read of a probe with PD_FLAG_BRIEF in each thread: eight of the longest, about 5 ms. */
+#define PD_BRIEF_BYTES ((uint64_t)8 << 20)
 /* So many of a sampled call's callees that would pass the gate are timed: then it is open again, and the period's calls stand for them. */
 #define PD_CLOSE_PASSING 64u
 #define PD_GATE_SHUT UINT32_MAX /* of a probe that is off */
@@ -77,6 +80,7 @@ struct pd_local {
 	uint32_t inner;           /* with PD_FLAG_RECURSIVE: the period of the calls inside others */
 	uint32_t inner_position;
 	uint32_t inner_countdown;
+	uint64_t text_bytes;      /* read so far */
 	uint64_t finished_before; /* calls that had ended when the outermost one began */
 	uint64_t considered; /* timed calls that the reservoir has seen in this epoch of the plan */
 	uint32_t epoch;
@@ -323,6 +327,11 @@ bool pd_child_add(struct pd_child *child);
 void *pd_next_function(const char *name);
 bool pd_allocations_seen(void);
 bool pd_locks_seen(void);
+
+static inline bool pd_is_brief(const struct pd_local *local) /* whether enough texts were read */
+{
+	return local->flags & PD_FLAG_BRIEF && local->text_bytes >= PD_BRIEF_BYTES;
+}
 
 static inline uint64_t pd_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
 {
