@@ -175,6 +175,11 @@ class RequestMix:
     rate: float | None = None  # requests a second, whether or not those before are answered
     timeout_s: float = 30.0
 
+    @property
+    def is_sequential(self) -> bool:
+        """Return whether each request is answered before the next one is sent."""
+        return self.rate is None and (self.concurrency or 1) == 1
+
 
 KEEPS = ("run", "comparison")
 TCP = "tcp"

@@ -66,6 +66,18 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                 watchdog.forget(process.pid)
 
 
+@contextmanager
+def bound(cpu: int | None) -> Iterator[None]:
+    """Bind this thread, and all that it starts, to a CPU until the block is left; to none in particular where it is None."""
+    allowed = os.sched_getaffinity(0)
+    try:
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def family(leader: int, mark: str) -> frozenset[int]:
     """Return the processes that a command of `running` has: its own, those below them, and daemons that bear its mark."""
     found: set[int] = set()
@@ -110,6 +122,23 @@ def cpu_ns(process: int) -> float:
     except (OSError, ValueError):
         return 0.0
     return own + sum(ticks) * 1e9 / os.sysconf("SC_CLK_TCK")
+
+
+def delay_ns(process: int) -> float:
+    """Return for how long the threads that a process has now were ready and waited for a CPU; 0 where the kernel does not tell."""
+    return sum(map(_delay_ns, Path(f"/proc/{process}/task").glob("*/schedstat")), 0.0)
+
+
+def own_delay_ns() -> float:
+    """Return for how long this thread was ready and waited for a CPU; 0 where the kernel does not tell."""
+    return _delay_ns(Path("/proc/thread-self/schedstat"))
+
+
+def _delay_ns(schedstat: Path) -> float:
+    try:
+        return float(schedstat.read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def peak_rss_bytes(process: int) -> float:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff import duets
+from perfdiff import configuration, duets
 from perfdiff.collect import schedule
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.duets import APART, Duets
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -119,6 +120,84 @@ def made(
     assert [run.block for run in runs] == [block for block in range(pairs) for _ in Side]
     assert not list(room.iterdir())
     return runs, of
+
+
+SERVER = """
+import http.server, os, sys
+STEPS = int(open("steps").read())
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        sum(range(STEPS))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"the same")
+        with open(sys.argv[2], "a") as cpus:
+            print(*os.sched_getaffinity(0), file=cpus)
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+CONFIG = """
+[[service]]
+name = "app"
+command = "exec {python} server.py {{port}} {log}"
+
+[[workload]]
+name = "w"
+requests = "requests.toml"
+{more}
+"""
+REQUESTS = 'url = "http://127.0.0.1:{app.port}"\ncount = 20\n[[request]]\nname = "all"\npath = "/"\n'
+
+
+def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQUESTS) -> tuple[list[Run], Duets]:
+    """Return the runs of so many pairs whose servers are asked, head's working four times as much, and what made them."""
+    (tmp_path / "perfdiff.toml").write_text(CONFIG.format(python=sys.executable, log=tmp_path / "cpus", more=more))
+    (tmp_path / "requests.toml").write_text(requests)
+    config = configuration.load(tmp_path, environment={})
+    targets = {}
+    for side in Side:
+        tree = tmp_path / side
+        tree.mkdir()
+        (tree / "server.py").write_text(SERVER)
+        (tree / "steps").write_text({Side.BASE: "100000", Side.HEAD: "400000"}[side])
+        targets[Phase.PLAIN, side] = Target(tree, None)
+    room = tmp_path / "room"
+    room.mkdir()
+    services, workloads = Services(config.services), {each.name: each for each in config.workloads}
+    of = Duets(Collector(targets, workloads, {"PATH": os.environ["PATH"]}, ProcessExecutor(), room, 1, services=services))
+    runs: list[Run] = []
+    for block in range(pairs):
+        runs += [run for run, _ in of.collect(schedule.whole_block([POINT], block, 1), runs, lambda _: None)]
+    return runs, of
+
+
+def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> None:
+    runs, of = asked(tmp_path)
+    assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
+    assert {run.output for run in runs if run.together} == {runs[0].output}, "the same was answered"
+    together = {side: [run for run in runs if run.together and run.side is side] for side in Side}
+    for of_side in zip(*together.values(), strict=True):
+        base, head = (run.took_ns for run in of_side)
+        assert 1.5 < head / base < 6, "each is timed by itself, not with the turns of the other one"
+        assert all(run.cpu_ns <= run.took_ns for run in of_side)
+    cpus = (tmp_path / "cpus").read_text().splitlines()
+    assert [len(each.split()) for each in cpus[2 * APART * 20 :]] == [1] * 2 * (6 - APART) * 20
+    assert not of.notes
+
+
+@pytest.mark.parametrize(
+    ("more", "requests"),
+    [
+        ("alone = true", REQUESTS),
+        ("", REQUESTS.replace("count", "concurrency = 2\ncount")),
+        ("", REQUESTS.replace("count", "rate = 100\ncount")),
+    ],
+    ids=["by configuration", "concurrency", "rate"],
+)
+def test_servers_that_answer_several_at_once_are_asked_one_after_the_other(tmp_path: Path, more: str, requests: str) -> None:
+    runs, _ = asked(tmp_path, pairs=APART + 1, more=more, requests=requests)
+    assert not any(run.together for run in runs)
 
 
 def test_the_first_pairs_are_made_apart_and_all_others_together_on_cpus_in_turn(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,12 +19,17 @@ from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Note, Point, Side
 
 _MIX, _RESULTS = "requests.mix", "requests.results"
+_LOAD = shlex.join([sys.executable, "-P", "-m", "perfdiff.load"])
 
 
 def command(mix: RequestMix, folder: Path) -> str:
     """Return the command that sends the requests of a run, for which `folder` will be there."""
-    words = [sys.executable, "-P", "-m", "perfdiff.load", str(folder / _MIX), str(folder / _RESULTS)]
-    return f"{shlex.join(words)} {mix.url}"
+    return f"{_LOAD} {shlex.join([str(folder / _MIX), str(folder / _RESULTS)])} {mix.url}"
+
+
+def in_turns(commands: Sequence[str]) -> str:
+    """Return the command that sends the requests of several runs, one of each in turn."""
+    return " ".join([commands[0], *(command.removeprefix(_LOAD).lstrip() for command in commands[1:])])
 
 
 def environment() -> Mapping[str, str]:
@@ -37,10 +42,17 @@ def leave(mix: RequestMix, values: Mapping[str, float | str], folder: Path) -> N
     (folder / _MIX).write_text(json.dumps({"mix": codec.encode(mix), "values": dict(values)}))
 
 
-def taken(execution: Execution, folder: Path) -> Execution:
-    """Return a run with what its requests took; its time is from the first one on to the last answer. Raise WorkloadError."""
+def taken(mix: RequestMix, execution: Execution, folder: Path) -> Execution:
+    """Return a run with what its requests took and how they were answered; raise WorkloadError.
+
+    Its time is that in which requests were under way. Where each was answered before the next one, it is without what client and services
+    waited for a CPU meanwhile.
+    """
     found = results.read(folder / _RESULTS)
-    return replace(execution, wall_ns=found.elapsed_ns, requests=found.kinds)
+    wall_ns = found.elapsed_ns
+    if mix.is_sequential:
+        wall_ns = max(wall_ns - found.late_ns - execution.served_late_ns, min(execution.cpu_ns, wall_ns))
+    return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds)
 
 
 @dataclass(frozen=True, slots=True)

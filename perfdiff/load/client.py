@@ -1,10 +1,11 @@
-"""Sending planned requests, one after the other or at a rate, and timing each."""
+"""Sending planned requests, one after the other or at a rate, to one server or in turns to two, and timing each."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as LateError
 
+from perfdiff import processes
 from perfdiff.config import RequestMix
 from perfdiff.load.plan import Planned
 
@@ -42,21 +44,21 @@ class Client:
     mix: RequestMix
     answers: list[Answer | None] = field(default_factory=list)
     elapsed_ns: int = 0
+    late_ns: float = 0.0  # of this time, for which the client waited for a CPU, where it sends one request after the other
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, requests: Sequence[Planned]) -> list[Answer]:
         """Send all requests and return their answers in the same order."""
-        parts = urlsplit(self.url)
         threads = self.mix.concurrency or (OPEN if self.mix.rate else 1)
         answered = [threading.Event() for _ in requests]
         self.answers = [None] * len(requests)
-        with urllib3.HTTPConnectionPool(
-            parts.hostname or "127.0.0.1", parts.port, maxsize=threads, timeout=self.mix.timeout_s, retries=False
-        ) as pool:
+        with self._pool(threads) as pool:
             started = time.perf_counter_ns()
             if threads == 1:
+                late_ns = processes.own_delay_ns()
                 self._work(pool, requests, answered, started)
+                self.late_ns = processes.own_delay_ns() - late_ns
             else:
                 workers = [threading.Thread(target=self._work, args=(pool, requests, answered, started)) for _ in range(threads)]
                 for worker in workers:
@@ -65,6 +67,11 @@ class Client:
                     worker.join()
             self.elapsed_ns = time.perf_counter_ns() - started
         return [answer for answer in self.answers if answer is not None]
+
+    def _pool(self, connections: int) -> urllib3.HTTPConnectionPool:
+        parts = urlsplit(self.url)
+        host = parts.hostname or "127.0.0.1"
+        return urllib3.HTTPConnectionPool(host, parts.port, maxsize=connections, timeout=self.mix.timeout_s, retries=False)
 
     def _work(
         self, pool: urllib3.HTTPConnectionPool, requests: Sequence[Planned], answered: Sequence[threading.Event], started: int
@@ -102,3 +109,24 @@ class Client:
         if status is not None and not (status in expected if expected else 200 <= status < 400):
             failure = str(status)
         return Answer(latency_ns, status, failure, body)
+
+
+def send_in_turns(clients: Sequence[Client], planned: Sequence[Sequence[Planned]]) -> list[list[Answer]]:
+    """Send the requests of each client, one of each at a time, and return their answers; a client's time is that of its own turns.
+
+    What the machine does meanwhile, it does to all of them. The order turns around from one request to the next (ABBA).
+    """
+    answers: list[list[Answer]] = [[] for _ in clients]
+    with ExitStack() as stack:
+        pools = [stack.enter_context(client._pool(1)) for client in clients]
+        order = list(range(len(clients)))
+        for number in range(max(map(len, planned))):
+            for place in order:
+                if number < len(planned[place]):
+                    late_ns = processes.own_delay_ns()
+                    answer = clients[place]._answer(pools[place], planned[place][number], None)
+                    clients[place].elapsed_ns += answer.latency_ns
+                    clients[place].late_ns += processes.own_delay_ns() - late_ns
+                    answers[place].append(answer)
+            order.reverse()
+    return answers
