@@ -130,6 +130,11 @@ class ServiceConfig:
         return (PORT, *self.ports, FOLDER)
 
     @property
+    def has_own_place(self) -> bool:
+        """Return whether it is where it is told to be, so that there may be two of it at the same time."""
+        return any(f"{{{place}}}" in text for text in self.starting for place in (PORT, FOLDER))
+
+    @property
     def starting(self) -> tuple[str, ...]:
         """Return the texts that starting it uses, all of which may have places."""
         ready = (self.ready, self.ready_line, self.ready_command)

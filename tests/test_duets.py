@@ -138,6 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 CONFIG = """
+{services}
 [[service]]
 name = "app"
 command = "exec {python} server.py {{port}} {log}"
@@ -150,9 +151,9 @@ requests = "requests.toml"
 REQUESTS = 'url = "http://127.0.0.1:{app.port}"\ncount = 20\n[[request]]\nname = "all"\npath = "/"\n'
 
 
-def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQUESTS) -> tuple[list[Run], Duets]:
+def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQUESTS, services: str = "") -> tuple[list[Run], Duets]:
     """Return the runs of so many pairs whose servers are asked, head's working four times as much, and what made them."""
-    (tmp_path / "perfdiff.toml").write_text(CONFIG.format(python=sys.executable, log=tmp_path / "cpus", more=more))
+    (tmp_path / "perfdiff.toml").write_text(CONFIG.format(python=sys.executable, log=tmp_path / "cpus", more=more, services=services))
     (tmp_path / "requests.toml").write_text(requests)
     config = configuration.load(tmp_path, environment={})
     targets = {}
@@ -164,11 +165,14 @@ def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQ
         targets[Phase.PLAIN, side] = Target(tree, None)
     room = tmp_path / "room"
     room.mkdir()
-    services, workloads = Services(config.services), {each.name: each for each in config.workloads}
-    of = Duets(Collector(targets, workloads, {"PATH": os.environ["PATH"]}, ProcessExecutor(), room, 1, services=services))
+    up, workloads = Services(config.services), {each.name: each for each in config.workloads}
+    of = Duets(Collector(targets, workloads, {"PATH": os.environ["PATH"]}, ProcessExecutor(), room, 1, services=up))
     runs: list[Run] = []
-    for block in range(pairs):
-        runs += [run for run, _ in of.collect(schedule.whole_block([POINT], block, 1), runs, lambda _: None)]
+    try:
+        for block in range(pairs):
+            runs += [run for run, _ in of.collect(schedule.whole_block([POINT], block, 1), runs, lambda _: None)]
+    finally:
+        up.close()
     return runs, of
 
 
@@ -184,6 +188,34 @@ def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> 
     cpus = (tmp_path / "cpus").read_text().splitlines()
     assert [len(each.split()) for each in cpus[2 * APART * 20 :]] == [1] * 2 * (6 - APART) * 20
     assert not of.notes
+
+
+DATABASE = """
+[[service]]
+name = "db"
+outside = true
+command = "exec {python} -m http.server {port} --bind 127.0.0.1"
+setup = "echo {port} $(basename $PWD) >> {seen}"
+"""
+
+
+def test_what_stays_from_run_to_run_is_there_once_for_each_of_two_servers_and_serves_both_revisions(tmp_path: Path) -> None:
+    database = DATABASE.replace("{python}", sys.executable).replace("{seen}", str(tmp_path / "seen"))
+    runs, _ = asked(tmp_path, services=database)
+    assert sum(run.together for run in runs) == 2 * (6 - APART)
+    seen = [tuple(line.split()) for line in (tmp_path / "seen").read_text().splitlines()]
+    apart, together = seen[: 2 * APART], seen[2 * APART :]
+    assert len({port for port, _ in apart}) == 1
+    pairs = list(zip(together[::2], together[1::2], strict=True))
+    assert all(first[0] != second[0] and first[1] != second[1] for first, second in pairs)
+    assert len({port for port, _ in together}) == 2
+    assert len(set(together)) == 4, "neither side always has the same one"
+
+
+def test_what_is_somewhere_for_all_is_asked_by_one_side_at_a_time(tmp_path: Path) -> None:
+    somewhere = '[[service]]\nname = "db"\noutside = true\ncommand = "sleep 60"\nready_command = "true"\nsetup = "true"\n'
+    runs, _ = asked(tmp_path, pairs=APART + 1, services=somewhere)
+    assert not any(run.together for run in runs)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class Collector:
                 for slot, folder in zip(slots, folders, strict=True):
                     if mix := self.workloads[slot.point.workload].requests:
                         requests.leave(mix, slot.point.parameters, folder)
-                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, strict=True)]
+                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
                 if look is not None:
                     look()
                 made = self._executions(slots, served, cpu)
@@ -259,8 +259,8 @@ class Collector:
             purpose=purpose,
         )
 
-    def _served(self, slot: Slot, command: Command) -> AbstractContextManager[Served]:
-        """Return what has the services of a run up; nothing where it has none."""
+    def _served(self, slot: Slot, command: Command, seat: int) -> AbstractContextManager[Served]:
+        """Return what has the services of a run up, nothing where it has none; which side has which `seat` is drawn, as the order is."""
         names = self.workloads[slot.point.workload].services
         if not self.services.configs or names == ():
             return nullcontext(Served(command))
@@ -273,6 +273,7 @@ class Collector:
             names=names,
             client={**self.environment, **requests.environment()} if self.workloads[slot.point.workload].requests else None,
             patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
+            seat=seat,
         )
         return self.services.around(situation, self.executor)
 

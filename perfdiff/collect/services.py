@@ -35,7 +35,8 @@ class Situation:
     """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
 
     `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
-    `patience` multiplies the times that services may take: counted ones are slow.
+    `patience` multiplies the times that services may take: counted ones are slow. Of runs at the same time, each has a `seat`, at which it
+    finds those services that stay from run to run.
     """
 
     command: Command
@@ -44,6 +45,7 @@ class Situation:
     client: Mapping[str, str] | None = None
     names: tuple[str, ...] | None = None
     patience: float = 1.0
+    seat: int = 0
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ class Services:
     links: Mapping[str, Link] = field(default_factory=dict)  # to services that are made worse to reach, by their names
     seed: int = 0
     notes: dict[Note, None] = field(default_factory=dict)
-    _kept: dict[str, Service] = field(default_factory=dict)
+    _kept: dict[tuple[str, int], Service] = field(default_factory=dict)  # by name and seat
     _standing: ExitStack = field(default_factory=ExitStack)
     _started: int = 0
     _own_delay: OwnDelay | None = None  # of a proxy
@@ -98,7 +100,7 @@ class Services:
 
     def _ready(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], stack: ExitStack, executor: Executor) -> Service:
         """Return a service that is ready, started unless it is kept and was; `stack` ends it if it is not kept."""
-        kept = self._kept.get(config.name)
+        kept = self._kept.get((config.name, situation.seat))
         if kept is not None:
             if not kept.is_alive:
                 raise died(kept, situation.command.where)
@@ -109,7 +111,7 @@ class Services:
                 if _becomes_ready(service, situation.patience):
                     (self._standing if config.is_kept else stack).push(fresh.pop_all())
                     if config.is_kept:
-                        self._kept[config.name] = service
+                        self._kept[config.name, situation.seat] = service
                         self._tell_of_state(config)
                     return service
                 is_alive, error = service.is_alive, _not_ready(service, situation)
@@ -144,7 +146,7 @@ class Services:
             places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
             values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
             start = self._outside(situation, folder) if config.outside else situation.command
-            start = replace(start, where=f"service {config.name} of {situation.command.where}")
+            start = replace(start, where=f"service {config.name} of {situation.command.where}", cpu=None if config.is_kept else start.cpu)
             own = {f"{config.name}.{name}": place for name, place in places.items()}
             if config.install:
                 install = start if config.outside else replace(situation.chore, where=start.where)

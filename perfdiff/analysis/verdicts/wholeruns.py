@@ -95,7 +95,7 @@ def _logs(runs: Sequence[Run], cost: str) -> Floats:
 def _end(
     point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _Judge
 ) -> EndToEnd:
-    base, head = (_comparable(plain[point.id, side]) for side in Side)
+    base, head = (comparable(plain[point.id, side]) for side in Side)
     by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
     if not point.outside and any(waits(runs) for runs in (base, head)):
@@ -212,7 +212,7 @@ def waits(runs: Sequence[Run]) -> bool:
     return min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > WAITS if all(run.took_ns > 0 for run in runs) else False
 
 
-def _comparable(runs: Sequence[Run]) -> Sequence[Run]:
+def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
     together = [run for run in runs if run.together]
     return together if len(together) >= FEWEST_PAIRS else runs
