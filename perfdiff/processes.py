@@ -124,23 +124,6 @@ def cpu_ns(process: int) -> float:
     return own + sum(ticks) * 1e9 / os.sysconf("SC_CLK_TCK")
 
 
-def delay_ns(process: int) -> float:
-    """Return for how long the threads that a process has now were ready and waited for a CPU; 0 where the kernel does not tell."""
-    return sum(map(_delay_ns, Path(f"/proc/{process}/task").glob("*/schedstat")), 0.0)
-
-
-def own_delay_ns() -> float:
-    """Return for how long this thread was ready and waited for a CPU; 0 where the kernel does not tell."""
-    return _delay_ns(Path("/proc/thread-self/schedstat"))
-
-
-def _delay_ns(schedstat: Path) -> float:
-    try:
-        return float(schedstat.read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0.0
-
-
 def peak_rss_bytes(process: int) -> float:
     """Return the most memory that a process had, 0 where it is gone."""
     try:

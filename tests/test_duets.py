@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perfdiff import configuration, duets
@@ -123,12 +125,13 @@ def made(
 
 
 SERVER = """
-import http.server, os, sys
-STEPS = int(open("steps").read())
+import http.server, os, sys, time
+STEPS, WAIT_S = map(float, open("work").read().split())
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        sum(range(STEPS))
+        sum(range(int(STEPS)))
+        time.sleep(WAIT_S)
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b"the same")
@@ -151,8 +154,19 @@ requests = "requests.toml"
 REQUESTS = 'url = "http://127.0.0.1:{app.port}"\ncount = 20\n[[request]]\nname = "all"\npath = "/"\n'
 
 
-def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQUESTS, services: str = "") -> tuple[list[Run], Duets]:
-    """Return the runs of so many pairs whose servers are asked, head's working four times as much, and what made them."""
+WORK = {Side.BASE: "100000 0", Side.HEAD: "400000 0"}
+
+
+def asked(
+    tmp_path: Path,
+    *,
+    pairs: int = 6,
+    more: str = "",
+    requests: str = REQUESTS,
+    services: str = "",
+    work: Mapping[Side, str] = WORK,
+) -> tuple[list[Run], Duets]:
+    """Return the runs of so many pairs whose servers are asked, and what made them; `work` are the steps and seconds of an answer."""
     (tmp_path / "perfdiff.toml").write_text(CONFIG.format(python=sys.executable, log=tmp_path / "cpus", more=more, services=services))
     (tmp_path / "requests.toml").write_text(requests)
     config = configuration.load(tmp_path, environment={})
@@ -161,7 +175,7 @@ def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQ
         tree = tmp_path / side
         tree.mkdir()
         (tree / "server.py").write_text(SERVER)
-        (tree / "steps").write_text({Side.BASE: "100000", Side.HEAD: "400000"}[side])
+        (tree / "work").write_text(work[side])
         targets[Phase.PLAIN, side] = Target(tree, None)
     room = tmp_path / "room"
     room.mkdir()
@@ -176,6 +190,19 @@ def asked(tmp_path: Path, *, pairs: int = 6, more: str = "", requests: str = REQ
     return runs, of
 
 
+def test_what_one_of_them_waits_is_in_its_time_and_what_it_waits_for_a_cpu_is_not(tmp_path: Path) -> None:
+    busy = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for cpu in os.sched_getaffinity(0)]
+    try:
+        runs, _ = asked(tmp_path, work={Side.BASE: "100000 0", Side.HEAD: "100000 0.01"})
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+    base, head = (np.median([run.took_ns - run.cpu_ns for run in runs if run.together and run.side is side]) for side in Side)
+    assert 2e8 < head < 4e8, "20 requests with 10 ms each"
+    assert base < 1e8
+
+
 def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> None:
     runs, of = asked(tmp_path)
     assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
@@ -184,7 +211,6 @@ def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> 
     for of_side in zip(*together.values(), strict=True):
         base, head = (run.took_ns for run in of_side)
         assert 1.5 < head / base < 6, "each is timed by itself, not with the turns of the other one"
-        assert all(run.cpu_ns <= run.took_ns for run in of_side)
     cpus = (tmp_path / "cpus").read_text().splitlines()
     assert [len(each.split()) for each in cpus[2 * APART * 20 :]] == [1] * 2 * (6 - APART) * 20
     assert not of.notes

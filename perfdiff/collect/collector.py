@@ -175,10 +175,10 @@ class Collector:
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
                 self._require_same_inputs(slots)
-                for slot, folder in zip(slots, folders, strict=True):
-                    if mix := self.workloads[slot.point.workload].requests:
-                        requests.leave(mix, slot.point.parameters, folder)
                 served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
+                for slot, folder, each in zip(slots, folders, served, strict=True):
+                    if mix := self.workloads[slot.point.workload].requests:
+                        requests.leave(mix, slot.point.parameters, each.processes, folder)
                 if look is not None:
                     look()
                 made = self._executions(slots, served, cpu)
@@ -202,14 +202,13 @@ class Collector:
         if not self.takes_turns(slots[0]):
             return self.executor.execute_together([each.command for each in served], cpu)
         text = requests.in_turns([each.command.text for each in served])
-        return executed(served, replace(served[0].command, text=text), self.executor)
+        return [replace(each, waited=None) for each in executed(served, replace(served[0].command, text=text), self.executor)]
 
     def _with_requests(self, slot: Slot, folder: Path, execution: Execution, served: Served) -> Execution:
         """Return a run with what its requests took; raise WorkloadError where some fail that do not on the other side."""
-        mix = self.workloads[slot.point.workload].requests
-        if mix is None:
+        if self.workloads[slot.point.workload].requests is None:
             return execution
-        found = requests.taken(mix, execution, folder)
+        found = requests.taken(execution, folder)
         printed = self.services.printed(served) if any(kind.failed for kind in found.requests) else ""
         self.failures.add(slot.point, slot.side, found.requests, printed)
         self.told |= self.failures.notes

@@ -87,7 +87,6 @@ class Execution:
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
     one by intent. `printed` are the numbers that it printed, by the names of the command's features: those on standard output, and of
     features that were not there those on standard error, as nobody knows which of the two was first.
-    `served_late_ns` is for how long threads of its services waited for a CPU.
     """
 
     wall_ns: float
@@ -100,7 +99,6 @@ class Execution:
     printed: Mapping[str, float] = field(default_factory=dict)
     services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
-    served_late_ns: float = 0.0
 
 
 class Executor(Protocol):

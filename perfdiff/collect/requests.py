@@ -19,6 +19,7 @@ from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Note, Point, Side
 
 _MIX, _RESULTS = "requests.mix", "requests.results"
+_LEAST = 0.1  # of the time of requests is never a wait for a CPU: the kernel's clocks differ from ours
 _LOAD = shlex.join([sys.executable, "-P", "-m", "perfdiff.load"])
 
 
@@ -37,21 +38,19 @@ def environment() -> Mapping[str, str]:
     return {"PYTHONPATH": str(Path(perfdiff.__file__).parent.parent)}
 
 
-def leave(mix: RequestMix, values: Mapping[str, float | str], folder: Path) -> None:
-    """Leave what the load reads."""
-    (folder / _MIX).write_text(json.dumps({"mix": codec.encode(mix), "values": dict(values)}))
+def leave(mix: RequestMix, values: Mapping[str, float | str], servers: Sequence[int], folder: Path) -> None:
+    """Leave what the load reads; `servers` are the processes that answer."""
+    (folder / _MIX).write_text(json.dumps({"mix": codec.encode(mix), "values": dict(values), "servers": servers}))
 
 
-def taken(mix: RequestMix, execution: Execution, folder: Path) -> Execution:
+def taken(execution: Execution, folder: Path) -> Execution:
     """Return a run with what its requests took and how they were answered; raise WorkloadError.
 
-    Its time is that in which requests were under way. Where each was answered before the next one, it is without what client and services
-    waited for a CPU meanwhile.
+    Its time is that in which requests were under way; of those in turns, without what client and services waited for a CPU meanwhile. Where
+    both were ready at once, some of that is counted twice, on both sides alike.
     """
     found = results.read(folder / _RESULTS)
-    wall_ns = found.elapsed_ns
-    if mix.is_sequential:
-        wall_ns = max(wall_ns - found.late_ns - execution.served_late_ns, min(execution.cpu_ns, wall_ns))
+    wall_ns = max(found.elapsed_ns - found.late_ns, _LEAST * found.elapsed_ns)
     return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds)
 
 

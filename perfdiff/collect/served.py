@@ -97,13 +97,12 @@ class Served:
         return frozenset(process for service in judged for process in service.family)
 
     @property
-    def delay_ns(self) -> float:
-        """Return for how long threads of all services that are there now have waited for a CPU."""
-        return sum(processes.delay_ns(process) for service in self.services for process in service.family)
+    def processes(self) -> tuple[int, ...]:
+        """Return the processes of all services."""
+        return tuple(process for service in self.services for process in sorted(service.family))
 
-    def spent(self, found: Execution, before_ns: float, delay_ns: float) -> Execution:
-        """Return a run with what services did in it, which had spent and waited for so much CPU time before; raise WorkloadError."""
-        late_ns = max(0.0, self.delay_ns - delay_ns)
+    def spent(self, found: Execution, before_ns: float) -> Execution:
+        """Return a run with what services did in it, which had spent so much CPU time before; raise WorkloadError."""
         exchanges = self.exchanges()
         for service in self.services:
             if not service.is_alive:
@@ -112,7 +111,7 @@ class Served:
         peak_bytes = max(map(processes.peak_rss_bytes, self.family), default=0.0)
         if self.is_judged:
             spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
-        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges, served_late_ns=late_ns)
+        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
 
     def exchanges(self) -> dict[str, Exchanges]:
         """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
@@ -122,7 +121,7 @@ class Served:
 def executed(served: Sequence[Served], command: Command, executor: Executor) -> list[Execution]:
     """Run a command that drives the services of several runs; return what it cost each of them, and raise WorkloadError."""
     services = [(each, service) for each in served for service in each.services]
-    before = [(sum(map(processes.cpu_ns, each.family)), each.delay_ns) for each in served]
+    before = [sum(map(processes.cpu_ns, each.family)) for each in served]
     for each in served:
         each.exchanges()  # what services said to each other before is not the run's
     running = [(each, service) for each, service in services if service.process.poll() is None]  # others have left a daemon
@@ -135,7 +134,7 @@ def executed(served: Sequence[Served], command: Command, executor: Executor) -> 
         if left is not None and error.slug == "service-died":
             raise _went_on(left[1], left[0].command.where) from error
         raise
-    return [each.spent(found, *spent) for each, spent in zip(served, before, strict=True)]
+    return [each.spent(found, before_ns) for each, before_ns in zip(served, before, strict=True)]
 
 
 def died(service: Service, where: str, failure: str = "") -> WorkloadError:

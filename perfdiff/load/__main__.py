@@ -20,8 +20,8 @@ def main(words: Sequence[str]) -> None:
     """Send the requests of each mix to its server, and leave what they took."""
     clients, planned = [], []
     for mix_file, url in zip(words[::3], words[2::3], strict=True):
-        mix, requests = _planned(Path(mix_file), url)
-        clients.append(Client(url, mix))
+        client, requests = _planned(Path(mix_file), url)
+        clients.append(client)
         planned.append(requests)
     gc.disable()  # a pause of ours is no latency of the server's
     answers = [clients[0].send(planned[0])] if len(clients) == 1 else send_in_turns(clients, planned)
@@ -29,11 +29,11 @@ def main(words: Sequence[str]) -> None:
         results.write(Path(left), results.results(client.mix, requests, answered, float(client.elapsed_ns), client.late_ns))
 
 
-def _planned(mix_file: Path, url: str) -> tuple[RequestMix, list[Planned]]:
+def _planned(mix_file: Path, url: str) -> tuple[Client, list[Planned]]:
     stored = json.loads(mix_file.read_text())
     mix = codec.decode(RequestMix, stored["mix"])
     try:
-        return mix, plan(mix, stored["values"], url.rstrip("/"))
+        return Client(url, mix, stored["servers"]), plan(mix, stored["values"], url.rstrip("/"))
     except WorkloadError as error:
         sys.exit(str(error))
 

@@ -13,8 +13,8 @@ import urllib3
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as LateError
 
-from perfdiff import processes
 from perfdiff.config import RequestMix
+from perfdiff.load.delays import Delays
 from perfdiff.load.plan import Planned
 
 OPEN = 32  # requests under way at most where they come at a rate
@@ -37,14 +37,15 @@ class Client:
     """Sends requests over connections that are kept open, by as many threads as may wait at the same time.
 
     Those at a `rate` are due at fixed times, and waited for from then on, whether or not they could be sent then: what a server delays, its
-    users wait for (coordinated omission: Tene 2013).
+    users wait for (coordinated omission: Tene 2013). `servers` are the processes that answer.
     """
 
     url: str
     mix: RequestMix
+    servers: Sequence[int] = ()
     answers: list[Answer | None] = field(default_factory=list)
     elapsed_ns: int = 0
-    late_ns: float = 0.0  # of this time, for which the client waited for a CPU, where it sends one request after the other
+    late_ns: int = 0  # of this time: for a CPU that client or servers waited for, where they take turns with others
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -56,9 +57,7 @@ class Client:
         with self._pool(threads) as pool:
             started = time.perf_counter_ns()
             if threads == 1:
-                late_ns = processes.own_delay_ns()
                 self._work(pool, requests, answered, started)
-                self.late_ns = processes.own_delay_ns() - late_ns
             else:
                 workers = [threading.Thread(target=self._work, args=(pool, requests, answered, started)) for _ in range(threads)]
                 for worker in workers:
@@ -119,14 +118,15 @@ def send_in_turns(clients: Sequence[Client], planned: Sequence[Sequence[Planned]
     answers: list[list[Answer]] = [[] for _ in clients]
     with ExitStack() as stack:
         pools = [stack.enter_context(client._pool(1)) for client in clients]
+        delays = [Delays(client.servers) for client in clients]
         order = list(range(len(clients)))
         for number in range(max(map(len, planned))):
             for place in order:
                 if number < len(planned[place]):
-                    late_ns = processes.own_delay_ns()
+                    late_ns = delays[place].ns
                     answer = clients[place]._answer(pools[place], planned[place][number], None)
                     clients[place].elapsed_ns += answer.latency_ns
-                    clients[place].late_ns += processes.own_delay_ns() - late_ns
+                    clients[place].late_ns += delays[place].ns - late_ns
                     answers[place].append(answer)
             order.reverse()
     return answers

@@ -56,9 +56,9 @@ class WholeRuns:
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
-    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait or use several threads by
-    time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the revisions, these may be
-    what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
+    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, use several threads or
+    answer requests by time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the
+    revisions, these may be what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
@@ -98,7 +98,7 @@ def _end(
     base, head = (comparable(plain[point.id, side]) for side in Side)
     by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
-    if not point.outside and any(waits(runs) for runs in (base, head)):
+    if not point.outside and any(waits(runs) or runs[0].requests for runs in (base, head)):
         by_clock = judge.by(base, head, "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
