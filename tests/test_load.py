@@ -258,6 +258,18 @@ def test_equal_failures_of_both_sides_are_told_once() -> None:
     assert note.text.startswith("answers 404 to GET /x, 2 of 40 requests 'list' on both sides (w)")
 
 
+def test_nothing_is_compared_where_no_request_succeeds_on_either_side() -> None:
+    failures, point = Failures(), Point(0, "w", {"n": 9}, "")
+    failures.add(point, Side.BASE, (*times(40, "502"), *times(40, "502", "make")))
+    with pytest.raises(WorkloadError, match=r"no request succeeds, on both sides: head answers 502 to GET /x, 40 of 40") as caught:
+        failures.add(point, Side.HEAD, (*times(40, "502"), *times(40, "502", "make")), "connect() failed")
+    assert (caught.value.slug, caught.value.detail) == ("requests-failed", "connect() failed")
+    some = Failures()
+    for side in Side:
+        some.add(point, side, (*times(40, "502"), *times(0, name="make")))
+    assert [note.slug for note in some.notes] == ["requests-failed"]
+
+
 def run(side: Side, block: int, wall_ms: float, cpu_ms: float, latency_ms: float) -> Run:
     requests = (RequestTimes("list", 40, {}, latency_ms * 1e6, 2 * latency_ms * 1e6),)
     return Run(block, Phase.PLAIN, 0, side, block, wall_ms * 1e6, cpu_ms * 1e6, 1e6, None, None, "", requests=requests)

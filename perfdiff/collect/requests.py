@@ -75,18 +75,31 @@ class Failures:
     _seen: dict[tuple[int, Side], _Answered] = field(default_factory=dict)
 
     def add(self, point: Point, side: Side, requests: tuple[RequestTimes, ...], printed: str = "") -> None:
-        """Take notice of a run and what its services printed; raise WorkloadError where others fail than on the other side, or before."""
+        """Take notice of a run and what its services printed; raise WorkloadError where all fail, or others than elsewhere or before."""
         found = _Answered(side, {each.name: each for each in requests}, printed)
         other_side = Side.HEAD if side is Side.BASE else Side.BASE
         earlier = self._seen.setdefault((point.id, side), found)
         _require_equal(found, replace(earlier, who=f"an earlier run of {side}"), point)
         if beside := self._seen.get((point.id, other_side)):
             _require_equal(found, beside, point)
+            if all(found.failures(kind.name) == kind.made for kind in requests):
+                _fail(found, requests, point)
         for kind in requests:
             if kind.failed and self._seen.get((point.id, other_side)):
                 remedy = "if the answer is right, list its status in 'expect'"
                 text = f"{_says(kind)} on both sides ({point.label}): these have no times; {remedy}"
                 self.notes[Note("requests-failed", text)] = None
+
+
+def _fail(run: _Answered, requests: Sequence[RequestTimes], point: Point) -> None:
+    """Raise WorkloadError, as nothing that was asked for was answered on either side."""
+    said = "; ".join(_says(kind) for kind in requests)
+    raise WorkloadError(
+        f"no request succeeds, on both sides: {run.who} {said} ({point.label}); send one by hand to the service as it is started here, "
+        "or list the status in 'expect' if it is right",
+        slug="requests-failed",
+        detail=run.printed,
+    )
 
 
 def _require_equal(run: _Answered, other: _Answered, point: Point) -> None:
