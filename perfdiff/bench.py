@@ -172,7 +172,7 @@ class Bench:
 
     def answered_by_counts(self, site: Site, variant: Variant, called: Mapping[Side, Collection[int]]) -> Site:
         """Return what there is to tell where the counts of all functions answer; raise WorkloadError where none was called on a side."""
-        reach.require_calls(called, variant.probes)
+        reach.require_calls(called, variant.probes, variant.built)
         ran = frozenset().union(*called.values())
         return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
 
@@ -276,7 +276,7 @@ class Bench:
 
         timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
         seen = self._seen(self.collector({**site.targets, **variant.targets}), timing, timed_ns, probes)
-        reach.require_calls(seen.called, probes)
+        reach.require_calls(seen.called, probes, built)
         return seen, workshop.lost(built, probes)
 
     def _probe_costs(self, site: Site) -> dict[str, ProbeCosts]:

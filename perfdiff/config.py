@@ -130,6 +130,11 @@ class ServiceConfig:
         return (PORT, *self.ports, FOLDER)
 
     @property
+    def has_own_place(self) -> bool:
+        """Return whether it is where it is told to be, so that there may be two of it at the same time."""
+        return any(f"{{{place}}}" in text for text in self.starting for place in (PORT, FOLDER))
+
+    @property
     def starting(self) -> tuple[str, ...]:
         """Return the texts that starting it uses, all of which may have places."""
         ready = (self.ready, self.ready_line, self.ready_command)
@@ -174,6 +179,11 @@ class RequestMix:
     concurrency: int | None = None  # under way at the same time; None: one, or as many as it takes where there is a rate
     rate: float | None = None  # requests a second, whether or not those before are answered
     timeout_s: float = 30.0
+
+    @property
+    def is_sequential(self) -> bool:
+        """Return whether each request is answered before the next one is sent."""
+        return self.rate is None and (self.concurrency or 1) == 1
 
 
 KEEPS = ("run", "comparison")

@@ -33,7 +33,8 @@ class Duets:
     """Makes pairs of runs, together where their workload allows it, which a user may deny it by `alone`.
 
     Runs that wait, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those that compile, are none of
-    the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting.
+    the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
+    runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees: the workload's further runs are
     made apart, and a note says so.
     """
@@ -56,7 +57,10 @@ class Duets:
         by_side = [[run for run in before if run.side is side] for side in Side]
         if not _may_bind() or any(len(runs) < APART for runs in by_side):
             return False
-        if any(waits(runs) for runs in by_side) and not self._is_one_thread(pair):
+        if self.collector.takes_turns(pair[0]):
+            if any(run.cpu_ns > run.wall_ns for run in before):
+                return False
+        elif any(waits(runs) for runs in by_side) and not self._is_one_thread(pair):
             return False
         return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
 

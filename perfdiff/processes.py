@@ -66,6 +66,18 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                 watchdog.forget(process.pid)
 
 
+@contextmanager
+def bound(cpu: int | None) -> Iterator[None]:
+    """Bind this thread, and all that it starts, to a CPU until the block is left; to none in particular where it is None."""
+    allowed = os.sched_getaffinity(0)
+    try:
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def family(leader: int, mark: str) -> frozenset[int]:
     """Return the processes that a command of `running` has: its own, those below them, and daemons that bear its mark."""
     found: set[int] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -300,6 +301,13 @@ def test_program_without_probes_is_an_error_and_not_a_verdict(make_place: Make, 
     text = '[build]\ncommand = "make"\n[probes]\nexclude = ["*"]\n'
     place = make_place(program(), program("n += 1;"), {"perfdiff.toml": text})
     perfdiff(place, "base", "head", *WORKLOAD).refuses(3, "nothing-to-probe", "no function of base can be measured")
+
+
+def test_program_beside_which_no_probe_compiles_is_an_error_that_says_so(make_place: Make, perfdiff: Run) -> None:
+    own = re.compile(r"((?:#include .*\n)+)")  # behind what the system's headers say with it
+    base, head = (own.sub(r"\1#define __attribute__ 5\n", program(body), count=1) for body in ("", "n += 1;"))
+    place = make_place(base, head, {"perfdiff.toml": '[build]\ncommand = "make"\n'})
+    perfdiff(place, "base", "head", "--thorough", *WORKLOAD).refuses(3, "nothing-to-probe", "probes compiles", "main.c")
 
 
 def test_changes_that_no_workload_reaches_are_a_note(make_place: Make, perfdiff: Run) -> None:

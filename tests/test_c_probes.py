@@ -122,6 +122,19 @@ def test_conditions_inside_conditions_nest(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_macros_of_the_program_that_are_called_like_attributes_leave_its_probes_alone(compiler: str, runtime: Path, tmp_path: Path) -> None:
+    main = tmp_path / "a.c"
+    main.write_text(
+        "#define unused __attribute__((__unused__))\n#define cleanup(x) (x)\n#define always_inline inline\n"
+        "static int twice(int n, int rest unused) { return 2 * n; }\nint main(void) { return twice(0, 1); }\n"
+    )
+    tree = probed(main)
+    outcome = tree.run(tree.compile(compiler, runtime), tmp_path / "out")
+    assert (outcome.status, len(outcome.met)) == (0, 2)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_compilers_name_the_probe_that_does_not_compile(compiler: str, runtime: Path, tmp_path: Path) -> None:
     source = "int good(int n) { return n; }\nint bad(int n) { return n; }\nint worse(int n) { if (n) return 1; return n; }\n"
     found = program(tmp_path, {"a.c": source})

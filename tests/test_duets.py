@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from perfdiff import duets
+from perfdiff import configuration, duets
 from perfdiff.collect import schedule
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.duets import APART, Duets
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -119,6 +121,133 @@ def made(
     assert [run.block for run in runs] == [block for block in range(pairs) for _ in Side]
     assert not list(room.iterdir())
     return runs, of
+
+
+SERVER = """
+import http.server, os, sys, time
+STEPS, WAIT_S = map(float, open("work").read().split())
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        sum(range(int(STEPS)))
+        time.sleep(WAIT_S)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"the same")
+        with open(sys.argv[2], "a") as cpus:
+            print(*os.sched_getaffinity(0), file=cpus)
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+CONFIG = """
+{services}
+[[service]]
+name = "app"
+command = "exec {python} server.py {{port}} {log}"
+
+[[workload]]
+name = "w"
+requests = "requests.toml"
+{more}
+"""
+REQUESTS = 'url = "http://127.0.0.1:{app.port}"\ncount = 20\n[[request]]\nname = "all"\npath = "/"\n'
+
+
+WORK = {Side.BASE: "100000 0", Side.HEAD: "400000 0"}
+
+
+def asked(
+    tmp_path: Path,
+    *,
+    pairs: int = 6,
+    more: str = "",
+    requests: str = REQUESTS,
+    services: str = "",
+    work: Mapping[Side, str] = WORK,
+) -> tuple[list[Run], Duets]:
+    """Return the runs of so many pairs whose servers are asked, and what made them; `work` are the steps and seconds of an answer."""
+    (tmp_path / "perfdiff.toml").write_text(CONFIG.format(python=sys.executable, log=tmp_path / "cpus", more=more, services=services))
+    (tmp_path / "requests.toml").write_text(requests)
+    config = configuration.load(tmp_path, environment={})
+    targets = {}
+    for side in Side:
+        tree = tmp_path / side
+        tree.mkdir()
+        (tree / "server.py").write_text(SERVER)
+        (tree / "work").write_text(work[side])
+        targets[Phase.PLAIN, side] = Target(tree, None)
+    room = tmp_path / "room"
+    room.mkdir()
+    up, workloads = Services(config.services), {each.name: each for each in config.workloads}
+    of = Duets(Collector(targets, workloads, {"PATH": os.environ["PATH"]}, ProcessExecutor(), room, 1, services=up))
+    runs: list[Run] = []
+    try:
+        for block in range(pairs):
+            runs += [run for run, _ in of.collect(schedule.whole_block([POINT], block, 1), runs, lambda _: None)]
+    finally:
+        up.close()
+    return runs, of
+
+
+def test_what_one_of_them_waits_is_in_its_own_time(tmp_path: Path) -> None:
+    runs, _ = asked(tmp_path, work={Side.BASE: "100000 0", Side.HEAD: "100000 0.01"})
+    base, head = (np.median([run.took_ns for run in runs if run.together and run.side is side]) for side in Side)
+    assert head - base > 1e8, "20 requests with 10 ms each"
+
+
+def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> None:
+    runs, of = asked(tmp_path)
+    assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
+    assert {run.output for run in runs if run.together} == {runs[0].output}, "the same was answered"
+    together = {side: [run for run in runs if run.together and run.side is side] for side in Side}
+    for of_side in zip(*together.values(), strict=True):
+        base, head = (run.took_ns for run in of_side)
+        assert 1.5 < head / base < 6, "each is timed by itself, not with the turns of the other one"
+    cpus = (tmp_path / "cpus").read_text().splitlines()
+    assert [len(each.split()) for each in cpus[2 * APART * 20 :]] == [1] * 2 * (6 - APART) * 20
+    assert not of.notes
+
+
+DATABASE = """
+[[service]]
+name = "db"
+outside = true
+command = "exec {python} -m http.server {port} --bind 127.0.0.1"
+setup = "echo {port} $(basename $PWD) >> {seen}"
+"""
+
+
+def test_what_stays_from_run_to_run_is_there_once_for_each_of_two_servers_and_serves_both_revisions(tmp_path: Path) -> None:
+    database = DATABASE.replace("{python}", sys.executable).replace("{seen}", str(tmp_path / "seen"))
+    runs, _ = asked(tmp_path, services=database)
+    assert sum(run.together for run in runs) == 2 * (6 - APART)
+    seen = [tuple(line.split()) for line in (tmp_path / "seen").read_text().splitlines()]
+    apart, together = seen[: 2 * APART], seen[2 * APART :]
+    assert len({port for port, _ in apart}) == 1
+    pairs = list(zip(together[::2], together[1::2], strict=True))
+    assert all(first[0] != second[0] and first[1] != second[1] for first, second in pairs)
+    assert len({port for port, _ in together}) == 2
+    assert len(set(together)) == 4, "neither side always has the same one"
+
+
+def test_what_is_somewhere_for_all_is_asked_by_one_side_at_a_time(tmp_path: Path) -> None:
+    somewhere = '[[service]]\nname = "db"\noutside = true\ncommand = "sleep 60"\nready_command = "true"\nsetup = "true"\n'
+    runs, _ = asked(tmp_path, pairs=APART + 1, services=somewhere)
+    assert not any(run.together for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("more", "requests"),
+    [
+        ("alone = true", REQUESTS),
+        ("", REQUESTS.replace("count", "concurrency = 2\ncount")),
+        ("", REQUESTS.replace("count", "rate = 100\ncount")),
+    ],
+    ids=["by configuration", "concurrency", "rate"],
+)
+def test_servers_that_answer_several_at_once_are_asked_one_after_the_other(tmp_path: Path, more: str, requests: str) -> None:
+    runs, _ = asked(tmp_path, pairs=APART + 1, more=more, requests=requests)
+    assert not any(run.together for run in runs)
 
 
 def test_the_first_pairs_are_made_apart_and_all_others_together_on_cpus_in_turn(tmp_path: Path) -> None:

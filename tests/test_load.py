@@ -29,7 +29,7 @@ from perfdiff.collect.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.load import results
-from perfdiff.load.client import Client
+from perfdiff.load.client import Client, send_in_turns
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
@@ -163,6 +163,24 @@ def test_requests_are_sent_in_order_and_timed(server: Server) -> None:
     assert found.elapsed_ns >= len(requests) * 1e7
 
 
+def test_two_servers_are_asked_in_turns_and_each_is_timed_by_itself(server: Server) -> None:
+    with Server(("127.0.0.1", 0), Handler) as slow:
+        slow.seen, slow.wait_s = server.seen, 0.1  # both in one list
+        threading.Thread(target=slow.serve_forever, args=(0.01,)).start()
+        urls = [f"http://127.0.0.1:{each.server_address[1]}" for each in (server, slow)]
+        asked = [mix(replace(LIST, path=f"/{name}/{{i}}", draw={}), count="6") for name in ("base", "head")]
+        clients = [Client(url, each) for url, each in zip(urls, asked, strict=True)]
+        answers = send_in_turns(clients, [plan(each, {}, url) for url, each in zip(urls, asked, strict=True)])
+        slow.shutdown()
+    order = [path for _, path, _ in server.seen]
+    assert order[:4] == ["/base/0", "/head/0", "/head/1", "/base/1"]  # neither is always the first
+    assert len(order) == 12
+    assert [[answer.status for answer in each] for each in answers] == [[200] * 6] * 2
+    base_ns, head_ns = (client.elapsed_ns for client in clients)
+    assert head_ns >= 6e8, "it waits 0.1 s with each answer"
+    assert base_ns < 5e8, "what the other one takes is none of its time"
+
+
 def test_what_comes_after_others_waits_for_them_where_several_are_under_way(server: Server) -> None:
     server.wait_s = 0.01
     sent(server, mix(CREATE, MOVE, DELETE, count="60", concurrency=8))
@@ -238,6 +256,18 @@ def test_equal_failures_of_both_sides_are_told_once() -> None:
         failures.add(Point(0, "w", {}, ""), side, times(2, "404"))
     (note,) = failures.notes
     assert note.text.startswith("answers 404 to GET /x, 2 of 40 requests 'list' on both sides (w)")
+
+
+def test_nothing_is_compared_where_no_request_succeeds_on_either_side() -> None:
+    failures, point = Failures(), Point(0, "w", {"n": 9}, "")
+    failures.add(point, Side.BASE, (*times(40, "502"), *times(40, "502", "make")))
+    with pytest.raises(WorkloadError, match=r"no request succeeds, on both sides: head answers 502 to GET /x, 40 of 40") as caught:
+        failures.add(point, Side.HEAD, (*times(40, "502"), *times(40, "502", "make")), "connect() failed")
+    assert (caught.value.slug, caught.value.detail) == ("requests-failed", "connect() failed")
+    some = Failures()
+    for side in Side:
+        some.add(point, side, (*times(40, "502"), *times(0, name="make")))
+    assert [note.slug for note in some.notes] == ["requests-failed"]
 
 
 def run(side: Side, block: int, wall_ms: float, cpu_ms: float, latency_ms: float) -> Run:

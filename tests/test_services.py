@@ -19,7 +19,8 @@ import pytest
 from perfdiff import configuration, processes, reproduction
 from perfdiff.collect import loopback
 from perfdiff.collect.executor import Command, ProcessExecutor
-from perfdiff.collect.services import Served, Services, Situation
+from perfdiff.collect.served import Served
+from perfdiff.collect.services import Services, Situation
 from perfdiff.config import Config, ServiceConfig
 from perfdiff.errors import ConfigError, WorkloadError
 from test_processes import working_in

@@ -17,7 +17,8 @@ from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
 from perfdiff.collect.requests import Failures
 from perfdiff.collect.schedule import Slot
-from perfdiff.collect.services import Served, Services, Situation
+from perfdiff.collect.served import Served, executed
+from perfdiff.collect.services import Services, Situation
 from perfdiff.collect.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
@@ -165,6 +166,8 @@ class Collector:
         """Run slots, at the same time on a CPU where one is given, and `read` what each left in its folder; `look` when all is ready."""
         folders = [self.room / f"{number:06d}" for number in numbers]
         commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
+        if self.takes_turns(slots[0]):
+            commands = [replace(command, cpu=cpu) for command in commands]
         try:
             with ExitStack() as stack:
                 for slot, folder, command in zip(slots, folders, commands, strict=True):
@@ -172,13 +175,13 @@ class Collector:
                     stack.enter_context(self._kept(slot, command))
                 stack.enter_context(self._watched(slots[0]))
                 self._require_same_inputs(slots)
-                for slot, folder in zip(slots, folders, strict=True):
+                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
+                for slot, folder, each in zip(slots, folders, served, strict=True):
                     if mix := self.workloads[slot.point.workload].requests:
-                        requests.leave(mix, slot.point.parameters, folder)
-                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, strict=True)]
+                        requests.leave(mix, slot.point.parameters, each.processes, folder)
                 if look is not None:
                     look()
-                made = [each.execute(self.executor) for each in served] if cpu is None else self.executor.execute_together(commands, cpu)
+                made = self._executions(slots, served, cpu)
                 self._require_same_inputs(slots)
             made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
@@ -187,6 +190,19 @@ class Collector:
         finally:
             for folder in (*folders, self._aside):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def takes_turns(self, slot: Slot) -> bool:
+        """Return whether a run is made of requests, which runs at the same time send in turns."""
+        return self.workloads[slot.point.workload].requests is not None
+
+    def _executions(self, slots: Sequence[Slot], served: Sequence[Served], cpu: int | None) -> list[Execution]:
+        """Return what the commands of runs cost whose services are up; raise WorkloadError."""
+        if cpu is None:
+            return [each.execute(self.executor) for each in served]
+        if not self.takes_turns(slots[0]):
+            return self.executor.execute_together([each.command for each in served], cpu)
+        text = requests.in_turns([each.command.text for each in served])
+        return [replace(each, waited=None) for each in executed(served, replace(served[0].command, text=text), self.executor)]
 
     def _with_requests(self, slot: Slot, folder: Path, execution: Execution, served: Served) -> Execution:
         """Return a run with what its requests took; raise WorkloadError where some fail that do not on the other side."""
@@ -242,8 +258,8 @@ class Collector:
             purpose=purpose,
         )
 
-    def _served(self, slot: Slot, command: Command) -> AbstractContextManager[Served]:
-        """Return what has the services of a run up; nothing where it has none."""
+    def _served(self, slot: Slot, command: Command, seat: int) -> AbstractContextManager[Served]:
+        """Return what has the services of a run up, nothing where it has none; which side has which `seat` is drawn, as the order is."""
         names = self.workloads[slot.point.workload].services
         if not self.services.configs or names == ():
             return nullcontext(Served(command))
@@ -256,6 +272,7 @@ class Collector:
             names=names,
             client={**self.environment, **requests.environment()} if self.workloads[slot.point.workload].requests else None,
             patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
+            seat=seat,
         )
         return self.services.around(situation, self.executor)
 

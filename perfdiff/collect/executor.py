@@ -55,7 +55,7 @@ class Command:
 
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
-    `needs` is gone.
+    `needs` is gone, and bound to a `cpu` where one is given.
     """
 
     text: str
@@ -68,6 +68,7 @@ class Command:
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
     needs: Callable[[], bool] | None = None
+    cpu: int | None = None
 
     @property
     def by_hand(self) -> str:
@@ -128,13 +129,10 @@ class ProcessExecutor:
 
     def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
         """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
-        machine, allowed = _machine_ticks(), os.sched_getaffinity(0)
+        machine = _machine_ticks()
         with ExitStack() as stack:
-            try:
-                os.sched_setaffinity(0, {cpu})  # of this thread, which the processes that it starts inherit
+            with processes.bound(cpu):
                 runs = [stack.enter_context(_running(command)) for command in commands]
-            finally:
-                os.sched_setaffinity(0, allowed)
             waiting = [threading.Thread(target=run.wait, daemon=True) for run in runs]
             for thread in waiting:
                 thread.start()
@@ -199,7 +197,11 @@ def _running(command: Command) -> Iterator[_Running]:
         )
     digest, errors, output = hashlib.blake2b(digest_size=16), bytearray(), bytearray()
     numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
-    with processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE) as process:
+    with ExitStack() as stack:
+        with processes.bound(command.cpu):
+            process = stack.enter_context(
+                processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE)
+            )
         started = time.perf_counter_ns()
         readers = [
             _reader(process.stdout, [digest.update, lambda chunk: _keep_tail(output, chunk), *(each.read for each in numbers[:1])]),

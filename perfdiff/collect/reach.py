@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from perfdiff.build.builder import Built
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
@@ -23,10 +24,17 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
             )
 
 
-def require_calls(called: Mapping[Side, Collection[int]], probes: Probes) -> None:
-    """Raise WorkloadError where no function at all was called on a side."""
+def require_calls(called: Mapping[Side, Collection[int]], probes: Probes, built: Mapping[Side, Built]) -> None:
+    """Raise WorkloadError where no function at all was called on a side, MeasurementError where none of its probes compiled."""
     for side in probes:
         if not called[side]:
+            if probes[side].keys() <= {drop.probe for drop in built[side].dropped}:
+                reasons = sorted({f"{drop.file}: {drop.reason}" for drop in built[side].dropped})
+                raise MeasurementError(
+                    f"no function of {side} can be measured: none of {len(probes[side])} probes compiles; look at what the compiler says",
+                    slug="nothing-to-probe",
+                    detail="\n".join(reasons),
+                )
             raise WorkloadError(
                 f"no workload called any of the {len(probes[side])} functions probed in {side}: nothing is measured; workloads run in the "
                 "built tree, so name the program by its path there, such as ./build/program",

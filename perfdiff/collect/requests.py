@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,12 +19,18 @@ from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Note, Point, Side
 
 _MIX, _RESULTS = "requests.mix", "requests.results"
+_LEAST = 0.1  # of the time of requests is never a wait for a CPU: the kernel's clocks differ from ours
+_LOAD = shlex.join([sys.executable, "-P", "-m", "perfdiff.load"])
 
 
 def command(mix: RequestMix, folder: Path) -> str:
     """Return the command that sends the requests of a run, for which `folder` will be there."""
-    words = [sys.executable, "-P", "-m", "perfdiff.load", str(folder / _MIX), str(folder / _RESULTS)]
-    return f"{shlex.join(words)} {mix.url}"
+    return f"{_LOAD} {shlex.join([str(folder / _MIX), str(folder / _RESULTS)])} {mix.url}"
+
+
+def in_turns(commands: Sequence[str]) -> str:
+    """Return the command that sends the requests of several runs, one of each in turn."""
+    return " ".join([commands[0], *(command.removeprefix(_LOAD).lstrip() for command in commands[1:])])
 
 
 def environment() -> Mapping[str, str]:
@@ -32,15 +38,20 @@ def environment() -> Mapping[str, str]:
     return {"PYTHONPATH": str(Path(perfdiff.__file__).parent.parent)}
 
 
-def leave(mix: RequestMix, values: Mapping[str, float | str], folder: Path) -> None:
-    """Leave what the load reads."""
-    (folder / _MIX).write_text(json.dumps({"mix": codec.encode(mix), "values": dict(values)}))
+def leave(mix: RequestMix, values: Mapping[str, float | str], servers: Sequence[int], folder: Path) -> None:
+    """Leave what the load reads; `servers` are the processes that answer."""
+    (folder / _MIX).write_text(json.dumps({"mix": codec.encode(mix), "values": dict(values), "servers": servers}))
 
 
 def taken(execution: Execution, folder: Path) -> Execution:
-    """Return a run with what its requests took; its time is from the first one on to the last answer. Raise WorkloadError."""
+    """Return a run with what its requests took and how they were answered; raise WorkloadError.
+
+    Its time is that in which requests were under way; of those in turns, without what client and services waited for a CPU meanwhile. Where
+    both were ready at once, some of that is counted twice, on both sides alike.
+    """
     found = results.read(folder / _RESULTS)
-    return replace(execution, wall_ns=found.elapsed_ns, requests=found.kinds)
+    wall_ns = max(found.elapsed_ns - found.late_ns, _LEAST * found.elapsed_ns)
+    return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +75,31 @@ class Failures:
     _seen: dict[tuple[int, Side], _Answered] = field(default_factory=dict)
 
     def add(self, point: Point, side: Side, requests: tuple[RequestTimes, ...], printed: str = "") -> None:
-        """Take notice of a run and what its services printed; raise WorkloadError where others fail than on the other side, or before."""
+        """Take notice of a run and what its services printed; raise WorkloadError where all fail, or others than elsewhere or before."""
         found = _Answered(side, {each.name: each for each in requests}, printed)
         other_side = Side.HEAD if side is Side.BASE else Side.BASE
         earlier = self._seen.setdefault((point.id, side), found)
         _require_equal(found, replace(earlier, who=f"an earlier run of {side}"), point)
         if beside := self._seen.get((point.id, other_side)):
             _require_equal(found, beside, point)
+            if all(found.failures(kind.name) == kind.made for kind in requests):
+                _fail(found, requests, point)
         for kind in requests:
             if kind.failed and self._seen.get((point.id, other_side)):
                 remedy = "if the answer is right, list its status in 'expect'"
                 text = f"{_says(kind)} on both sides ({point.label}): these have no times; {remedy}"
                 self.notes[Note("requests-failed", text)] = None
+
+
+def _fail(run: _Answered, requests: Sequence[RequestTimes], point: Point) -> None:
+    """Raise WorkloadError, as nothing that was asked for was answered on either side."""
+    said = "; ".join(_says(kind) for kind in requests)
+    raise WorkloadError(
+        f"no request succeeds, on both sides: {run.who} {said} ({point.label}); send one by hand to the service as it is started here, "
+        "or list the status in 'expect' if it is right",
+        slug="requests-failed",
+        detail=run.printed,
+    )
 
 
 def _require_equal(run: _Answered, other: _Answered, point: Point) -> None:

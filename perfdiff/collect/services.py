@@ -11,24 +11,21 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 from perfdiff import processes
 from perfdiff.collect import links, loopback
-from perfdiff.collect.executor import Command, Execution, Executor, Purpose, shell_text
+from perfdiff.collect.executor import Command, Executor, Purpose, shell_text
 from perfdiff.collect.links import OwnDelay
 from perfdiff.collect.loopback import ANSWER_S
+from perfdiff.collect.served import NAMED, Log, Served, Service, died
 from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
 from perfdiff.errors import StoreError, WorkloadError
-from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.schema import Note
 
-LOG_BYTES = 1 << 20  # kept of what a service prints: the end
-SHOWN_BYTES = 2000  # of these, in a message
-_NAMED = "service "  # begins errors that tell whose they are
+SHOWN_BYTES = 2000  # of what a service printed, in a message
 _ATTEMPTS = 3  # to find ports that nobody takes between our look and the service's
 _LOOK_S = 0.005  # between two looks whether a service is ready
 
@@ -38,7 +35,8 @@ class Situation:
     """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
 
     `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
-    `patience` multiplies the times that services may take: counted ones are slow.
+    `patience` multiplies the times that services may take: counted ones are slow. Of runs at the same time, each has a `seat`, at which it
+    finds those services that stay from run to run.
     """
 
     command: Command
@@ -47,103 +45,7 @@ class Situation:
     client: Mapping[str, str] | None = None
     names: tuple[str, ...] | None = None
     patience: float = 1.0
-
-
-@dataclass(slots=True)
-class _Log:
-    """The end of what a service prints, and whether a line was seen that it prints when it is ready."""
-
-    awaited: re.Pattern[bytes] | None
-    text: bytearray = field(default_factory=bytearray)
-    is_seen: bool = False
-    _line: bytes = b""
-
-    def follow(self, pipe: IO[bytes]) -> None:
-        """Read a pipe to its end."""
-        with pipe:
-            while chunk := os.read(pipe.fileno(), 1 << 16):
-                self.text += chunk
-                del self.text[:-LOG_BYTES]
-                if self.awaited is not None and not self.is_seen:
-                    *lines, self._line = (self._line + chunk).split(b"\n")
-                    self.is_seen = any(map(self.awaited.search, (*lines, self._line)))
-                    self._line = self._line[-LOG_BYTES:]
-
-
-@dataclass(frozen=True, slots=True)
-class _Service:
-    """A service that was started: its ports and folder by the names of their places, and the mark that its processes bear."""
-
-    config: ServiceConfig
-    places: Mapping[str, str]
-    mark: str
-    command: Command
-    process: subprocess.Popen[bytes]
-    log: _Log
-    proxy: links.Proxy | None = None
-
-    @property
-    def reached(self) -> Mapping[str, str]:
-        """Return its places as others find them: behind a proxy, where there is one."""
-        return {**self.places, PORT: str(self.proxy.port)} if self.proxy else self.places
-
-    @property
-    def is_alive(self) -> bool:
-        """Return whether some process of it has not ended."""
-        return processes.is_alive(self.process.pid, self.mark)
-
-    @property
-    def family(self) -> frozenset[int]:
-        """Return its processes."""
-        return processes.family(self.process.pid, self.mark)
-
-    @property
-    def end(self) -> str:
-        """Say how it ended."""
-        status = self.process.poll() or 0
-        if status < 0:
-            return f"was killed by {processes.signal_name(-status)}"
-        return f"exited {status}" if status else "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A command whose services are up, with their ports in their places."""
-
-    command: Command
-    services: Sequence[_Service] = ()
-    is_judged: bool = True
-
-    def execute(self, executor: Executor) -> Execution:
-        """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
-        judged = [service for service in self.services if not service.config.outside]
-        before = {process: processes.cpu_ns(process) for service in judged for process in service.family}
-        self._exchanges()  # what services said to each other before is not the run's
-        running = [service.process for service in self.services if service.process.poll() is None]  # others have left a daemon
-        try:
-            found = executor.execute(replace(self.command, needs=lambda: all(process.poll() is None for process in running)))
-        except WorkloadError as error:
-            self._exchanges()  # a service that could not be reached is the reason
-            left = next(
-                (each for each in self.services if each.process in running and each.process.poll() is not None and each.is_alive), None
-            )
-            if left is not None and error.slug == "service-died":
-                raise _went_on(left, self.command.where) from error
-            raise
-        exchanges = self._exchanges()
-        for service in self.services:
-            if not service.is_alive:
-                raise _died(service, self.command.where)
-        families = {process for service in judged for process in service.family}
-        spent_ns = max(0.0, sum(map(processes.cpu_ns, families)) - sum(before.values()))
-        peak_bytes = max(map(processes.peak_rss_bytes, families), default=0.0)
-        if self.is_judged:
-            spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
-        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
-
-    def _exchanges(self) -> dict[str, Exchanges]:
-        """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
-        return {service.config.name: service.proxy.take(self.command.where) for service in self.services if service.proxy}
+    seat: int = 0
 
 
 @dataclass(slots=True)
@@ -161,7 +63,7 @@ class Services:
     links: Mapping[str, Link] = field(default_factory=dict)  # to services that are made worse to reach, by their names
     seed: int = 0
     notes: dict[Note, None] = field(default_factory=dict)
-    _kept: dict[str, _Service] = field(default_factory=dict)
+    _kept: dict[tuple[str, int], Service] = field(default_factory=dict)  # by name and seat
     _standing: ExitStack = field(default_factory=ExitStack)
     _started: int = 0
     _own_delay: OwnDelay | None = None  # of a proxy
@@ -175,7 +77,7 @@ class Services:
     def around(self, situation: Situation, executor: Executor) -> Iterator[Served]:
         """Have the services of a run ready for the length of a `with` block; raise WorkloadError where one is not, or fails."""
         wanted = [each for each in self.configs if situation.names is None or each.name in situation.names]
-        up: list[_Service] = []
+        up: list[Service] = []
         with ExitStack() as stack:
             try:
                 for config in sorted(wanted, key=lambda each: not each.is_kept):
@@ -189,19 +91,19 @@ class Services:
                 yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
-                if dead is None or str(error).startswith(_NAMED):
+                if dead is None or str(error).startswith(NAMED):
                     self._leave_logs(error, up)
                     raise
-                died = _died(dead, situation.command.where, str(error))
-                self._leave_logs(died, up)
-                raise died from error
+                ended = died(dead, situation.command.where, str(error))
+                self._leave_logs(ended, up)
+                raise ended from error
 
-    def _ready(self, config: ServiceConfig, situation: Situation, up: Sequence[_Service], stack: ExitStack, executor: Executor) -> _Service:
+    def _ready(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], stack: ExitStack, executor: Executor) -> Service:
         """Return a service that is ready, started unless it is kept and was; `stack` ends it if it is not kept."""
-        kept = self._kept.get(config.name)
+        kept = self._kept.get((config.name, situation.seat))
         if kept is not None:
             if not kept.is_alive:
-                raise _died(kept, situation.command.where)
+                raise died(kept, situation.command.where)
             return kept
         for attempt in range(1, _ATTEMPTS + 1):
             with ExitStack() as fresh:
@@ -209,7 +111,7 @@ class Services:
                 if _becomes_ready(service, situation.patience):
                     (self._standing if config.is_kept else stack).push(fresh.pop_all())
                     if config.is_kept:
-                        self._kept[config.name] = service
+                        self._kept[config.name, situation.seat] = service
                         self._tell_of_state(config)
                     return service
                 is_alive, error = service.is_alive, _not_ready(service, situation)
@@ -218,7 +120,7 @@ class Services:
         self._leave_logs(error, [*up, service])
         raise error
 
-    def _far(self, service: _Service, situation: Situation, stack: ExitStack) -> _Service:
+    def _far(self, service: Service, situation: Situation, stack: ExitStack) -> Service:
         """Return a service with a proxy before it where it is made worse to reach for this run; `stack` ends the proxy."""
         link = self.links.get(service.config.name)
         if link is None:
@@ -234,7 +136,7 @@ class Services:
         return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), told)))
 
     @contextmanager
-    def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[_Service], executor: Executor) -> Iterator[_Service]:
+    def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], executor: Executor) -> Iterator[Service]:
         """Install and start a service in a fresh folder, and end it when the block is left."""
         self._started += 1
         mark = f"{os.getpid()}-{self._started}-{config.name}"
@@ -244,7 +146,7 @@ class Services:
             places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
             values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
             start = self._outside(situation, folder) if config.outside else situation.command
-            start = replace(start, where=f"service {config.name} of {situation.command.where}")
+            start = replace(start, where=f"service {config.name} of {situation.command.where}", cpu=None if config.is_kept else start.cpu)
             own = {f"{config.name}.{name}": place for name, place in places.items()}
             if config.install:
                 install = start if config.outside else replace(situation.chore, where=start.where)
@@ -256,13 +158,13 @@ class Services:
             command = _with_places(start, config.command, up, values, own)
             variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
             command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
-            log = _Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
-            with processes.running(
-                shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            ) as process:
+            log = Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
+            with ExitStack() as stack:
+                with processes.bound(command.cpu):
+                    process = stack.enter_context(_running(command))
                 assert process.stdout is not None, "what a service prints goes to a pipe"
                 threading.Thread(target=log.follow, args=(process.stdout,), daemon=True).start()
-                service = _Service(config, places, mark, command, process, log)
+                service = Service(config, places, mark, command, process, log)
                 try:
                     yield service
                 finally:
@@ -275,7 +177,7 @@ class Services:
     def _outside(self, situation: Situation, folder: Path) -> Command:
         return replace(situation.command, directory=folder, environment=self.environment, fixed_layout=False, features={})
 
-    def _stop(self, service: _Service, patience: float) -> None:
+    def _stop(self, service: Service, patience: float) -> None:
         """Ask a service to end; what does not is killed, and told."""
         config, number = service.config, signal.Signals[f"SIG{service.config.stop}"]
         if not processes.stop(service.process.pid, service.mark, number, config.timeout_s * patience):
@@ -294,7 +196,7 @@ class Services:
             )
             self.notes[Note("service-state", text)] = None
 
-    def _leave_logs(self, error: WorkloadError, up: Sequence[_Service]) -> None:
+    def _leave_logs(self, error: WorkloadError, up: Sequence[Service]) -> None:
         """Add to an error what services printed last, and leave all that is kept of it in files."""
         error.detail = "\n\n".join(filter(None, (error.detail, self._printed(up))))
 
@@ -302,7 +204,7 @@ class Services:
         """Return what the services of a run printed last, and leave all that is kept of it in files; raise StoreError."""
         return self._printed(served.services)
 
-    def _printed(self, up: Sequence[_Service]) -> str:
+    def _printed(self, up: Sequence[Service]) -> str:
         texts = []
         for service in up:
             text = bytes(service.log.text)
@@ -327,7 +229,7 @@ def _end(text: bytes) -> bytes:
     return end.partition(b"\n")[2] or end
 
 
-def _chore(up: Sequence[_Service], text: str, what: str, situation: Situation) -> Command:
+def _chore(up: Sequence[Service], text: str, what: str, situation: Situation) -> Command:
     """Return a setup or teardown of the last service that is up, which runs in the revision's tree."""
     service = up[-1]
     chore = replace(situation.chore, where=f"{what} of service {service.config.name}, {situation.command.where}", purpose=Purpose.SERVICE)
@@ -348,12 +250,12 @@ def _at_end(executor: Executor, command: Command) -> Callable[[type[BaseExceptio
     return end
 
 
-def _places(up: Sequence[_Service]) -> dict[str, str]:
+def _places(up: Sequence[Service]) -> dict[str, str]:
     return {f"{service.config.name}.{name}": place for service in up for name, place in service.reached.items()}
 
 
 def _with_places(
-    command: Command, text: str, up: Sequence[_Service], values: Mapping[str, float | str], own: Mapping[str, str] | None = None
+    command: Command, text: str, up: Sequence[Service], values: Mapping[str, float | str], own: Mapping[str, str] | None = None
 ) -> Command:
     """Return a command with the places of services in another text, and in variables."""
     places = {**_places(up), **(own or {})}
@@ -374,7 +276,7 @@ def _filled(text: str, places: Mapping[str, str], values: Mapping[str, float | s
     return PLACE.sub(value, SERVICE_PLACE.sub(place, text))
 
 
-def _becomes_ready(service: _Service, patience: float) -> bool:
+def _becomes_ready(service: Service, patience: float) -> bool:
     """Return whether all holds, in time, that a service says of being ready."""
     config, port = service.config, int(service.places[PORT])
     values = {**service.places}
@@ -396,6 +298,11 @@ def _becomes_ready(service: _Service, patience: float) -> bool:
     return processes.holds(settled, config.timeout_s * patience, _LOOK_S) and not conditions and service.is_alive
 
 
+def _running(command: Command) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    text = shell_text(command)
+    return processes.running(text, command.directory, command.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
 def _succeeds(text: str, of: Command) -> bool:
     """Return whether a command exits 0 in time."""
     with processes.running(text, of.directory, of.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -405,11 +312,11 @@ def _succeeds(text: str, of: Command) -> bool:
             return False
 
 
-def _ports(service: _Service) -> list[int]:
+def _ports(service: Service) -> list[int]:
     return [int(service.places[name]) for name in (PORT, *service.config.ports)]
 
 
-def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
+def _not_ready(service: Service, situation: Situation) -> WorkloadError:
     config, limit_s = service.config, service.config.timeout_s * situation.patience
     signs = [_sign(probe, service) for probe in config.probes]
     signs += [f"it prints a line like '{config.ready_line}'"] if config.ready_line else []
@@ -422,7 +329,7 @@ def _not_ready(service: _Service, situation: Situation) -> WorkloadError:
     )
 
 
-def _sign(probe: str, service: _Service) -> str:
+def _sign(probe: str, service: Service) -> str:
     """Say what shows that a service is ready, and how it answers now where that is a URL."""
     if probe == TCP:
         return f"its port, {service.places[PORT]}, accepts connections"
@@ -431,20 +338,3 @@ def _sign(probe: str, service: _Service) -> str:
         return f"{url} answers"
     found = loopback.status(url)
     return f"{url} answers with a status below {loopback.NOT_READY} ({f'now it is {found}' if found else 'nobody answers there'})"
-
-
-def _died(service: _Service, where: str, failure: str = "") -> WorkloadError:
-    beside = f"; then {failure}" if failure else ""
-    return WorkloadError(
-        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
-        f"{service.command.directory}, and what drives it beside it",
-        slug="service-died",
-    )
-
-
-def _went_on(service: _Service, where: str) -> WorkloadError:
-    return WorkloadError(
-        f"{_NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}), while processes that it started "
-        "went on; let it stay in the foreground: without '&', and with the option by which it does not become a daemon",
-        slug="service-died",
-    )

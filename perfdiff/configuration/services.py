@@ -99,12 +99,20 @@ def _require_named(workload: WorkloadConfig, known: Mapping[str, ServiceConfig],
 def served(workloads: Sequence[WorkloadConfig], services: Sequence[ServiceConfig]) -> tuple[WorkloadConfig, ...]:
     """Return workloads such that those with services never run beside the other side's: what one asks of them, the other would wait for.
 
+    But for requests that are sent one after the other to services that each side can have for itself: both sides' may take turns.
     Benchmarks of suites have none: they are listed, and tried, before anything is started.
     """
     if not services:
         return tuple(workloads)
     own = [replace(workload, services=()) if workload.suite else workload for workload in workloads]
-    return tuple(replace(workload, alone=True) if workload.services != () else workload for workload in own)
+    return tuple(replace(workload, alone=workload.alone or not _may_take_turns(workload, services)) for workload in own)
+
+
+def _may_take_turns(workload: WorkloadConfig, services: Sequence[ServiceConfig]) -> bool:
+    if workload.services == ():
+        return True
+    own = [each for each in services if workload.services is None or each.name in workload.services]
+    return workload.requests is not None and workload.requests.is_sequential and all(each.has_own_place for each in own)
 
 
 def texts(workload: WorkloadConfig, services: Sequence[ServiceConfig]) -> tuple[str, ...]:

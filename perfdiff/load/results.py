@@ -22,13 +22,18 @@ _TAIL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The time from the first request to the last answer, and what those of each kind took."""
+    """How long requests were under way, what those of each kind took, and a digest of all that was answered.
+
+    `late_ns` is for how long the client waited for a CPU meanwhile, as far as that is known.
+    """
 
     elapsed_ns: float
     kinds: tuple[RequestTimes, ...]
+    answered: str
+    late_ns: float = 0.0
 
 
-def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answer], elapsed_ns: float) -> Results:
+def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answer], elapsed_ns: float, late_ns: float = 0.0) -> Results:
     """Return what requests of each kind took; those that failed have no time."""
     kinds = []
     for kind, config in enumerate(mix.requests):
@@ -47,10 +52,10 @@ def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answ
                 tail_ns=float(latencies[int(_TAIL * (len(latencies) - 1))]) if latencies else None,
             )
         )
-    return Results(elapsed_ns, tuple(kinds))
+    return Results(elapsed_ns, tuple(kinds), _digest(answers), late_ns)
 
 
-def digest(answers: Sequence[Answer]) -> str:
+def _digest(answers: Sequence[Answer]) -> str:
     """Return a digest of all that was answered."""
     whole = hashlib.blake2b(digest_size=16)
     for answer in answers:

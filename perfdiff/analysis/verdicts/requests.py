@@ -12,7 +12,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, Ratio, RequestFinding, Standing
 from perfdiff.analysis.policy import BUSIER
 from perfdiff.analysis.stats.pairs import Shift, shift
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, shift_of
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, shift_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
@@ -22,7 +22,7 @@ def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[Req
     """Return how long requests of each kind were waited for at each point: medians over the plain runs, pair by pair."""
     found = []
     for point in experiment.points:
-        base, head = (_plain(experiment.runs, point, side) for side in Side)
+        base, head = (comparable(_plain(experiment.runs, point, side)) for side in Side)
         kinds = dict.fromkeys(each.name for run in (*base[:1], *head[:1]) for each in run.requests)
         found += [_finding(point, kind, base, head, config) for kind in kinds]
     return tuple(found)
@@ -63,7 +63,7 @@ def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) 
     """Return by how much runs of a point take longer where that is waiting, for services outside the revisions as far as is known."""
     if not end.point.outside:
         return None
-    base, head = (_plain(experiment.runs, end.point, side) for side in Side)
+    base, head = (comparable(_plain(experiment.runs, end.point, side)) for side in Side)
     seen = shift_of(base, head, "wall_ns")
     if seen is None or seen.lower(config.confidence) <= math.log1p(config.min_effect):
         return None

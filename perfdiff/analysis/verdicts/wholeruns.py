@@ -56,9 +56,9 @@ class WholeRuns:
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
-    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait or use several threads by
-    time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the revisions, these may be
-    what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
+    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, use several threads or
+    answer requests by time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the
+    revisions, these may be what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
@@ -95,10 +95,10 @@ def _logs(runs: Sequence[Run], cost: str) -> Floats:
 def _end(
     point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _Judge
 ) -> EndToEnd:
-    base, head = (_comparable(plain[point.id, side]) for side in Side)
+    base, head = (comparable(plain[point.id, side]) for side in Side)
     by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
-    if not point.outside and any(waits(runs) for runs in (base, head)):
+    if not point.outside and any(waits(runs) or runs[0].requests for runs in (base, head)):
         by_clock = judge.by(base, head, "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
@@ -212,7 +212,7 @@ def waits(runs: Sequence[Run]) -> bool:
     return min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > WAITS if all(run.took_ns > 0 for run in runs) else False
 
 
-def _comparable(runs: Sequence[Run]) -> Sequence[Run]:
+def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
     together = [run for run in runs if run.together]
     return together if len(together) >= FEWEST_PAIRS else runs

@@ -98,7 +98,10 @@ def _continues_word(byte: bytes) -> bool:
 
 
 def _definitions(probe: Probe) -> str:
-    """Return the macros of a probe: its own, then those of its conditions; without effect where the compiler cannot take it."""
+    """Return the macros of a probe: its own, then those of its conditions; without effect where the compiler cannot take it.
+
+    Attributes are spelled with underscores, as programs have macros of their own called `unused` or `cleanup`.
+    """
     number, features = probe.id, len(probe.features)
     readers = [probe.definition.features[index].expression.replace("{cell}", str(cell)) for cell, index in enumerate(probe.features)]
     conditions = [f"PD_B_{number}_{branch}" for branch in range(len(probe.branches))]
@@ -109,7 +112,7 @@ def _definitions(probe: Probe) -> str:
             *(f"#define {name} (" for name in conditions),
             "#else",
             f"#define PD_{number} PD_FRAME({number}); \\",
-            f"  int pd_probe_ __attribute__((unused)) = PD_ENTER({number}) ? \\",
+            f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
             f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
             *(f"#define {name} pd_branch(&pd_frame_, {features}, {branch}," for branch, name in enumerate(conditions)),
             "#endif\n",

@@ -25,10 +25,10 @@ struct pd_frame {
 
 /* The declaration that makes a block a call of probe `number`, and its entry: 1 if this call is sampled. */
 #ifndef PD_COUNTED
-#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave))) = {number, 0, 0, 0}
+#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((__cleanup__(pd_leave))) = {number, 0, 0, 0}
 #define PD_ENTER(number) pd_enter(&pd_frame_)
 #else
-#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((cleanup(pd_leave)))
+#define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((__cleanup__(pd_leave)))
 #define PD_ENTER(number) pd_enter_numbered(&pd_frame_, number)
 #endif
 
@@ -39,7 +39,7 @@ enum pd_kind {
 
 extern unsigned int pd_probes; /* probes of the plan, 0 while nothing is recorded */
 /* One a probe: so many of the thread's next calls pass without a look. NULL before the thread's first call. */
-extern __thread unsigned int *pd_gates __attribute__((tls_model("initial-exec")));
+extern __thread unsigned int *pd_gates __attribute__((__tls_model__("initial-exec")));
 
 int pd_enter_call(struct pd_frame *);
 int pd_enter_keyed(struct pd_frame *, const void *key);
@@ -82,7 +82,7 @@ int pd_branch(struct pd_frame *, unsigned int features, unsigned int branch, int
 #else
 
 #ifndef PD_INLINE
-#define PD_INLINE static __inline__ __attribute__((always_inline, no_instrument_function))
+#define PD_INLINE static __inline__ __attribute__((__always_inline__, __no_instrument_function__))
 #endif
 
 /* Whether the next call of a probe passes without a look. */
