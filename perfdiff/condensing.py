@@ -22,8 +22,8 @@ from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store, tables
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.remote import Folder
+from perfdiff.records.reservoir import Reservoir
 from perfdiff.records.schema import SampleTable, Side
-from perfdiff.records.sketches.reservoir import Reservoir
 
 # Parts that a task reads, one after the other: enough that what it keeps is much less than what it read.
 PARTS = 8

@@ -18,8 +18,7 @@ from perfdiff import cli
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import fleet, parts, pooling, usual_inputs
 from perfdiff.records.fleet import Asked
-from perfdiff.records.parts import Rows
-from perfdiff.records.reservoir import Reservoir
+from perfdiff.records.reservoir import ROWS
 from perfdiff.records.schema import Change, Environment, Experiment, Feature, Origin, Revision, SampleTable, Side
 
 V1_V2 = Asked("v1", "v2")
@@ -300,37 +299,11 @@ def test_a_thousand_parts_are_read_in_bounded_memory(tmp_path: Path) -> None:
     experiment, tables = pooled(tmp_path)
     assert len(experiment.runs) == 500
     assert len(experiment.machines) == 250
-    assert all(len(table) <= pooling.ROWS for table in tables)
+    assert all(len(table) <= ROWS for table in tables)
     assert time.perf_counter() - started < 60
     parse = next(info.id for info in experiment.functions if info.name == "parse")
     means = {table.side: float(np.average(table.metrics["self_ns"] / table.values[:, 0])) for table in tables if table.function == parse}
     assert means[Side.HEAD] / means[Side.BASE] == pytest.approx(1.2, abs=0.02)
-
-
-def rows(weight: np.ndarray, first: int = 0) -> Rows:
-    count = len(weight)
-    numbers = np.arange(first, first + count)
-    return Rows({"self_ns": numbers.astype(float)}, numbers[:, None].astype(float), np.ones(count, np.int64), numbers, weight)
-
-
-def test_a_reservoir_keeps_the_same_rows_in_whatever_order_they_come() -> None:
-    blocks = [(rows(np.full(50, 1.0 + number), 50 * number), number) for number in range(9)]
-    kept = []
-    for order in (blocks, blocks[::-1]):
-        reservoir = Reservoir(40)
-        for block, seed in order:
-            reservoir.add(block, seed)
-        kept.append(reservoir.rows())
-    assert sorted(kept[0].call.tolist()) == sorted(kept[1].call.tolist())
-    assert len(kept[0]) == 40
-    assert kept[0].weight.sum() == pytest.approx(50 * sum(range(1, 10)))
-
-
-def test_rows_that_stand_for_more_calls_are_kept_more_often() -> None:
-    reservoir = Reservoir(400)
-    reservoir.add(rows(np.full(5000, 1.0)), 1)
-    reservoir.add(rows(np.full(5000, 9.0), 5000), 2)
-    assert np.mean(reservoir.rows().call >= 5000) == pytest.approx(0.9, abs=0.05)
 
 
 def test_parts_beyond_the_bound_go_so_that_the_time_stays_covered(tmp_path: Path) -> None:

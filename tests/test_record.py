@@ -207,12 +207,12 @@ def test_parts_add_up_to_what_the_program_did(workshop: Workshop, tmp_path: Path
     assert calls(tmp_path, "fold") == pytest.approx(calls(tmp_path, "serve"), rel=0.05)  # the last calls may pass unseen
     for part, each in found[1:]:
         fold = next(function.id for function in part.functions if function.name == "fold")
-        rows = each.rows[fold]
+        rows = each.samples[fold]
         own = float(each.sums.self_ns[each.sums.function == fold][0] / each.sums.calls[each.sums.function == fold][0])
         assert len(rows) > 0
         assert float(np.average(rows.metrics["self_ns"], weights=rows.weight)) == pytest.approx(own, rel=0.5)
         assert rows.weight.sum() == pytest.approx(float(each.sums.calls[each.sums.function == fold][0]))
-    numbered = [set(each.rows[fold].call.tolist()) for _, each in found]
+    numbered = [set(each.samples[fold].call.tolist()) for _, each in found]
     assert not numbered[1] & numbered[2], "each part has calls of its own time"
 
 

@@ -1297,3 +1297,19 @@ def test_a_callers_own_time_is_right_where_its_callee_is_sampled(build: Build) -
             assert edges(record)[2, 1] == 12000
             assert row(record, 2)["self_ns"] < 0.75 * row(record, 2)["wall_ns"]  # a sum, in which calls that lost the CPU show
             assert record.samples[1].weight.sum() == pytest.approx(12000, rel=0.01)
+
+
+def test_a_rare_callee_behind_many_others_is_not_its_callers_own_time(build: Build) -> None:
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void often(void) {PD_1 busy(1000); }
+    __attribute__((noinline)) void once(void) {PD_2 busy(20000000); }
+    int main(void) {PD_3 for (int i = 0; i < 5000; i++) often(); once(); return 0; }
+    """
+    )
+    plan = {1: sample(period=64), 2: sample(period=64), 3: sample()}
+    [record] = build(source, probe(1), probe(2), probe(3)).run(plan)
+    main = row(record, 3)
+    assert main["wall_ns"] > 25e6
+    assert main["self_ns"] < 0.3 * main["wall_ns"]  # 0.8 where it may be left out of the callees that are timed

@@ -21,7 +21,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, tables
-from perfdiff.records.schema import Edges, Environment, Feature, Floats, Ints, Revision, SampleTable, Totals
+from perfdiff.records.schema import Edges, Environment, Feature, Floats, Ints, Revision, SampleTable, Side, Totals
 
 SCHEMA = "perfdiff.part/1"
 FILE = "part.json"
@@ -94,25 +94,11 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Single calls of one function: `metrics` (n,) by name, `values` (n, p) a column a feature, `weight` (n,) calls it stands for."""
-
-    metrics: Mapping[str, Floats]
-    values: Floats
-    thread: Ints
-    call: Ints
-    weight: Floats
-
-    def __len__(self) -> int:
-        return len(self.call)
-
-
-@dataclass(frozen=True, slots=True)
 class Numbers:
-    """All numbers of a part: its sums, and the single calls of each function that has some."""
+    """All numbers of a part: its sums, and single calls of each function that has some, as of run 0 at point 0 of `side`."""
 
     sums: Sums
-    rows: Mapping[int, Rows] = field(default_factory=dict)
+    samples: Mapping[int, SampleTable] = field(default_factory=dict)
 
 
 def without_texts(environment: Environment) -> Environment:
@@ -213,10 +199,10 @@ def load(folder: Path) -> Part:
     return part
 
 
-def numbers(folder: Path, part: Part) -> Numbers:
+def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
     """Return the numbers of a part; raise RecordingError where they are damaged."""
-    totals, edges, samples = (tables.read_columns(folder, name) for name in (_TOTALS, _EDGES, _SAMPLES))
-    known = {function.id: len(function.features) for function in part.functions}
+    totals, edges, columns = (tables.read_columns(folder, name) for name in (_TOTALS, _EDGES, _SAMPLES))
+    known = {function.id: function.features for function in part.functions}
     try:
         sums = Sums(
             **{name: totals.pop(name) for name in _SUMS},
@@ -226,31 +212,43 @@ def numbers(folder: Path, part: Part) -> Numbers:
             made=edges["calls"],
             took_ns=edges["wall_ns"],
         )
-        rows = _rows(samples, known)
+        samples = _samples(columns, known, side)
     except KeyError as error:
         raise RecordingError(f"{folder} lacks the column {error}", slug="damaged-recording") from error
-    for used, allowed in ((sums.function, known), (sums.callee, known), (sums.caller, {0, *known}), (np.array(list(rows)), known)):
+    for used, allowed in ((sums.function, known), (sums.callee, known), (sums.caller, {0, *known}), (np.array(list(samples)), known)):
         if not set(used.tolist()) <= set(allowed):
             raise RecordingError(f"{folder} is damaged: it has numbers of functions that it does not describe", slug="damaged-recording")
-    return Numbers(sums, rows)
+    if not all((np.isfinite(table.weight) & (table.weight > 0)).all() for table in samples.values()):
+        raise RecordingError(f"{folder} is damaged: it has calls that stand for no number of calls", slug="damaged-recording")
+    return Numbers(sums, samples)
 
 
-def _rows(columns: dict[str, Any], features: Mapping[int, int]) -> dict[int, Rows]:
-    """Return the calls of each function; raise KeyError where a column is missing."""
+def _samples(columns: dict[str, Any], features: Mapping[int, tuple[Feature, ...]], side: Side) -> dict[int, SampleTable]:
+    """Return the calls of each function of which a metric is known; raise KeyError where a column is missing."""
     function, thread, call, weight = (columns.pop(name) for name in _ROWS)
     values = {name: columns.pop(name) for name in list(columns) if name.startswith(_FEATURE)}
     found = {}
     order = np.argsort(function, kind="stable")
     for number, index in zip(*_grouped(function, order), strict=True):
-        wide = features.get(number, 0)
-        matrix = np.column_stack([values[f"{_FEATURE}{place}"][index] for place in range(wide)]) if wide else np.empty((len(index), 0))
-        metrics = {name: column[index] for name, column in columns.items()}
-        found[number] = Rows(
-            {name: column for name, column in metrics.items() if not np.isnan(column).all()},
-            matrix,
-            thread[index],
-            call[index],
-            weight[index],
+        own = features.get(number, ())
+        metrics = {name: column[index] for name, column in columns.items() if not np.isnan(column[index]).all()}
+        if not metrics:
+            continue
+        count, nothing = len(index), np.empty((len(index), 0))
+        found[number] = SampleTable(
+            function=number,
+            side=side,
+            metrics=metrics,
+            features=own,
+            values=np.column_stack([nothing, *(values[f"{_FEATURE}{place}"][index] for place in range(len(own)))]),
+            branches=(),
+            executed=nothing,
+            taken=nothing,
+            run=np.zeros(count, np.int64),
+            point=np.zeros(count, np.int64),
+            thread=thread[index],
+            call=call[index],
+            weight=weight[index],
         )
     return found
 

@@ -17,15 +17,14 @@ import numpy as np
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
 from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
-from perfdiff.records.parts import Numbers, Part, PartFunction, Rows
+from perfdiff.records.parts import Numbers, Part, PartFunction
 from perfdiff.records.recorded import RECORDED_APART
-from perfdiff.records.reservoir import Reservoir, joined
+from perfdiff.records.reservoir import Reservoir, joined, quota
 from perfdiff.records.schema import (
     Change,
     Edges,
     Environment,
     Experiment,
-    Feature,
     Floats,
     FunctionInfo,
     Machine,
@@ -42,7 +41,6 @@ from perfdiff.records.schema import (
     Workload,
 )
 
-ROWS = 10_000  # single calls kept of a function and side; the models gain nothing from more
 FEWEST_ROWS = 8  # of a run, however many runs there are
 SEEN_IN = 0.5  # of a side's runs: a function that the other side lacks must have been called in as many to count as added or removed
 WORKLOAD = "use"
@@ -60,7 +58,6 @@ class _Function:
     codes: Counter[str] = field(default_factory=Counter)
     callees: set[Name] = field(default_factory=set)
     layouts: Counter[Layout] = field(default_factory=Counter)
-    labels: dict[tuple[Layout, int], dict[int, str]] = field(default_factory=dict)
     reservoirs: dict[tuple[Layout, RunKey], Reservoir] = field(default_factory=dict)
 
 
@@ -103,17 +100,16 @@ class Pool:
             found.line = each.line
             found.codes[each.code] += 1
             found.callees |= {names[callee] for callee in each.calls if callee in names}
-            rows = numbers.rows.get(each.id)
-            if rows is not None:
-                self._add_rows(found, each, rows, key, part.id)
+            table = numbers.samples.get(each.id)
+            if table is not None:
+                self._add_calls(found, each, table, key, part.id)
                 found.layouts[_layout(each)] += int(calls.get(each.id, 0.0))
 
-    def _add_rows(self, found: _Function, function: PartFunction, rows: Rows, key: RunKey, part: str) -> None:
-        layout = _layout(function)
-        for place, feature in enumerate(function.features):
-            found.labels.setdefault((layout, place), {}).update(feature.labels)
-        reservoir = found.reservoirs.setdefault((layout, key), Reservoir(self.rows_of_run[key[0]]))
-        reservoir.add(rows, zlib.crc32(f"{self.seed}:{part}:{function.language}:{function.name}:{function.file}".encode()))
+    def _add_calls(self, found: _Function, function: PartFunction, table: SampleTable, key: RunKey, part: str) -> None:
+        place = _layout(function), key
+        reservoir = found.reservoirs.get(place) or Reservoir(self.rows_of_run[key[0]], self.seed)
+        seed = zlib.crc32(f"{self.seed}:{part}:{function.language}:{function.name}:{function.file}".encode())
+        found.reservoirs[place] = reservoir.added(table, seed)
 
 
 def _layout(function: PartFunction) -> Layout:
@@ -139,12 +135,12 @@ def _add_sums(session: _Session, numbers: Numbers, names: Mapping[int, Name]) ->
 def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _: None) -> tuple[Experiment, Iterator[SampleTable]]:
     """Return the parts of both revisions as one experiment, and its tables; a part that turns out damaged is left out and told."""
     sessions = {side: len({each.part.session for each in found}) for side, found in chosen.sides.items()}
-    pool = Pool({side: max(FEWEST_ROWS, ROWS // max(1, count)) for side, count in sessions.items()}, seed)
+    pool = Pool({side: max(FEWEST_ROWS, quota(count)) for side, count in sessions.items()}, seed)
     damaged: list[str] = []
     for side, found in chosen.sides.items():
         for each in found:
             try:
-                pool.add(side, *_read(each))
+                pool.add(side, *_read(each, side))
             except RecordingError:
                 damaged.append(each.folder.name)
             advance(each.folder.name)
@@ -152,10 +148,10 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
     return _Assembled(pool, chosen, notes).experiment()
 
 
-def _read(found: Found) -> tuple[Part, Numbers]:
+def _read(found: Found, side: Side) -> tuple[Part, Numbers]:
     """Return a part with its functions and its numbers; its labels are those by which it was chosen."""
     part = parts.load(found.folder)
-    return replace(part, labels=found.part.labels), parts.numbers(found.folder, part)
+    return replace(part, labels=found.part.labels), parts.numbers(found.folder, part, side)
 
 
 @dataclass(slots=True)
@@ -336,29 +332,12 @@ class _Assembled:
             if not found.layouts:
                 continue
             layout = max(found.layouts, key=lambda layout: (found.layouts[layout], repr(layout)))
-            features = tuple(Feature(*each, found.labels.get((layout, place), {})) for place, each in enumerate(layout))
-            kept = {key: found.reservoirs[layout, key].rows() for key in self.runs if (layout, key) in found.reservoirs}
-            yield self._table(number, side, features, kept)
+            kept = ((key, found.reservoirs[layout, key].table()) for key in self.runs if (layout, key) in found.reservoirs)
+            yield joined(*(self._of_run(table, number, key) for key, table in kept if table is not None))
 
-    def _table(self, number: int, side: Side, features: tuple[Feature, ...], kept: Mapping[RunKey, Rows]) -> SampleTable:
-        rows = joined(list(kept.values()))
-        lengths = [len(each) for each in kept.values()]
-        nothing = np.empty((len(rows), 0))
-        return SampleTable(
-            function=number,
-            side=side,
-            metrics=rows.metrics,
-            features=features,
-            values=rows.values,
-            branches=(),
-            executed=nothing,
-            taken=nothing,
-            run=np.repeat([self.runs[key] for key in kept], lengths).astype(np.int64),
-            point=np.repeat([self.pool.sessions[key].point for key in kept], lengths).astype(np.int64),
-            thread=rows.thread,
-            call=rows.call,
-            weight=rows.weight,
-        )
+    def _of_run(self, table: SampleTable, number: int, key: RunKey) -> SampleTable:
+        point = self.pool.sessions[key].point
+        return replace(table, function=number, run=np.full(len(table), self.runs[key]), point=np.full(len(table), point))
 
 
 def depths(logs: Floats) -> Floats:

@@ -12,9 +12,8 @@ from perfdiff.errors import RecordingError
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
+from perfdiff.records.reservoir import Reservoir, quota
 from perfdiff.records.schema import Experiment, Note, Phase, SampleTable, Side
-from perfdiff.records.sketches.reservoir import Reservoir
-from perfdiff.records.sketches.summary import quota
 
 SEED = 0  # of the choice of calls, which is the same whoever asks
 
@@ -63,7 +62,7 @@ def load(folder: Folder) -> Recorded:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs.
 
     A table in several parts is read one after the other, and what is loaded of it are calls of each run that stand for all
-    (`sketches.reservoir`); sums are of all calls in any case.
+    (`reservoir`); sums are of all calls in any case.
     """
     experiment = store.load(folder)
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)

@@ -31,8 +31,8 @@ from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, placestore, tables
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
+from perfdiff.records.reservoir import joined
 from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, Revision, SampleTable, Side, Totals
-from perfdiff.records.sketches.reservoir import joined
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 PARTED_SCHEMA = "perfdiff.experiment/2"  # where tables are folders of parts, which a reader of the first would not find

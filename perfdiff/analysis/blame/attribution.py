@@ -208,7 +208,10 @@ def _beyond_base(function: int, ledger: Ledger, parts: tuple[Parts, ...]) -> Flo
 
 
 def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
-    """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it."""
+    """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it.
+
+    Where nothing of the function is known to differ, but the callee's text does, as a cache in front of it may be gone, the callee.
+    """
     place = ledger.place[function]
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
     blur = np.array([part.calls_blur[:, place] for part in parts])
@@ -217,8 +220,17 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], gr
     else:
         links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
     callees = np.flatnonzero(made.any(axis=0))
-    spread = [_spread(links, Shown(ledger.ids[i], made[:, i], blur[:, i], Extra.CALLS, function)) for i in callees]
+    spread = [
+        _spread(_behind_calls_of(ledger.ids[i], function, links, web), Shown(ledger.ids[i], made[:, i], blur[:, i], Extra.CALLS, function))
+        for i in callees
+    ]
     return Found([blame for each in spread for blame in each.blames], sum((each.rest for each in spread), np.zeros(len(parts))))
+
+
+def _behind_calls_of(callee: int, function: int, links: list[Link], web: Web) -> list[Link]:
+    if web.is_known_to_differ(function) or not web.functions[function].change.is_suspect:
+        return links
+    return [Link(callee, LinkKind.CALLEE, 1.0)] if web.functions[callee].change is Change.CHANGED else links
 
 
 @dataclass(frozen=True, slots=True)

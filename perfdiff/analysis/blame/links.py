@@ -78,6 +78,11 @@ class Web:
         """Return whether a suspect does something else than before, not the same with types of another size."""
         return self.suspect(function) and function not in self.laid_out_anew
 
+    def is_known_to_differ(self, function: int) -> bool:
+        """Return whether something of the function or of what it depends on is known to differ, not only possible."""
+        info = self.functions[function]
+        return info.change.is_suspect and (info.change is not Change.AFFECTED or bool(info.culprits))
+
     def is_root(self, function: int) -> bool:
         """Return whether nothing that is probed calls the function: what it hands on is the workload itself."""
         return self.functions[function].name == "main" or self.callers.get(function, frozenset()) <= {0, function}

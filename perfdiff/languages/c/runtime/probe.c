@@ -156,9 +156,9 @@ static __attribute__((noinline)) uint32_t weigh_recursive(struct pd_thread *thre
 }
 
 /*
- * How many callees a callee of a sampled call stands for in that one's own time. As those that its period leaves out would be taken for
- * the caller's own time, it is timed for this alone: each of the first ones, then one at random in each 2, in each 4, and so on. Of
- * those that pass the gate, the first ones are timed, then their period's.
+ * How many callees a callee of a sampled call stands for in that one's own time. Before its period begins it stands for itself. As those
+ * that the period leaves out would be taken for the caller's own time, it is timed for this alone: each of the first ones, then one at
+ * random in each 2, in each 4, and so on. Of those that pass the gate, the first ones are timed, then their period's.
  */
 static __attribute__((noinline)) uint32_t share_below(struct pd_thread *thread, struct pd_entry *caller, const struct pd_entry *entry)
 {
@@ -166,6 +166,8 @@ static __attribute__((noinline)) uint32_t share_below(struct pd_thread *thread, 
 
 	if (entry->local->flags & PD_FLAG_PASSING)
 		return caller->close_passing < PD_CLOSE_PASSING ? 1 : entry->weight;
+	if (entry->weight == 1)
+		return 1;
 	number = caller->close_callees++;
 	share = number < PD_CLOSE_CALLEES ? 1 : 1u << (31 - __builtin_clz(number / PD_CLOSE_CALLEES));
 	if (!(number & (share - 1)))

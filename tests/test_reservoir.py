@@ -1,4 +1,4 @@
-"""What is kept of more calls than memory holds is the same in whatever parts and order they come, and as near to the truth as it says."""
+"""What is kept of more calls than memory holds is the same in whatever parts and order they come, and stands for all of them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ from hypothesis.extra import numpy as arrays
 
 import sampled
 from perfdiff.errors import RecordingError
-from perfdiff.models.annotation import transformed
+from perfdiff.records.exact import exact_sums, rounded, shares, whole
+from perfdiff.records.reservoir import ROWS, Reservoir, quota
 from perfdiff.records.schema import Floats, SampleTable
-from perfdiff.records.sketches import quantiles
-from perfdiff.records.sketches.exact import exact_sums, rounded, shares, whole
-from perfdiff.records.sketches.moments import Moments
-from perfdiff.records.sketches.products import INTERCEPT, Products
-from perfdiff.records.sketches.quantiles import Quantiles
-from perfdiff.records.sketches.reservoir import Reservoir
-from perfdiff.records.sketches.summary import RECORDS, Summary, quota, summary
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 COSTS = arrays.arrays(np.float64, st.integers(0, 60), elements=FLOATS)
@@ -47,13 +41,12 @@ def dealt(table: SampleTable, parts: int, seed: int) -> list[SampleTable]:
     return [table.rows(order[part == each]) for each in range(parts)]
 
 
-def plain(found: Summary) -> object:
-    table = found.reservoir.table()
+def plain(found: Reservoir) -> object:
+    table = found.table()
     assert table is not None
     columns = {name: getattr(table, name).tolist() for name in ("run", "call", "weight", "values")}
     metrics = {name: values.tolist() for name, values in table.metrics.items()}
-    sketches = {name: (each.buckets.tolist(), each.units.tolist()) for name, each in found.quantiles.items()}
-    return columns, metrics, sketches, found.moments, found.reservoir.offered, found.reservoir.weight
+    return columns, metrics, found.offered, found.weight
 
 
 @SETTINGS
@@ -80,43 +73,14 @@ def test_shares_of_a_sum_add_up_to_it_in_any_order(total: float, count: int, see
 
 
 @SETTINGS
-@given(COSTS.filter(len), st.floats(0, 1))
-def test_quantiles_are_within_their_bound_of_the_true_ones(values: Floats, share: float) -> None:
-    true = float(np.quantile(values, share, method="inverted_cdf"))
-    found = Quantiles.of(values).quantile(share)
-    # Below the smallest normal number there are no digits to be wrong in.
-    assert abs(found - true) <= quantiles.ERROR * abs(true) + 2.0**-1022
-
-
-def test_quantiles_of_ten_thousand_costs_are_within_their_bound_at_every_share() -> None:
-    values = np.random.default_rng(1).lognormal(8, 2, 10_000)
-    sketch = Quantiles.of(values)
-    shares_asked = np.linspace(0, 1, 501)
-    true = np.quantile(values, shares_asked, method="inverted_cdf")
-    found = np.array([sketch.quantile(share) for share in shares_asked])
-    assert np.abs(found / true - 1).max() <= quantiles.ERROR
-    assert len(sketch.buckets) < 1500
-
-
-def test_quantiles_count_calls_by_their_weight_and_leave_out_what_is_absent() -> None:
-    sketch = Quantiles.of(np.array([10.0, 1000.0, np.nan, np.inf]), np.array([9.0, 1.0, 5.0, 5.0]))
-    assert sketch.weight == 10
-    assert sketch.quantile(0.9) == pytest.approx(10, rel=quantiles.ERROR)
-    assert sketch.quantile(0.91) == pytest.approx(1000, rel=quantiles.ERROR)
-    assert math.isnan(quantiles.EMPTY.quantile(0.5))
-
-
-@SETTINGS
 @given(st.integers(1, 400), st.integers(1, 6), st.integers(1, 60), st.integers(0, 2**32))
-def test_a_summary_is_the_same_in_whatever_parts_and_order_the_calls_come(count: int, parts: int, size: int, seed: int) -> None:
+def test_a_reservoir_is_the_same_in_whatever_parts_and_order_the_calls_come(count: int, parts: int, size: int, seed: int) -> None:
     table = calls(count, seed=count)
-    once = Summary(Reservoir(size, 7)).added(table)
-    summaries = [Summary(Reservoir(size, 7)).added(part) for part in dealt(table, parts, seed)]
-    assert plain(functools.reduce(Summary.merged, summaries)) == plain(once)
-    assert plain(functools.reduce(Summary.merged, reversed(summaries))) == plain(once)
-    assert plain(
-        functools.reduce(lambda made, part: made.added(part), dealt(table, parts, seed + 1), Summary(Reservoir(size, 7)))
-    ) == plain(once)
+    once = Reservoir(size, 7).added(table)
+    apart = [Reservoir(size, 7).added(part) for part in dealt(table, parts, seed)]
+    assert plain(functools.reduce(Reservoir.merged, apart)) == plain(once)
+    assert plain(functools.reduce(Reservoir.merged, reversed(apart))) == plain(once)
+    assert plain(functools.reduce(lambda made, part: made.added(part), dealt(table, parts, seed + 1), Reservoir(size, 7))) == plain(once)
 
 
 @SETTINGS
@@ -174,6 +138,24 @@ def test_parts_with_other_columns_are_refused() -> None:
     assert raised.value.slug == "parts-differ"
 
 
+def test_a_metric_that_a_part_lacks_is_absent_there() -> None:
+    table = calls(10, runs=1)
+    other = replace(table, metrics={**table.metrics, "alloc_bytes": np.arange(10.0)}, call=table.call + 10)
+    found = Reservoir(50, 1).added(table).added(other).table()
+    assert found is not None
+    np.testing.assert_array_equal(found.metrics["alloc_bytes"], [*[np.nan] * 10, *range(10)])
+
+
+def test_calls_that_were_numbered_apart_are_drawn_apart() -> None:
+    table = replace(calls(400, runs=1), weight=np.ones(400))
+    twice = Reservoir(200, 1).added(table).added(table).table()
+    apart = Reservoir(200, 1).added(table, 1).added(table, 2).table()
+    assert twice is not None
+    assert apart is not None
+    assert len(np.unique(twice.call)) == 100
+    assert len(np.unique(apart.call)) == pytest.approx(175, abs=15)  # 400 · (1 - 0.75²)
+
+
 def test_labels_of_all_parts_are_kept() -> None:
     table = calls(10)
     n, mode = table.features
@@ -183,40 +165,9 @@ def test_labels_of_all_parts_are_kept() -> None:
     assert found.features[1].labels == {0: "A", 1: "B", 2: "C", 3: "D"}
 
 
-def test_variance_of_costs_that_hardly_differ_does_not_cancel() -> None:
-    cost = 1e6 + np.random.default_rng(1).normal(0, 0.1, 5000)
-    table = replace(calls(5000), metrics={"wall_ns": cost}, run=np.zeros(5000, np.int64), weight=np.ones(5000))
-    moment = functools.reduce(Moments.merged, map(Moments.of_table, dealt(table, 7, 1))).of[0, "wall_ns"]
-    assert (moment.rows, moment.calls, moment.sum) == (5000, 5000.0, math.fsum(cost))
-    assert moment.variance == pytest.approx(float(np.var(cost)), rel=1e-4)
-    assert (moment.least, moment.most) == (cost.min(), cost.max())
-
-
-def test_least_squares_over_products_are_those_over_all_calls() -> None:
-    table = replace(calls(4000), values=calls(4000).values[:, :1], features=calls(4000).features[:1])
-    parts = [Products.of_table(part, "wall_ns", transformed) for part in dealt(table, 3, 1)]
-    found = functools.reduce(Products.merged, parts).solve([INTERCEPT, ("n", "x")])
-    n, cost = table.values[:, 0], table.metrics["wall_ns"]
-    rows, root = np.column_stack([np.ones(4000), n]), np.sqrt(table.weight)
-    truth = np.linalg.lstsq(rows * root[:, None], cost * root, rcond=None)[0]
-    np.testing.assert_allclose(found.coefficients, truth, rtol=1e-9)
-    np.testing.assert_allclose(found.errors, _clustered(rows, cost, table), rtol=1e-6)
-    assert 0.98 < found.r2 < 1
-
-
-def _clustered(rows: Floats, cost: Floats, table: SampleTable) -> Floats:
-    """Return errors clustered by run as statistics texts write them."""
-    weighted = rows * table.weight[:, None]
-    inverse = np.linalg.inv(weighted.T @ rows)
-    left = cost - rows @ (inverse @ (weighted.T @ cost))
-    scores = [weighted[table.run == run].T @ left[table.run == run] for run in range(5)]
-    return np.asarray(np.sqrt(np.diag(inverse @ sum(np.outer(s, s) for s in scores) @ inverse) * 5 / 4))
-
-
 def test_one_pass_keeps_as_many_calls_as_models_learn_from() -> None:
     parts: Sequence[SampleTable] = [replace(calls(20_000, seed=seed), call=np.arange(20_000) + seed * 20_000) for seed in range(3)]
-    found = summary(iter(parts), runs=5)
-    table = found.reservoir.table()
+    table = functools.reduce(Reservoir.added, parts, Reservoir(quota(5), 0)).table()
     assert table is not None
-    assert len(table) == RECORDS == 5 * quota(5)
+    assert len(table) == ROWS == 5 * quota(5)
     assert table.weight.sum() == pytest.approx(sum(part.weight.sum() for part in parts), rel=1e-12)
