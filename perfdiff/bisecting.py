@@ -18,6 +18,7 @@ import numpy as np
 from perfdiff import __version__, pipeline, searched, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
+from perfdiff.analysis.search.ahead import asked_ahead
 from perfdiff.analysis.search.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
 from perfdiff.analysis.search.ends import Wanted, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
@@ -29,13 +30,9 @@ from perfdiff.collect.workshop import Workshop
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
-    DiskFilledError,
-    InputChangedError,
     MeasurementError,
-    PerfdiffError,
     RecordingError,
     RevisionError,
-    StoreError,
     WorkloadError,
 )
 from perfdiff.outcome import Outcome
@@ -54,7 +51,6 @@ FRESH = 1_000_000  # added to the seed of runs that confirm: their order is anot
 SHORT = 12  # digits by which the report names a commit; git itself takes as few where no two begin alike
 LIKELIER = 2.0  # times as likely as evenly shared, or as likely as not: less is not worth naming a commit for
 SURE = 0.95  # from here on a commit's own readings make it good or bad
-_NO_SPACE = "No space left on device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +114,7 @@ class Hunt:
         self._numbers = {commit.id: number for number, commit in enumerate(commits.commits)}
         self._state = self._request.cache / "bisects" / f"{self._key()}.json"
         self._notes: list[Note] = []
+        self._ahead: set[int] = set()  # commits that the workers of a cluster have been asked for
         self._records = self._resumed()
 
     def search(self) -> Answer:
@@ -131,6 +128,7 @@ class Hunt:
             if isinstance(step, Confirm):
                 self._confirm(step.suspects)
             else:
+                self._measure_ahead(search, known, terms)
                 self._measure(step.commit)
             self._records = replace(self._records, spent_s=self._records.spent_s + time.monotonic() - started)
             searched.save(self._state, self._records)
@@ -158,6 +156,23 @@ class Hunt:
         findings = replace(outcome.findings, notes=(*notes, *outcome.findings.notes))
         return replace(found, findings=findings), replace(outcome, findings=findings)
 
+    def _measure_ahead(self, search: Search, known: Knowledge, terms: Terms) -> None:
+        """Have the workers of a cluster compare the commits that will be asked for next, each worker one, where counts are followed.
+
+        Of times one comparison gains more by the runs of all workers.
+        """
+        address = self._request.config.cluster.address
+        if address is None or not self._symptom.exact or next(iter(asked_ahead(search, known, terms, 1)), None) in self._ahead | {None}:
+            return
+
+        def wanted(workers: int) -> list[Request]:
+            numbers = asked_ahead(search, known, terms, workers)
+            self._ahead |= {*numbers}
+            commits = [self._history.commits[number].id for number in numbers]
+            return [self._asked((self._history.good, commit), self._request.config.compare.seed) for commit in commits]
+
+        pipeline.compare_ahead(address, wanted, self._progress)
+
     def _measure(self, number: int) -> None:
         """Measure a commit against the good end, unless it is the same as a neighbour that was; where it cannot be, keep the reason."""
         commit = self._history.commits[number].id
@@ -172,7 +187,7 @@ class Hunt:
             findings = self._compared((self._history.good, commit), seed, progress)
             reading = symptom.read(findings, self._symptom)
         except (BuildError, WorkloadError, MeasurementError, RevisionError) as error:
-            self._skip(commit, reason_of(error))
+            self._skip(commit, searched.reason_of(error))
             return
         if reading is None:
             self._skip(commit, f"{self._symptom.says} is not there to be measured")
@@ -188,9 +203,11 @@ class Hunt:
         self._progress.note(f"{self._named(commit)} is skipped: {reason}")
 
     def _compared(self, revisions: tuple[str, str], seed: int, progress: Progress) -> Findings:
+        return pipeline.compare(self._asked(revisions, seed), progress).findings
+
+    def _asked(self, revisions: tuple[str, str], seed: int) -> Request:
         config = replace(self._config, compare=replace(self._config.compare, seed=seed))
-        request = replace(self._request, revisions=revisions, config=config, followed=self._followed)
-        return pipeline.compare(request, progress).findings
+        return replace(self._request, revisions=revisions, config=config, followed=self._followed)
 
     def _confirm(self, suspects: frozenset[int]) -> None:
         """Compare the last suspect with what stands before them, with fresh runs."""
@@ -414,18 +431,6 @@ def measuring(config: Config, ends: Findings) -> Config:
         workloads=tuple(replace(workload, runs=min(workload.runs, RUNS)) for workload in config.workloads),
         counters=replace(config.counters, software=config.counters.software and exact),
     )
-
-
-def reason_of(error: PerfdiffError) -> str:
-    """Return why a commit cannot be measured; raise again what is not the commit's fault."""
-    lost = isinstance(error, RevisionError) and error.slug not in ("submodule-missing", "overlay-outside")
-    if (
-        isinstance(error, DiskFilledError | InputChangedError | StoreError | RecordingError)
-        or lost
-        or _NO_SPACE in f"{error} {error.detail}"
-    ):
-        raise error
-    return f"{error} [{error.slug}]"
 
 
 def _plural(count: int, one: str) -> str:

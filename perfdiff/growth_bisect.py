@@ -14,7 +14,7 @@ from perfdiff.analysis.search import growth
 from perfdiff.analysis.search.bisection import Alike, Passed, Standing
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, GrowthSymptom, WantedGrowth
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.bisecting import SHORT, Question, reason_of
+from perfdiff.bisecting import SHORT, Question
 from perfdiff.errors import BuildError, MeasurementError, RevisionError, WorkloadError
 from perfdiff.models.clusters import ALPHA
 from perfdiff.progress import Progress, Within
@@ -23,6 +23,7 @@ from perfdiff.request import Request
 from perfdiff.revisions.history import History, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
+from perfdiff.searched import reason_of
 
 
 def bisect(question: Question, progress: Progress) -> GrowthBisection:

@@ -7,8 +7,9 @@ counts of lines → models and comparison
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,18 +19,19 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.config import ClusterConfig
 from perfdiff.engines.cluster import WORTH_SENDING
-from perfdiff.errors import DiskFilledError, RecordingError
+from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.making import Makers, OwnMachine
+from perfdiff.measuring import measure
 from perfdiff.outcome import Engines, Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
+from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
-from perfdiff.rounds import Rounds
 
 
 def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
@@ -75,32 +77,42 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def measure(bench: Bench, folder: Path) -> None:
-    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`.
+def relay(request: Request, address: str, names: Sequence[str | None], progress: Progress) -> Relay:
+    """Record revisions of one history, oldest first, on the workers of a cluster, several at the same time; None is the working tree.
 
-    Of a cluster the workers make the pairs of runs; this machine counts, and decides.
+    As `record` does each; one that cannot be built or run has the reason. Raise PerfdiffError where that is so of all of them.
     """
-    try:
-        with closing(bench.upkeep), _makers(bench) as makers:
-            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())), makers)
-            bench = rounds.bench
-            with closing(bench.services):
-                if len(bench.sides) > 1 and not rounds.are_answered:
-                    rounds.compare_whole_runs()
-                    rounds.count_all()
-                if not rounds.are_answered:
-                    rounds.choose()
-                    rounds.count()
-                if not rounds.are_answered:
-                    rounds.time_calls()
-                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
-                        rounds.compare_whole_runs()
-                if len(bench.sides) > 1 and rounds.ask_for_lines:
-                    rounds.count_lines()
-                rounds.save(folder)
-    except DiskFilledError:
-        bench.cache.discard()
-        raise
+    cache = request.cache
+    from perfdiff.cluster.crew import cluster
+
+    repository, apart = find_repository(request.repository), request.config.own_files(request.repository)
+    with storage.in_use(cache), cluster(address, progress) as found:
+        pairs = [resolve_one(repository, name, snapshots=cache / "snapshots", apart=apart) for name in names]
+        made = found.relay(request, [pair.base for pair in pairs], progress)
+    return replace(made, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *made.notes))
+
+
+def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], progress: Progress) -> None:
+    """Make several comparisons at the same time on a cluster, so that `compare` finds them made; each is whole on one worker.
+
+    `wanted` returns as many as there are workers, alike but for the revisions. One that fails, or is the only one, is left to `compare`.
+    """
+    from perfdiff.cluster.crew import cluster
+
+    with cluster(address, progress) as found:
+        requests = wanted(len(found.able))
+        if len(requests) < 2:
+            return
+        cache, repository = requests[0].cache, find_repository(requests[0].repository)
+        with storage.in_use(cache):
+            missing = []
+            for request in requests:
+                pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
+                asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+                folder = storage.experiment(cache, asked)
+                missing += [(pins, folder)] * (not store.exists(folder))
+            if len(missing) > 1:
+                found.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)
 
 
 @contextmanager
@@ -124,7 +136,9 @@ def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Pa
         with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
             found = _kept(folder, Silent())  # whoever was waited for may have asked the same
             if found is None:
-                measure(bench(builds, room), folder)
+                at_work = bench(builds, room)
+                with _makers(at_work) as makers:
+                    measure(at_work, folder, makers)
     return named(found or recorded.load(folder), asked)
 
 

@@ -9,9 +9,18 @@ from pathlib import Path
 
 from perfdiff.analysis.search.posterior import Reading
 from perfdiff.analysis.search.symptom import Place
-from perfdiff.errors import RecordingError, store_errors
+from perfdiff.errors import (
+    DiskFilledError,
+    InputChangedError,
+    PerfdiffError,
+    RecordingError,
+    RevisionError,
+    StoreError,
+    store_errors,
+)
 from perfdiff.records import bounds, codec
 
+_NO_SPACE = "No space left on device"
 _MOST_BYTES = 64 * 1024 * 1024  # of a state: far more than a range of commits needs
 
 
@@ -67,3 +76,15 @@ def save(file: Path, state: Searched) -> None:
         draft = file.with_suffix(".writing")
         draft.write_text(json.dumps(codec.encode(state)), encoding="utf-8")
         draft.replace(file)
+
+
+def reason_of(error: PerfdiffError) -> str:
+    """Return why a commit cannot be measured; raise again what is not the commit's fault."""
+    lost = isinstance(error, RevisionError) and error.slug not in ("submodule-missing", "overlay-outside")
+    if (
+        isinstance(error, DiskFilledError | InputChangedError | StoreError | RecordingError)
+        or lost
+        or _NO_SPACE in f"{error} {error.detail}"
+    ):
+        raise error
+    return f"{error} [{error.slug}]"

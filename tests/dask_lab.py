@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import programs
+import runtimes
 
 ROOT = Path(__file__).parent.parent
 START_S = 60.0
@@ -60,8 +61,9 @@ class Lab:
     def add(
         self, name: str, *, variables: Mapping[str, str] | None = None, prefix: tuple[str, ...] = (), resources: str = "perfdiff=1"
     ) -> None:
-        """Start a worker with a cache folder of its own."""
-        own = environment() | {"PERFDIFF_CACHE": str(self.folder / name / "cache")} | dict(variables or {})
+        """Start a worker with a cache folder of its own, in which the runtime library is compiled already."""
+        cache = runtimes.lent_to(self.folder / name / "cache")
+        own = environment() | {"PERFDIFF_CACHE": str(cache)} | dict(variables or {})
         command = ["worker", self.address, "--name", name, "--nthreads", "1", "--no-nanny", "--no-dashboard", *self.options]
         command += ["--local-directory", str(self.folder / name), *(["--resources", resources] if resources else [])]
         self.workers[name] = self._started(name, command, own, prefix)

@@ -11,6 +11,7 @@ import pytest
 import findings as examples
 from perfdiff.analysis.findings import CountFinding, Ratio
 from perfdiff.analysis.search import symptom
+from perfdiff.analysis.search.ahead import asked_ahead
 from perfdiff.analysis.search.posterior import (
     Answer,
     Confirm,
@@ -206,3 +207,16 @@ def test_stated_confidence_is_honest_for_effects_near_the_noise(noise: float) ->
     named = [each for each in found if each.certain]
     assert sum(not each.right for each in named) <= 0.05 * len(found)
     assert sum(each.right for each in found) >= 54
+
+
+def test_what_is_asked_ahead_is_what_the_search_asks_for_next_whatever_it_is_answered() -> None:
+    search, known = line(16, exact=True), Knowledge({})
+    first, *others = asked_ahead(search, known, terms(16), 3)
+    assert decide(search, known, terms(16)) == Measure(first)
+    after = [decide(search, Knowledge({first: reading}, measurements=1), terms(16)) for reading in (BEFORE, AFTER)]
+    assert after == [Measure(other) for other in others]
+
+
+def test_no_more_is_asked_ahead_than_a_search_can_ask_for() -> None:
+    assert len(asked_ahead(line(4, exact=True), Knowledge({}), terms(4), 9)) <= 3
+    assert asked_ahead(line(2, exact=True), Knowledge({0: BEFORE}), terms(2), 9) == ()

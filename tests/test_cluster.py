@@ -19,14 +19,19 @@ from typing import Any
 import pytest
 
 import dask_lab
+import runtimes
 from dask_lab import Lab
 from experiments import Made, World, same
-from perfdiff import __version__
+from perfdiff import __version__, configuration, pipeline
+from perfdiff.analysis.findings import Verdict
 from perfdiff.cluster import workers
+from perfdiff.configuration import Overrides
 from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import MeasurementError, UsageError
+from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.schema import Experiment, Phase, Side
+from perfdiff.request import Request
 from perfdiff.revisions import trees
 from perfdiff.revisions.bundles import Sent, SentFile, bundled, put, unbundled
 from perfdiff.revisions.pins import pin_working_tree, resolve
@@ -70,12 +75,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Comparison:
-    """A comparison as a program, whose standard error is read while it runs."""
+    """A comparison, or another command, as a program, whose standard error is read while it runs."""
 
-    def __init__(self, project: Path, cache: Path, *arguments: str, variables: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "perfdiff", "--cache", str(cache), "--verbose", *arguments]
+    def __init__(self, project: Path, cache: Path, *arguments: str, command: str = "", variables: dict[str, str] | None = None) -> None:
+        if not cache.exists():
+            runtimes.lent_to(cache)
+        words = [sys.executable, "-m", "perfdiff", *command.split(), "--cache", str(cache), "--verbose", *arguments]
         self.process = subprocess.Popen(
-            command, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            words, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.cache, self.told = cache, ""
 
@@ -350,6 +357,27 @@ def test_revisions_travel_with_their_history_tags_and_uncommitted_changes(projec
         assert git(tree, "rev-list", "--count", "HEAD") == ("1" if sent.commit == pins[0].commit else "2")
 
 
+def test_of_the_history_files_do_not_travel_which_no_revision_has(project: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(project, copy, symlinks=True)
+    (copy / "large").write_bytes(os.urandom(1_000_000))
+    for subject in ("with", "without"):
+        git(copy, "add", "-A")
+        git(copy, "commit", "-q", "-m", subject)
+        (copy / "large").unlink(missing_ok=True)
+    pins = resolve(find_repository(copy), ("v1", "HEAD"), snapshots=tmp_path / "snapshots")
+    bundle = bundled([pins.base, pins.head])
+    assert sum(map(len, bundle.packs)) < 100_000
+    there = unbundled(bundle, tmp_path / "there", tmp_path / "top", Path())
+    shutil.rmtree(copy)
+    for sent in (Sent.of(pins.base), Sent.of(pins.head)):
+        trees.lay_out(sent.pinned(there), tmp_path / sent.tree)
+    tree = tmp_path / pins.head.tree
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "log", "--format=%s", "--", "large").splitlines() == ["without", "with"]
+    assert git(tree, "describe", "--tags").startswith("v2-2-g")
+
+
 def test_submodules_travel_with_what_names_them(project: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
@@ -387,3 +415,128 @@ def test_recorded_calls_are_analysed_on_workers_to_the_last_digit(tmp_path: Path
     assert len(answers[0]["functions"]) == WORTH_SENDING
     (old, able), (old_then, able_then) = counts
     assert (old_then, able_then > able) == (old, True)
+
+
+STEPS = {"v1": 1, "v2": 1, "v3": 1, "v4": None, "v5": 2, "v6": 2}  # rounds by revision; one does not build
+FOLLOWED = """
+build.command = "test \\"$LAB\\" != broken && gcc -O1 -o add add.c"
+[[workload]]
+name = "add"
+command = "./add {n}"
+parameters.n = [20000, 80000]
+runs = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("history") / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "perfdiff.toml").write_text(FOLLOWED)
+    for tag, rounds in STEPS.items():
+        text = "not finished" if rounds is None else PROGRAM.replace("ROUNDS", str(rounds))
+        (folder / "add.c").write_text(f"{text}/* {tag} */\n")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", tag)
+        git(folder, "tag", tag)
+    return folder
+
+
+def changes(told: dict[str, Any]) -> list[tuple[str, bool, bool]]:
+    """Return of each revision whether its cost changed, and whether it has one."""
+    costs = [(each["rev"], each["metrics"].get("wall_ns")) for each in told["revisions"]]
+    return [(name, bool(cost and cost["change"]), cost is not None) for name, cost in costs]
+
+
+def test_several_revisions_are_recorded_at_the_same_time_and_one_worker_is_killed(
+    history: Path, tmp_path: Path, made_hosts: tuple[str, list[tuple[str, ...]]]
+) -> None:
+    """The history is that of one machine, and so is a profile, for which nothing is recorded again; who cannot build is left out."""
+    host, prefixes = made_hosts
+    with dask_lab.lab(tmp_path / "lab", host) as lab:
+        for number, prefix in enumerate(prefixes, 1):
+            lab.add(f"w{number}", prefix=prefix)
+        lab.add("broken", variables={"LAB": "broken"})
+        lab.wait()
+        options = "--tags", "--format", "json", "--cluster", lab.address
+        asked = Comparison(history, tmp_path / "cache", *options, command="log add")
+        asked.until("recording revisions on workers")
+        wait_until(lambda: dask_lab.processes(str(lab.folder / "w2" / "cache") + "/trees"), "w2 builds or runs")
+        lab.kill("w2")
+        assert asked.end() == 0, asked.told
+        profile = Comparison(history, tmp_path / "cache", *options, command="profile")
+        assert profile.end() == 0, profile.told
+    alone = Comparison(history, tmp_path / "alone", "--tags", "--format", "json", command="log add")
+    assert alone.end() == 0, alone.told
+    by_cluster, by_one = json.loads(asked.output), json.loads(alone.output)
+    assert changes(by_cluster) == changes(by_one) == [(tag, tag == "v5", tag != "v4") for tag in STEPS]
+    assert set(by_cluster) == set(by_one)
+    ratio = by_cluster["revisions"][4]["metrics"]["wall_ns"]["change"]["ratio"]
+    assert ratio == pytest.approx(2.0, abs=0.3)
+    machines = [each["machine"] for each in by_cluster["revisions"]]
+    assert len(set(machines)) == len(by_cluster["machines"]) >= 2
+    assert by_one["machines"] == []
+    notes = {note["text"].split(" at ")[0]: note["slug"] for note in by_cluster["notes"]}
+    assert notes["worker w2"] == "worker-lost"
+    assert notes["worker broken"] == "worker-left-out"
+    assert "exited 1" in by_cluster["revisions"][3]["reason"] or "build" in by_cluster["revisions"][3]["reason"]
+    (grown,) = [each for each in json.loads(profile.output)["growth"] if each["grew"]]
+    assert (grown["name"], [each["rev"] for each in grown["changes"]]) == ("add", ["v5"])
+    assert grown["self_ns"][-1] / grown["self_ns"][0] == pytest.approx(2.0, abs=0.3)
+
+
+def test_a_revision_that_fails_on_every_worker_is_the_error_of_one_machine(history: Path, tmp_path: Path, steady_lab: Lab) -> None:
+    asked = Comparison(history, tmp_path / "cache", "v1", "--cluster", steady_lab.address, "--", "./add 1 2", command="profile")
+    assert asked.end() == 3
+    assert "'./add 1 2' exited 1" in asked.told
+    assert "[workload-failed]" in asked.told
+
+
+def test_nothing_runs_on_when_a_history_is_interrupted(history: Path, tmp_path: Path, steady_lab: Lab) -> None:
+    asked = Comparison(history, tmp_path / "cache", "v1", *SLOW, "--cluster", steady_lab.address, "--", "./add {n}", command="profile")
+    asked.until("recording revisions on workers")
+    wait_until(lambda: len(dask_lab.processes(LONG)) > 1, "the workload runs beside its client")
+    asked.process.send_signal(signal.SIGINT)
+    assert asked.end() == 130
+    wait_until(lambda: not dask_lab.processes(LONG), "the workload is ended")
+    wait_until(lambda: not steady_lab.busy(), "the station is ended")
+
+
+def test_the_one_worker_that_is_lost_ends_a_history(history: Path, tmp_path: Path, one_worker: Lab) -> None:
+    asked = Comparison(history, tmp_path / "cache", "add", "v1", "v2", command="log", variables={"PERFDIFF_CLUSTER": one_worker.address})
+    asked.until("recording revisions on workers")
+    one_worker.kill("w1")
+    assert asked.end() == 3
+    assert "[worker-lost]" in asked.told
+
+
+class Heard(Silent):
+    """Keeps what was noted, and the steps."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def advance(self, text: str = "") -> None:
+        self.told.append(text)
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def test_comparisons_that_a_bisect_will_ask_for_are_made_before_but_for_those_that_fail(
+    history: Path, tmp_path: Path, steady_lab: Lab
+) -> None:
+    config = configuration.load(history, overrides=Overrides(cluster=steady_lab.address), environment=os.environ)
+    config = replace(config, counters=replace(config.counters, software=False))
+    cache = runtimes.lent_to(tmp_path / "cache")
+    requests = [Request(history, ("v1", other), config, cache, dask_lab.environment()) for other in ("v2", "v4", "v5")]
+    heard = Heard()
+    pipeline.compare_ahead(steady_lab.address, lambda workers: requests * workers, heard)
+    commits = {tag: git(history, "rev-parse", tag)[:10] for tag in STEPS}
+    assert [told.split(" on ")[0] for told in heard.told if " on " in told] == [commits["v2"], commits["v5"]]
+    for request, verdict in ((requests[0], Verdict.UNCHANGED), (requests[2], Verdict.REGRESSION)):
+        kept = Heard()
+        assert pipeline.compare(request, kept).findings.verdict is verdict
+        assert any(text.startswith("measured already") for text in kept.told)
+    assert len([*(cache / "experiments").glob("[!.]*")]) == 2

@@ -12,7 +12,6 @@ import pytest
 
 import runtimes
 from perfdiff import configuration, outlook, pipeline, reproduction, trending
-from perfdiff.bisecting import reason_of
 from perfdiff.collect import inputs, runfeatures, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import ProcessExecutor
@@ -27,6 +26,7 @@ from perfdiff.reproduction import Asked
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
+from perfdiff.searched import reason_of
 from programs import git
 
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}

@@ -45,7 +45,8 @@ ALLOWED = {
     "duets": _GROUND | {"records", "collect", "analysis"},
     "making": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
     "rounds": _GROUND | {"records", "collect", "analysis", "bench", "making"},
-    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "bench", "making"},
+    "measuring": _GROUND | {"bench", "making", "rounds"},
+    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "bench", "making", "measuring"},
     "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "searched": _GROUND | {"records", "models", "analysis"},
@@ -63,14 +64,14 @@ ALLOWED = {
         "making",
         "engines",
         "cluster",
-        "rounds",
+        "measuring",
         "outcome",
     },
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "bisecting": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
-    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting"},
+    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting", "searched"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.

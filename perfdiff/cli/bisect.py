@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,6 +74,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     seed: options.Seed = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -99,6 +101,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        overrides = replace(overrides, cluster=cluster)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
             from perfdiff import bisecting

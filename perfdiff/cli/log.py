@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfdiff.analysis.annotations.history import History, Recording
+    from perfdiff.records.relay import Relay
 
 app = options.application()
 
@@ -33,6 +35,9 @@ such as allocated bytes, from the smallest effect of interest.
 
 With --metric growth nothing is timed: how often the lines of the function run is counted once, as `perfdiff trends` does, and the exponent
 by which that grows with the inputs is told.
+
+With --cluster, or where the configuration names one, its workers record several revisions at the same time, each worker a stretch of them
+and the last one of the stretch before, so that changes are told from recordings of one machine.
 
 \b
   perfdiff log insert --tags
@@ -75,6 +80,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     seed: options.Seed = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -95,6 +101,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        overrides = replace(overrides, cluster=cluster)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
             limits = recordings.limits(repository, overrides)
@@ -104,7 +111,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             else:
                 found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)
                 progress.stage("annotating", None)
-                told = history_of(function, found, metrics, limits)
+                told = history_of(function, found.found, metrics, limits, found.relay)
         if by_growth:
             log_growth.write(grown, chosen.value, output_file)
             output.tell(log_growth.answer(grown), output_file, quiet=quiet)
@@ -131,7 +138,9 @@ def chosen_form(form: Form | None, output_file: Path | None) -> Form:
     return chosen
 
 
-def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig) -> History:
+def history_of(
+    function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig, relay: Relay | None = None
+) -> History:
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
     from perfdiff.analysis.annotations.history import history
 
@@ -143,7 +152,7 @@ def history_of(function: str, found: Sequence[Recording], metrics: Sequence[str]
             which = ", ".join(f"{info.file}:{info.name}" for info in named)
             raise UsageError(f"several functions are named '{function}': {which}; name the file as well", slug="ambiguous-function")
         if named:
-            return history(named[0].name, named[0].file, found, metrics, config)
+            return history(named[0].name, named[0].file, found, metrics, config, relay=relay)
         names |= {info.name for info in functions}
     raise UsageError(
         f"'{function}' is no function that ran in any of these revisions{configuration.nearest(function, names)}", slug="unknown-function"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,6 @@ import typer
 
 from perfdiff.cli import comparison, exits, options, output, recordings, waiting
 from perfdiff.cli.log import Form, chosen_form
-from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,8 @@ Show the functions of a revision by the time they take themselves, with their ca
 inputs; without a revision, those of the working tree.
 
 Given a range A..B, several revisions, --since or --tags, each one is recorded, and the functions that grew are told, with the revisions
-where their own cost changed (`perfdiff log` tells more of one function).
+where their own cost changed (`perfdiff log` tells more of one function). With --cluster several are recorded at the same time, as
+`perfdiff log` has it.
 
 \b
   perfdiff profile v1.2
@@ -56,6 +57,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     seed: options.Seed = None,
+    cluster: options.Cluster = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -74,16 +76,17 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             runs=runs,
             seed=seed,
         )
+        overrides = replace(overrides, cluster=cluster)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             folder = options.cache_folder(cache)
             if since or tags or _are_several(revisions or (), repository):
                 wanted = options.wanted(revisions, since=since, tags=tags, most=most)
                 recorded = recordings.recorded(wanted, repository, folder, overrides, progress)
             else:
-                recorded = [_alone(tuple(revisions or ()), repository, folder, overrides, progress)]
+                recorded = recordings.alone(next(iter(revisions or ()), None), repository, folder, overrides, progress)
             limits = recordings.limits(repository, overrides)
             found = _profiles(recorded, limits, progress)
-            written = _written(found, recorded, chosen, output_file, limits)
+            written = _written(found, recorded.found, chosen, output_file, limits)
         output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
         output.tell(_answer(found), output_file, quiet=quiet)
 
@@ -95,20 +98,12 @@ def _are_several(words: Sequence[str], directory: Path) -> bool:
     return len(words) > 1 or any(split_range(find_repository(directory), word) for word in words)
 
 
-def _alone(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recording:
-    """Record one revision, the working tree where none is named."""
-    from perfdiff import pipeline
-
-    found = pipeline.record(comparison.request(revisions, directory, cache, overrides, progress), progress)
-    return found.experiment.base, found
-
-
-def _profiles(recorded: Sequence[Recording], limits: CompareConfig, progress: Progress) -> Profiles:
+def _profiles(recorded: recordings.Recordings, limits: CompareConfig, progress: Progress) -> Profiles:
     from perfdiff.analysis.annotations.profiles import profiles
     from perfdiff.report.printable import printable
 
     progress.stage("annotating", None)
-    return profiles(recorded, limits, lambda name: progress.advance(printable(name)))
+    return profiles(recorded.found, limits, lambda name: progress.advance(printable(name)), relay=recorded.relay)
 
 
 def _answer(found: Profiles) -> str:

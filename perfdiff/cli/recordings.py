@@ -1,10 +1,10 @@
-"""Recordings of many revisions, one after the other, for commands that look at history."""
+"""Recordings of many revisions, one after the other or several at the same time, for commands that look at history."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from perfdiff.progress import Progress
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.history import Recording
     from perfdiff.analysis.trends.growth_history import Counted
+    from perfdiff.records.relay import Relay
     from perfdiff.records.schema import Revision
     from perfdiff.request import Request
     from perfdiff.revisions.lineage import Wanted
@@ -25,12 +26,45 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Recording]:
-    """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`."""
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """Revisions, oldest first, each with what was recorded of it; and the `relay` of machines that did so, where they are a cluster's."""
+
+    found: list[Recording]
+    relay: Relay | None = None
+
+
+def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
+    """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`.
+
+    The workers of a cluster record several at the same time.
+    """
     from perfdiff import pipeline
 
     asked = comparison.request((), directory, cache, overrides, progress)
-    return _each(wanted, asked, progress, lambda request: pipeline.record(request, progress))
+    if asked.config.cluster.address is None:
+        return Recordings(_each(wanted, asked, progress, lambda request: pipeline.record(request, progress)))
+    from perfdiff.records.relay import repeated
+
+    same = list(_same(wanted, asked))
+    own = [revision for place, (revision, first) in enumerate(same) if place == first]
+    relay = pipeline.relay(asked, asked.config.cluster.address, [revision.rev for revision in own], progress)
+    numbers = {first: number for number, first in enumerate(dict.fromkeys(first for _, first in same))}
+    relay = repeated(relay, [numbers[first] for _, first in same])
+    return Recordings([(revision, relay.recorded(place)) for place, (revision, _) in enumerate(same)], relay)
+
+
+def alone(name: str | None, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
+    """Record one revision, the working tree where none is named."""
+    from perfdiff import pipeline
+
+    asked = comparison.request((name,) if name else (), directory, cache, overrides, progress)
+    if asked.config.cluster.address is None:
+        found = pipeline.record(asked, progress)
+        return Recordings([(found.experiment.base, found)])
+    relay = pipeline.relay(asked, asked.config.cluster.address, [name], progress)
+    made = relay.recorded(0)
+    return Recordings([] if isinstance(made, str) else [(made.experiment.base, made)], relay)
 
 
 def counted(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Counted]:
@@ -48,30 +82,40 @@ def _each(wanted: Wanted, asked: Request, progress: Progress, measure: Callable[
     One that differs from the one before in nothing that is built or run has what was measured of that. One that does not build or run
     has the reason; where that happens to all, the last failure is raised.
     """
-    from perfdiff.revisions.history import changed_files, inert_files
-    from perfdiff.revisions.lineage import lineage, revision
-    from perfdiff.revisions.repository import find_repository
-
-    repository = find_repository(asked.repository)
-    is_inert = inert_files(repository, asked.config.build.overlay, asked.config.commands)
     found: list[tuple[Revision, T | str]] = []
     failure: MeasurementError | None = None
-    names = lineage(repository, wanted)
-    for number, name in enumerate(names, 1):
-        progress.note(f"{name} ({number} of {len(names)})")
-        own = revision(repository, name)
-        before, last = found[-1] if found else (None, "")
-        if before is not None and all(is_inert(file) for file in changed_files(repository, before.commit or "", own.commit or "")):
-            found.append((own, last))
+    same = list(_same(wanted, asked))
+    for place, (own, first) in enumerate(same):
+        progress.note(f"{own.rev} ({place + 1} of {len(same)})")
+        if first < place:
+            found.append((own, found[first][1]))
             continue
         try:
-            found.append((own, measure(replace(asked, revisions=(name,)))))
+            found.append((own, measure(replace(asked, revisions=(own.rev,)))))
         except MeasurementError as error:
             failure = error
             found.append((own, f"{error} [{error.slug}]"))
     if failure is not None and all(isinstance(result, str) for _, result in found):
         raise failure
     return found
+
+
+def _same(wanted: Wanted, asked: Request) -> Iterator[tuple[Revision, int]]:
+    """Yield the revisions, oldest first, each with the place of the first that differs from it in nothing that is built or run."""
+    from perfdiff.revisions.history import changed_files, inert_files
+    from perfdiff.revisions.lineage import lineage, revision
+    from perfdiff.revisions.repository import find_repository
+
+    repository = find_repository(asked.repository)
+    is_inert = inert_files(repository, asked.config.build.overlay, asked.config.commands)
+    before: Revision | None = None
+    first = 0
+    for place, name in enumerate(lineage(repository, wanted)):
+        own = revision(repository, name)
+        if before is None or not all(is_inert(file) for file in changed_files(repository, before.commit or "", own.commit or "")):
+            first = place
+        yield own, first
+        before = own
 
 
 def limits(directory: Path, overrides: Overrides) -> CompareConfig:

@@ -3,49 +3,38 @@
 from __future__ import annotations
 
 import collections
-import pickle
-import queue
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfdiff.bench import Bench, Recipe, Site, Variant
 from perfdiff.cluster import protocol, workers
-from perfdiff.cluster.protocol import Answer, Commission, Failure, Finished, Fitted, Order, Ready
-from perfdiff.cluster.tasks import submitted
+from perfdiff.cluster.apart import Apart
+from perfdiff.cluster.checkouts import checkout
+from perfdiff.cluster.posts import Post, Posts
+from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order, Series
+from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
 from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.engines.cluster import Cluster as Engine
-from perfdiff.errors import MeasurementError, PerfdiffError
+from perfdiff.errors import MeasurementError
 from perfdiff.making import Block, Made, Pair
 from perfdiff.progress import Progress
+from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Skipped
-from perfdiff.revisions.bundles import Bundle, Sent, SentFile, bundled
-from perfdiff.revisions.overlay import overlay_files
+from perfdiff.request import Request
+from perfdiff.revisions.bundles import Bundle, Sent, bundled
+from perfdiff.revisions.pins import Pin, PinnedPair
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
-LOOK_S = 0.5  # between two looks whether workers that are waited for are still there
 SEEDS = 1_000_000  # between the seeds of two stations: what is drawn for runs differs between machines
-
-
-@dataclass(slots=True)
-class _Post:
-    """A worker with its station there, what it makes just now, and what remains of its block."""
-
-    worker: Worker
-    station: Future
-    number: int  # of its seeds
-    machine: int = 0  # its place among the machines
-    now: Pair | None = None
-    rest: collections.deque[Pair] = field(default_factory=collections.deque)
-    notes: tuple[Note, ...] = ()
-    made: int = 0
 
 
 @dataclass(slots=True)
@@ -57,20 +46,22 @@ class Crew:
     bench: Bench
     site: Site
     collector: Collector
-    left_out: list[Note] = field(default_factory=list)
+    left_out: Sequence[Note] = ()
     _machines: list[Machine] = field(default_factory=list)
-    _posts: list[_Post] = field(default_factory=list)
-    _gone: list[_Post] = field(default_factory=list)
+    _posts: Posts[Pair] = field(init=False)
     _back: collections.deque[Pair] = field(default_factory=collections.deque)  # of workers that are gone
     _finished: set[tuple[str, int, int]] = field(default_factory=set)
     _is_open: bool = False
-    _last: PerfdiffError | None = None
+
+    def __post_init__(self) -> None:
+        again = "the pair that it was making is made on another"
+        self._posts = Posts(self.client, self.bench.progress, "pairs of runs", again, self._give_back, [*self.left_out])
 
     @property
     def count(self) -> int:
         """Return how many machines make pairs."""
         self._open()
-        return max(1, len(self._posts))
+        return max(1, len(self._posts.here))
 
     @property
     def machines(self) -> tuple[Machine, ...]:
@@ -80,56 +71,41 @@ class Crew:
     @property
     def notes(self) -> tuple[Note, ...]:
         """Return who was left out, and what stations tell: by the name of the machine where not all tell the same."""
-        posts = [post for post in (*self._posts, *self._gone) if post.made]
+        posts = [post for post in (*self._posts.here, *self._posts.gone) if post.made]
         told = dict.fromkeys(note for post in posts for note in post.notes)
         found = []
         for note in told:
-            where = [self._machines[post.machine].name for post in posts if note in post.notes]
+            where = [post.name for post in posts if note in post.notes]
             found.append(note if len(where) == len(posts) else Note(note.slug, f"on {', '.join(where)}: {note.text}"))
-        return (*self.left_out, *found, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
+        return (*self._posts.left_out, *found, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Have all stations make the builds of a recipe; raise BuildError where none can."""
         self._open()
-        self.bench.progress.stage("building (timed) on workers", len(self._posts))
+        self.bench.progress.stage("building (timed) on workers", len(self._posts.here))
         skipped: dict[Skipped, None] = {}
-        for post, answer in self._asked(recipe):
+        for post, answer in self._posts.ask_all(recipe):
             if isinstance(answer, Fitted):
                 skipped |= dict.fromkeys(answer.skipped)
                 self.bench.progress.advance(post.worker.name)
-        self._require_posts()
+        self._posts.require()
         return Variant(recipe.probes, {}, {}, skipped=tuple(skipped))
 
     def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
         """Yield each pair of the blocks when a worker has made it; raise what ended the last of the workers."""
         self._open()
         work = iter(blocks)
-        under_way: dict[Future, _Post] = {}
-        answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        try:
-            while True:
-                for post in [post for post in self._posts if post.now is None]:
-                    post.now = self._next(post, work)
-                    if post.now is not None:
-                        future = self._ask(post, Order(post.now, planned))
-                        under_way[future] = post
-                        future.add_done_callback(answers.put)
-                if not under_way:
-                    self._require_posts()
-                    return
-                future = self._waited(answers, under_way)
-                if future is None or future not in under_way:
-                    continue
-                post = under_way.pop(future)
-                answer = self._answer(post, future)
-                if isinstance(answer, Finished) and (made := self._accepted(post, answer)):
-                    yield made
-        finally:
-            for future, post in under_way.items():
-                future.cancel()
-                post.now = None
 
-    def _accepted(self, post: _Post, answer: Finished) -> Made | None:
+        def give(post: Post[Pair]) -> Order | None:
+            post.now = self._next(post, work)
+            return None if post.now is None else Order(post.now, planned)
+
+        for post, answer in self._posts.answered(give):
+            if isinstance(answer, Finished) and (made := self._accepted(post, answer)):
+                yield made
+        self._posts.require()
+
+    def _accepted(self, post: Post[Pair], answer: Finished) -> Made | None:
         """Return a pair that was made, its runs with numbers and the machine; None of one that another machine has made."""
         pair, post.now, post.notes = post.now, None, answer.notes
         if pair is None or (key := _key(pair)) in self._finished:
@@ -138,7 +114,7 @@ class Crew:
         post.made += 1
         runs = [(self._told(run, post.machine), recordings) for run, recordings in answer.made.runs]
         for slot in pair:
-            self.bench.progress.advance(f"{slot.point.label} on {slot.side}, {self._machines[post.machine].name} (its pair {post.made})")
+            self.bench.progress.advance(f"{slot.point.label} on {slot.side}, {post.name} (its pair {post.made})")
         return Made(pair, runs, answer.made.seconds)
 
     def _told(self, run: Any, machine: int) -> Any:
@@ -146,160 +122,47 @@ class Crew:
         layout = run.layout and run.layout + machine * most  # layouts of one number differ between machines; 0 is the build itself
         return replace(run, id=self.collector.number(), machine=machine, layout=layout)
 
-    def _next(self, post: _Post, work: Iterator[Block]) -> Pair | None:
+    def _next(self, post: Post[Pair], work: Iterator[Block]) -> Pair | None:
         """Return what a free worker makes next: the rest of its block, what was lost elsewhere, a new block, or at last others' rests."""
         if not post.rest and self._back:
             return self._back.popleft()
         if not post.rest:
             post.rest.extend(next(work, ()))
         if not post.rest:
-            busiest = max(self._posts, key=lambda each: len(each.rest))
+            busiest = max(self._posts.here, key=lambda each: len(each.rest))
             return busiest.rest.pop() if busiest.rest else None
         return post.rest.popleft()
 
-    def _waited(self, answers: queue.SimpleQueue[Future], under_way: dict[Future, _Post]) -> Future | None:
-        """Return the next future that is done; None where none is for a while, or a worker was lost instead."""
-        try:
-            return answers.get(timeout=LOOK_S)
-        except queue.Empty:
-            pass
-        there = self._alive()
-        for future, post in list(under_way.items()):
-            if post.worker.address not in there and not future.done():
-                del under_way[future]
-                self._lose(post, [future])
-        return None
-
-    def _alive(self) -> frozenset[str]:
-        """Return the addresses of the workers that are there; raise MeasurementError where the scheduler is not."""
-        why: object = "the connection was lost"
-        try:
-            if self.client.status == "running":
-                return frozenset(workers.alive(self.client))
-        except (OSError, TimeoutError) as error:
-            why = error
-        raise MeasurementError(
-            f"the scheduler of the cluster is gone ({why}); what was measured is lost, but builds are kept: ask again when it is back",
-            slug="scheduler-lost",
-        )
-
-    def _ask(self, post: _Post, request: protocol.Request) -> Future:
-        return submitted(self.client, post.worker.address, "asked", request, held=post.station)
-
-    def _asked(self, request: protocol.Request) -> Iterator[tuple[_Post, Answer]]:
-        """Yield what each station answers, in the order in which they do."""
-        answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        under_way = {self._ask(post, request): post for post in self._posts}
-        for future in under_way:
-            future.add_done_callback(answers.put)
-        yield from self._collected(answers, under_way)
-
-    def _collected(self, answers: queue.SimpleQueue[Future], under_way: dict[Future, _Post]) -> Iterator[tuple[_Post, Answer]]:
-        try:
-            while under_way:
-                future = self._waited(answers, under_way)
-                if future in under_way:
-                    post = under_way.pop(future)
-                    if answer := self._answer(post, future):
-                        yield post, answer
-        finally:
-            for future in under_way:
-                future.cancel()
-
-    def _answer(self, post: _Post, future: Future) -> Answer | None:
-        """Return what a station answered; None where it failed or was lost, and is left out from now on."""
-        if future.status != "finished":
-            there = self._alive()
-            why = f"its task was {future.status}" if post.worker.address in there else "it is gone"
-            self._lose(post, [future], f"{why}: {future.exception()!r}" if future.status == "error" else why)
-            return None
-        answer: Answer = future.result()
-        if isinstance(answer, Failure):
-            if answer.slug == "worker-lost":
-                self._lose(post, [future], answer.text)
-            else:
-                self._leave_out(post, answer)
-            return None
-        return answer
-
-    def _lose(self, post: _Post, futures: Sequence[Future], why: str = "it is gone") -> None:
-        for future in futures:
-            future.cancel()
-        again = "; the pair that it was making is made on another" if post.now else ""
-        text = f"{post.worker} was lost after {post.made} pairs of runs ({why}){again}"
-        self._last = self._last or MeasurementError(
-            f"{text}, but no other is left: look into the workers' logs, and ask again; builds are kept", slug="worker-lost"
-        )
-        self._remove(post, Note("worker-lost", text))
-
-    def _leave_out(self, post: _Post, failure: Failure) -> None:
-        self._last = failure.error
-        after = f"after {post.made} pairs of runs" if post.made else "from the start"
-        self._remove(post, Note("worker-left-out", f"{post.worker} is left out {after}: {failure.text}"))
-
-    def _remove(self, post: _Post, note: Note) -> None:
-        self.left_out.append(note)
-        self.bench.progress.note(note.text)
+    def _give_back(self, post: Post[Pair]) -> None:
         self._back.extend([*([post.now] if post.now else []), *post.rest])
-        post.now = None
-        post.rest.clear()
-        self._posts.remove(post)
-        self._gone.append(post)
-        post.station.cancel()
-
-    def _require_posts(self) -> None:
-        if not self._posts:
-            raise self._last or MeasurementError("no worker of the cluster is left that can measure", slug="no-workers")
 
     def _open(self) -> None:
         """Have a station on each able worker, once; raise what the last one failed by where none is left."""
         if self._is_open:
             return
         self._is_open = True
-        self._machines = [Machine(socket.gethostname(), self.bench.environment(self.site))]
+        here = socket.gethostname()
+        self._machines = [Machine(here, self.bench.environment(self.site))]
+        self._posts.names.add(here)
         commission, bundle = self._commission()
         self.bench.progress.stage("building on workers", len(self.able))
-        # By the addresses of workers, and not as a part of each question: it may be large, and goes to each machine once.
-        sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in self.able], broadcast=True, hash=False)
-        starting: dict[Future, _Post] = {}
-        answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        for number, worker in enumerate(self.able, 1):
-            config = commission.config
-            own = replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
-            station = submitted(self.client, worker.address, "opened", own, held=sent)
-            post = _Post(worker, station, number)
-            self._posts.append(post)
-            future = submitted(self.client, worker.address, "first_answer", held=station)
-            starting[future] = post
-            future.add_done_callback(answers.put)
-        for post, answer in self._collected(answers, starting):
-            if isinstance(answer, Ready):
-                post.machine = len(self._machines)
-                self._machines.append(Machine(self._name(answer.host, post.worker), answer.environment))
-                self.bench.progress.advance(self._machines[post.machine].name)
-        self._require_posts()
 
-    def _name(self, host: str, worker: Worker) -> str:
-        """Return a name for the machine of a worker that no other one has."""
-        taken = {machine.name for machine in self._machines}
-        return next(name for name in (host, f"{host} ({worker.name})", f"{host} ({worker.address})") if name not in taken)
+        def own(number: int) -> Commission:
+            config = commission.config
+            return replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
+
+        for post, ready in self._posts.open(self.able, bundle, own):
+            post.machine = len(self._machines)
+            self._machines.append(Machine(post.name, ready.environment))
+            self.bench.progress.advance(post.name)
 
     def _commission(self) -> tuple[Commission, Bundle]:
         request, pins = self.bench.request, self.bench.pins
-        repository = pins.head.repository
-        top = repository.top or request.repository
-        overlay = overlay_files(repository, request.config.build.overlay)
-        project = request.repository.resolve()
-        inputs = {project / name for workload in request.config.workloads for name in workload.inputs}
-        within = sorted(file.relative_to(top) for file in inputs if file.is_relative_to(top))
         commission = Commission(
+            checkout=checkout(request, pins.head),
             config=request.config,
             base=Sent.of(pins.base),
             head=Sent.of(pins.head),
-            repository=repository.name,
-            folder=repository.folder,
-            bundle=Bundle(b"", "", b"", ""),
-            files=tuple(SentFile.read(top, file) for file in dict.fromkeys((*overlay, *within))),
             followed=request.followed,
             numbering=protocol.numbering(self.site.subjects),
         )
@@ -321,7 +184,20 @@ class Cluster:
 
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
-        return Crew(self.client, self.able, bench, site, collector, [*self.left_out])
+        return Crew(self.client, self.able, bench, site, collector, self.left_out)
+
+    def relay(self, request: Request, pins: Sequence[Pin], progress: Progress) -> Relay:
+        """Record revisions of one history, oldest first, several at the same time; raise PerfdiffError where none can be."""
+        again = "another one records what is left of its stretch"
+        posts: Posts[int] = Posts(self.client, progress, "revisions", again, lambda _: None, [*self.left_out])
+        return Relaying(posts, pins, request.cache, progress).record(self.able, request)
+
+    def compare_apart(self, request: Request, pairs: Sequence[PinnedPair], folders: Sequence[Path], progress: Progress) -> None:
+        """Make several comparisons at the same time, each whole on one worker; what fails is missing in `folders` afterwards."""
+        posts: Posts[int] = Posts(self.client, progress, "comparisons", "it is compared when it is needed", lambda _: None)
+        series = Series(checkout(request, pairs[-1].head), request.config, request.followed)
+        pins = [pin for pair in pairs for pin in (pair.base, pair.head)]
+        Apart(posts, pairs, folders, progress).measure(self.able[: len(pairs)], series, bundled(pins))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from perfdiff.cluster import protocol
-from perfdiff.cluster.protocol import Answer, Commission, Failure
+from perfdiff.cluster.protocol import Answer, Failure, Opening
 from perfdiff.collect.check import Check
 
 _LOOK_S = 0.1  # between two looks whether the answer is still wanted
@@ -55,10 +55,10 @@ class Hosted:
         return answer
 
 
-def opened(bundle: bytes, commission: Commission) -> tuple[Hosted, Answer]:
-    """Return a new station, and whether it is ready for a comparison; a `Bundle` comes as it was pickled."""
+def opened(bundle: bytes, opening: Opening) -> tuple[Hosted, Answer]:
+    """Return a new station, and whether it is ready for what it is to measure; a `Bundle` comes as it was pickled."""
     hosted = Hosted()
-    return hosted, hosted.ask(replace(commission, bundle=pickle.loads(bundle)))
+    return hosted, hosted.ask(replace(opening, checkout=replace(opening.checkout, bundle=pickle.loads(bundle))))
 
 
 def first_answer(opened: tuple[Hosted, Answer]) -> Answer:

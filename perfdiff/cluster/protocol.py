@@ -23,24 +23,52 @@ from perfdiff.making import Made, Pair
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 
+NOTHING = Bundle((), "", b"", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """What stands in for the client's checkout: the `tree` of a revision, with `files` that no revision has.
+
+    `folder` is where the project lies below the top. `bundle` travels apart.
+    """
+
+    repository: str
+    folder: Path
+    tree: str
+    files: tuple[SentFile, ...]
+    bundle: Bundle = NOTHING
+
 
 @dataclass(frozen=True, slots=True)
 class Commission:
-    """What a station is to measure: everything of a comparison that is not the worker's own.
+    """What a station is to measure of a comparison: everything that is not the worker's own.
 
-    `folder` is where the project lies below the top of the checkout, `files` are those that neither revision has. `numbering` is that of
-    the client's functions.
+    `numbering` is that of the client's functions.
     """
 
+    checkout: Checkout
     config: Config
     base: Sent
     head: Sent
-    repository: str
-    folder: Path
-    bundle: Bundle
-    files: tuple[SentFile, ...]
     followed: frozenset[tuple[str, int]]
     numbering: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """That a station is to measure revisions of a history by itself, as it is asked for them; for `followed` see `Request`."""
+
+    checkout: Checkout
+    config: Config
+    followed: frozenset[tuple[str, int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One revision, to be recorded with all functions that its workloads call, or two, to be compared."""
+
+    revisions: tuple[Sent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +103,14 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What was recorded: the files of the folder that it is kept in, by their names; `key` is that of the worker's cache."""
+
+    key: str
+    files: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An error of a station, in values: exceptions of ours have no form in which they travel."""
 
@@ -95,8 +131,9 @@ class Failure:
         return known.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
 
 
-Request = Commission | Recipe | Order
-Answer = Ready | Fitted | Finished | Failure
+Opening = Commission | Series  # what a station hears first
+Request = Commission | Recipe | Order | Series | Record
+Answer = Ready | Fitted | Finished | Delivery | Failure
 
 
 def numbering(subjects: Subjects) -> str:

@@ -1,4 +1,4 @@
-"""A station: a process beside a Dask worker that builds both revisions and makes pairs of runs there, as on one machine.
+"""A station: a process beside a Dask worker that makes pairs of runs of two revisions there, or records one revision after the other.
 
 It is a process of its own, so that the worker's threads, and what else the worker does, are not in its way; it ends, with all that it
 started, when the worker does or lets go of it.
@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -17,7 +18,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -25,14 +26,20 @@ from perfdiff import storage
 from perfdiff.bench import Bench, Recipe
 from perfdiff.build.cache import BuildCache
 from perfdiff.cluster import protocol
-from perfdiff.cluster.protocol import Answer, Commission, Failure, Finished, Fitted, Order, Ready
+from perfdiff.cluster.deliveries import delivered
+from perfdiff.cluster.protocol import Answer, Checkout, Commission, Delivery, Failure, Finished, Fitted, Order, Ready, Record, Series
+from perfdiff.collect import machine
 from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, StoreError
+from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError, StoreError
 from perfdiff.making import OwnMachine
+from perfdiff.measuring import measure
 from perfdiff.progress import Silent, Stopwatch
-from perfdiff.request import Request
-from perfdiff.revisions.bundles import put, unbundled
+from perfdiff.records import store
+from perfdiff.records.schema import Side
+from perfdiff.request import Request, experiment_key
+from perfdiff.revisions.bundles import Sent, put, unbundled
 from perfdiff.revisions.pins import PinnedPair
+from perfdiff.revisions.repository import Repository
 
 CLEARING_S = 30.0  # a station before this one that is told to end has so long to clear away what it started
 _LOOK_S = 0.2
@@ -46,25 +53,39 @@ class Station:
     environment: Mapping[str, str]
     cache: Path
     stack: ExitStack
-    _maker: OwnMachine | None = field(default=None)
+    _maker: OwnMachine | None = None
+    _recorder: _Recorder | None = None
 
     def answer(self, request: protocol.Request) -> Answer:
         """Do what is asked and return what came of it."""
         try:
-            match request:
-                case Commission():
-                    return self._begun(request)
-                case Recipe():
-                    return Fitted(self._opened.fitted(request).skipped)
-                case Order():
-                    maker = self._opened
-                    return Finished(maker.make(request.pair, request.planned), maker.notes)
+            return self._answer(request)
         except DiskFilledError as error:
             if self._maker:
                 self._maker.bench.cache.discard()
             return Failure.of(error)
         except PerfdiffError as error:
             return Failure.of(error)
+
+    def _answer(self, request: protocol.Request) -> Answer:
+        match request:
+            case Commission():
+                return self._begun(request)
+            case Recipe():
+                return Fitted(self._opened.fitted(request).skipped)
+            case Order():
+                maker = self._opened
+                return Finished(maker.make(request.pair, request.planned), maker.notes)
+            case Series():
+                return self._prepared(request)
+            case Record():
+                return self._series.recorded(request.revisions)
+
+    @property
+    def _series(self) -> _Recorder:
+        if self._recorder is None:
+            raise MeasurementError("the station was not told what to measure", slug="worker-lost")
+        return self._recorder
 
     @property
     def _opened(self) -> OwnMachine:
@@ -83,19 +104,24 @@ class Station:
                     raise
             time.sleep(_LOOK_S)
 
+    def _laid_out(self, checkout: Checkout) -> tuple[Repository, Path, Path]:
+        """Put a checkout into an empty folder; return its repository, the project in it, and the folder."""
+        self.stack.enter_context(storage.in_use(self.cache))
+        room = self._room()
+        top = room / "checkout"
+        repository = unbundled(checkout.bundle, storage.repository(self.cache, checkout.repository), top, checkout.folder)
+        (repository.git_dir / "index").unlink(missing_ok=True)
+        repository.tell("read-tree", "--reset", "-u", checkout.tree)
+        put(checkout.files, top)
+        project = top / checkout.folder
+        project.mkdir(parents=True, exist_ok=True)
+        return repository, project, room
+
     def _begun(self, commission: Commission) -> Ready:
         """Build both revisions; raise PerfdiffError where that cannot be done, or where functions are not those of the client."""
         enter = self.stack.enter_context
-        enter(storage.in_use(self.cache))
-        room = self._room()
-        top = room / "checkout"
-        repository = unbundled(commission.bundle, storage.repository(self.cache, commission.repository), top, commission.folder)
-        (repository.git_dir / "index").unlink(missing_ok=True)
-        repository.tell("read-tree", "--reset", "-u", commission.head.tree)
-        put(commission.files, top)
+        repository, project, room = self._laid_out(commission.checkout)
         pins = PinnedPair(commission.base.pinned(repository), commission.head.pinned(repository))
-        project = top / commission.folder
-        project.mkdir(parents=True, exist_ok=True)
         revisions = (commission.base.revision.rev, commission.head.revision.rev)
         request = Request(project, revisions, commission.config, self.cache, self.environment, commission.followed)
         builds = enter(BuildCache(self.cache))
@@ -111,6 +137,50 @@ class Station:
             )
         self._maker = OwnMachine(bench, site, bench.collector(site.targets))
         return Ready(socket.gethostname(), bench.environment(site))
+
+    def _prepared(self, series: Series) -> Ready:
+        """Get ready to record revisions; nothing is built yet."""
+        repository, project, room = self._laid_out(series.checkout)
+        builds = self.stack.enter_context(BuildCache(self.cache))
+        self._recorder = _Recorder(
+            Request(project, (), series.config, self.cache, self.environment, series.followed), repository, builds, room
+        )
+        return Ready(socket.gethostname(), machine.environment(self.environment))
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """Records revisions on this machine, as `perfdiff log` does on the user's; what was recorded before is not run again."""
+
+    request: Request
+    repository: Repository
+    builds: BuildCache
+    room: Path
+    _asked: int = 0
+
+    def recorded(self, revisions: tuple[Sent, ...]) -> Delivery:
+        """Record a revision with all functions that its workloads call, or compare two; raise PerfdiffError."""
+        pins = [sent.pinned(self.repository) for sent in revisions]
+        pair, sides = PinnedPair(pins[0], pins[-1]), tuple(Side)[: len(pins)]
+        request = replace(self.request, revisions=tuple(pin.revision.rev for pin in pins))
+        asked = storage.Asked(experiment_key(request, pair, sides), pair.base.revision, pair.head.revision, ())
+        folder = storage.experiment(request.cache, asked)
+        if not self._is_kept(folder):
+            self._asked += 1
+            room = self.room / f"revision-{self._asked}"
+            room.mkdir()
+            measure(Bench(request, pair, self.builds, room, request.packs, ProcessExecutor(), Stopwatch(Silent()), sides), folder)
+            shutil.rmtree(room, ignore_errors=True)
+        return delivered(asked.key, folder)
+
+    def _is_kept(self, folder: Path) -> bool:
+        try:
+            if store.exists(folder):
+                store.verify(folder)
+                return True
+        except RecordingError:
+            pass  # it is measured again
+        return False
 
 
 def serve(connection: Connection, station: Station) -> None:

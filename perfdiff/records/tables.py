@@ -22,7 +22,7 @@ from perfdiff.records import bounds, codec
 from perfdiff.records.remote import Folder, Remote
 
 HEADER = b"perfdiff"  # under which a table keeps what stands beside its columns
-_DIGESTS = "digests.json"
+DIGESTS = "digests.json"
 _NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line")  # columns of whole numbers
 
 
@@ -59,7 +59,7 @@ def _sent(folder: Remote) -> Iterator[Path]:
             if folder.exists():
                 folder.remove()
             names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
-            for name in (*(name for name in names if name != _DIGESTS), _DIGESTS):
+            for name in (*(name for name in names if name != DIGESTS), DIGESTS):
                 (folder / name).write_file(draft / name)
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}", slug="url-failed") from error
@@ -133,7 +133,7 @@ def _digest(content: bytes) -> str:
 
 def _write_digests(folder: Path) -> None:
     found = {path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
-    (folder / _DIGESTS).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    (folder / DIGESTS).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def digests(folder: Folder) -> Mapping[str, str]:
@@ -141,7 +141,7 @@ def digests(folder: Folder) -> Mapping[str, str]:
     try:
         return _decoded_digests(_seals(folder))
     except (OSError, ValueError) as error:
-        raise RecordingError(f"{folder / _DIGESTS} is damaged: {error}", slug="damaged-recording") from error
+        raise RecordingError(f"{folder / DIGESTS} is damaged: {error}", slug="damaged-recording") from error
 
 
 def listed(folder: Folder) -> Mapping[str, Sequence[str]]:
@@ -151,12 +151,12 @@ def listed(folder: Folder) -> Mapping[str, Sequence[str]]:
 
 
 def _seals(folder: Folder) -> bytes:
-    return _remote_seals(folder) if isinstance(folder, Remote) else bounds.content(folder / _DIGESTS)
+    return _remote_seals(folder) if isinstance(folder, Remote) else bounds.content(folder / DIGESTS)
 
 
 @functools.lru_cache(maxsize=4)  # each table asks; where the folder is written anew meanwhile, its tables do not fit these any more
 def _remote_seals(folder: Remote) -> bytes:
-    return bounds.content(folder / _DIGESTS)
+    return bounds.content(folder / DIGESTS)
 
 
 @functools.lru_cache(maxsize=4)  # asked for with every table, of one experiment or the two that are compared

@@ -10,8 +10,10 @@ from perfdiff import units
 from perfdiff.analysis.annotations.history import SAME_CALLS, Cost, Entry, History, Step
 from perfdiff.models.annotation import coefficients, term_names
 from perfdiff.models.language import readable
+from perfdiff.records import codec
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sentence, Table, Tone
+from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values, shortened
 from perfdiff.report.terminal import render_blocks
 
@@ -55,6 +57,11 @@ def _blocks(history: History) -> Iterator[Block]:
     reasons = [f"{wording.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason]
     if reasons:
         yield Items("Without costs", tuple(reasons))
+    machines = recorders_table(
+        history.machines, [entry.machine for entry in history.entries], [entry.revision for entry in history.entries]
+    )
+    if machines is not None:
+        yield machines
     if history.notes:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in history.notes))
 
@@ -86,15 +93,11 @@ def _table(history: History, metric: str) -> Table:
         Column("change"),
         Column("annotation", minor=True),
     )
-    rows = []
-    before: Entry | None = None
-    for entry in history.entries:
-        rows.append(_row(entry, entry.costs.get(metric), metric, before))
-        before = entry if entry.calls is not None else before
-    return Table(wording.metric_says(metric), columns, tuple(rows))
+    rows = tuple(_row(entry, entry.costs.get(metric), metric) for entry in history.entries)
+    return Table(wording.metric_says(metric), columns, rows)
 
 
-def _row(entry: Entry, cost: Cost | None, metric: str, before: Entry | None) -> tuple[Cell, ...]:
+def _row(entry: Entry, cost: Cost | None, metric: str) -> tuple[Cell, ...]:
     name = Cell(wording.revision(entry.revision), code=True)
     summary = Cell(shortened(entry.revision.summary, _LONGEST_SUMMARY), Tone.MUTED)
     calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
@@ -103,7 +106,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, before: Entry | None) -> 
         reason = shortened(entry.reason or f"no {metric}", _LONGEST_REASON)
         return name, summary, calls, absent, absent, Cell(reason, Tone.INCONCLUSIVE), absent
     formula = "; ".join(wording.formulas(cost.annotation))
-    change, tone = _change(entry, cost, metric, before)
+    change, tone = _change(entry, cost, metric)
     return (
         name,
         summary,
@@ -128,7 +131,7 @@ def _cost(cost: Cost, metric: str) -> str:
     return f"{wording.call_cost(metric, cost.value)} [{wording.amount(metric, cost.low)}, {wording.amount(metric, cost.high)}]"
 
 
-def _change(entry: Entry, cost: Cost, metric: str, before: Entry | None) -> tuple[str, Tone]:
+def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
     """Say what changed with a revision: the cost of a call, and how often it is called."""
     says, tone = [], Tone.PLAIN
     if cost.step is not None:
@@ -137,8 +140,9 @@ def _change(entry: Entry, cost: Cost, metric: str, before: Entry | None) -> tupl
     if cost.broken:
         says.append(f"not comparable: {cost.broken}")
         tone = Tone.INCONCLUSIVE
-    if before is not None and before.calls and entry.calls and not math.isclose(before.calls, entry.calls, rel_tol=SAME_CALLS):
-        says.append(f"called {units.ratio(entry.calls / before.calls)} as often")
+    before = entry.calls_before
+    if before and entry.calls and not math.isclose(before, entry.calls, rel_tol=SAME_CALLS):
+        says.append(f"called {units.ratio(entry.calls / before)} as often")
     return "; ".join(says), tone
 
 
@@ -152,6 +156,7 @@ def json_document(history: History) -> dict[str, Any]:
         "min_effect": history.config.min_effect,
         "confidence": history.config.confidence,
         "revisions": [_entry(entry) for entry in history.entries],
+        "machines": [codec.encode(machine) for machine in history.machines],
         "notes": [{"slug": note.slug, "text": note.text} for note in history.notes],
     }
 
@@ -162,6 +167,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
         "reason": entry.reason or None,
+        "machine": entry.machine or None,
         "calls": entry.calls,
         "metrics": {metric: _metric(cost) for metric, cost in entry.costs.items()},
     }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from perfdiff import units
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.records.kinds import MachinePart
+from perfdiff.records.schema import Machine, Revision
 from perfdiff.report import wording
 from perfdiff.report.blocks import Cell, Column, Table, Tone
 
 _LIBRARIES = 4  # that a row names; more are counted
+_REVISIONS = 4  # that a row names; more are counted
 _MOST = 50  # machines of a function in a table
 
 
@@ -30,6 +33,37 @@ def machine_table(findings: Findings) -> Table | None:
     )
     pace = findings.machines[0].name
     return Table(f"Machines; all times are told at the pace of {pace}", columns, tuple(map(_row, findings.machines)))
+
+
+def recorders_table(machines: Sequence[Machine], on: Sequence[str], revisions: Sequence[Revision]) -> Table | None:
+    """Return the environment of each machine that recorded revisions, and which; None where there is no more than one."""
+    if len(machines) < 2:
+        return None
+    columns = (
+        Column("machine"),
+        Column("processor"),
+        Column("CPUs", right=True),
+        Column("kernel"),
+        Column("governor", minor=True),
+        Column("compiler", minor=True),
+        Column("recorded"),
+    )
+    rows = []
+    for machine in machines:
+        own = [revision.rev for revision, name in zip(revisions, on, strict=True) if name == machine.name]
+        of = machine.environment
+        rows.append(
+            (
+                Cell(machine.name, Tone.STRONG),
+                Cell(of.cpu),
+                Cell(f"{of.cores:,}"),
+                Cell(of.kernel),
+                Cell(of.governor or "unknown"),
+                Cell(of.compiler),
+                Cell(units.listed(own, _REVISIONS)),
+            )
+        )
+    return Table(f"Machines; costs are told as {machines[0].name} would have them", columns, tuple(rows))
 
 
 def _row(part: MachinePart) -> tuple[Cell, ...]:

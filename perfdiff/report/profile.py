@@ -9,9 +9,11 @@ from perfdiff import units
 from perfdiff.analysis.annotations.profiles import METRIC, Growth, Profiles
 from perfdiff.analysis.sums.profile import Line, Profile
 from perfdiff.models.annotation import CostClass
+from perfdiff.records import codec
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.history import step_says
+from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values
 from perfdiff.report.terminal import render_blocks
 
@@ -47,6 +49,8 @@ def _blocks(found: Profiles, known: Classes) -> Iterator[Block]:
         yield from _over(found)
     elif found.profiles[0] is not None:
         yield _lines(found.profiles[0], known)
+    if (machines := recorders_table(found.machines, found.on, found.revisions)) is not None:
+        yield machines
     if found.notes:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in found.notes))
 
@@ -145,11 +149,13 @@ def json_document(found: Profiles, known: Classes) -> dict[str, Any]:
                 "commit": revision.commit,
                 "summary": revision.summary,
                 "reason": reason or None,
+                "machine": found.on[place] if found.on else None,
                 "functions": [_line(line, profile, known if place == last else {}) for line in profile.lines] if profile else [],
             }
             for place, (revision, profile, reason) in enumerate(zip(found.revisions, found.profiles, found.reasons, strict=True))
         ],
         "growth": [_growth(each) for each in found.growths],
+        "machines": [codec.encode(machine) for machine in found.machines],
         "notes": [{"slug": note.slug, "text": note.text} for note in found.notes],
     }
 

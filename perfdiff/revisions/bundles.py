@@ -1,11 +1,11 @@
-"""Revisions as they travel to another machine: their git objects, with the history that builds may ask git for."""
+"""Revisions as they travel to another machine: their git objects, with the history that builds may ask git for, but for its contents."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,17 +15,19 @@ from perfdiff.revisions.pins import Pin
 from perfdiff.revisions.repository import Repository
 from perfdiff.revisions.trees import submodules_at
 
+_PACKED = ("pack-objects", "--stdout", "-q", "--delta-base-offset")
 _SAFE_NAME = re.compile(r"(?!\.)(?!.*/\.)[^\0\\]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Objects of a repository: a `pack`, the `tags` in its history and the ends of a `shallow` one, as git writes them.
+    """Objects of a repository: `packs`, the `tags` in its history and the ends of a `shallow` one, as git writes them.
 
+    Of the history there are commits and trees, for `git describe` and `git log`; files only of the revisions themselves.
     `submodules` are those that the checkout has, by name.
     """
 
-    pack: bytes
+    packs: tuple[bytes, ...]
     tags: str
     shallow: bytes
     object_format: str
@@ -35,7 +37,7 @@ class Bundle:
     def digest(self) -> str:
         """Return a digest of all that it holds."""
         inner = "".join(f"{name} {each.digest} " for name, each in sorted(self.submodules.items()))
-        return hashlib.blake2b(b"\0".join((self.pack, self.tags.encode(), self.shallow, inner.encode())), digest_size=16).hexdigest()
+        return hashlib.blake2b(b"\0".join((*self.packs, self.tags.encode(), self.shallow, inner.encode())), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +69,33 @@ def _bundled(source: Repository, wanted: Sequence[tuple[str, str]], snapshots: P
     commits = dict.fromkeys(commit for commit, _ in wanted)
     merged = [f"--merged={commit}" for commit in commits]
     tags = source.tell("for-each-ref", "--format=%(objectname) %(refname)", *merged, "refs/tags")
-    ends = dict.fromkeys((*commits, *(tree for _, tree in wanted), *(line.split()[0] for line in tags.splitlines())))
-    asked = "".join(f"{end}\n" for end in ends).encode()
-    pack = source.pipe("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", data=asked, environment=environment)
+    trees = dict.fromkeys((*(tree for _, tree in wanted), *(f"{commit}^{{tree}}" for commit in commits)))
+    ends = dict.fromkeys((*commits, *trees, *(line.split()[0] for line in tags.splitlines())))
+    files = dict.fromkeys(file for tree in trees for file in _files(source, tree, environment))
+    packs = [
+        source.pipe(*_PACKED, *options, data="".join(f"{name}\n" for name in names).encode(), environment=environment)
+        for names, options in ((ends, ("--revs", "--filter=blob:none")), (files, ()))
+    ]
     inner: dict[str, tuple[Repository, list[tuple[str, str]]]] = {}
     for _, tree in wanted:
         for name, holder, commit in submodules_at(source, tree, environment):
             inner.setdefault(name, (holder, []))[1].append((commit, commit))
     shallow = source.common_dir / "shallow"
     return Bundle(
-        pack=pack,
+        packs=tuple(packs),
         tags=tags,
         shallow=shallow.read_bytes() if source.is_shallow else b"",
         object_format=source.tell("rev-parse", "--show-object-format").strip(),
         submodules={name: _bundled(holder, list(dict.fromkeys(commits)), None) for name, (holder, commits) in inner.items()},
     )
+
+
+def _files(source: Repository, tree: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ids of all files of a tree."""
+    for entry in source.tell("ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split("\0"):
+        kind, _, name = entry.partition("\t")[0].partition(" ")[2].partition(" ")
+        if kind == "blob":
+            yield name
 
 
 def unbundled(bundle: Bundle, git_dir: Path, top: Path, folder: Path) -> Repository:
@@ -92,7 +106,8 @@ def unbundled(bundle: Bundle, git_dir: Path, top: Path, folder: Path) -> Reposit
     if not held.exists():
         git_dir.mkdir(parents=True, exist_ok=True)
         Repository(git_dir, git_dir, None, folder).tell("init", "--quiet", "--template=", f"--object-format={bundle.object_format}")
-        repository.pipe("index-pack", "--stdin", data=bundle.pack)
+        for pack in bundle.packs:
+            repository.pipe("index-pack", "--stdin", data=pack)
         for name, inner in bundle.submodules.items():
             if not _SAFE_NAME.fullmatch(name):
                 raise RevisionError(f"'{name}' is no name of a submodule", slug="git-failed")

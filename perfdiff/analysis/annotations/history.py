@@ -19,7 +19,8 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Note, Revision, Side
+from perfdiff.records.relay import Handover, Relay
+from perfdiff.records.schema import FunctionInfo, Machine, Note, Revision, SampleTable, Side
 
 SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 TIMED_APART = Note(
@@ -27,6 +28,13 @@ TIMED_APART = Note(
     "the revisions were recorded one after the other, and the machine itself may change meanwhile: times count as changed from "
     f"{100 * DRIFT:.0f} % on; `perfdiff BASE HEAD` measures two revisions in turn and sees smaller changes",
 )
+
+BY_MACHINES = Note(
+    "recorded-in-turn",
+    "several machines recorded the revisions, each a stretch of them and the last one of the stretch before: changes are told from "
+    "recordings of one machine alone, and costs as the first machine would have them",
+)
+ELSEWHERE = "another machine recorded it, and no revision before that has the function was recorded by both"
 
 # A revision with what was recorded of it, or the reason why there is nothing.
 Recording = tuple[Revision, Recorded | str]
@@ -45,8 +53,8 @@ class Step:
 class Cost:
     """One metric of a function in one revision.
 
-    `value` is the cost of a call at the history's reference input, `low` to `high` its interval over runs. `broken` says why it could not
-    be held against the revisions before.
+    `value` is the cost of a call at the history's reference input, `low` to `high` its interval over runs, both as the history's first
+    machine would have them. `broken` says why it could not be held against the revisions before.
     """
 
     annotation: Annotation
@@ -59,12 +67,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A revision: the function's calls in one run of each workload point, and its costs by metric; `reason` says why there are none."""
+    """A revision: the function's calls in one run of each workload point, and its costs by metric; `reason` says why there are none.
+
+    `calls_before` are those of the revision before on the same `machine`, which has a name where there are several.
+    """
 
     revision: Revision
     calls: float | None = None
     costs: Mapping[str, Cost] = field(default_factory=dict)
     reason: str = ""
+    calls_before: float | None = None
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +90,58 @@ class History:
     reference: Mapping[str, float]
     config: CompareConfig
     notes: tuple[Note, ...] = ()
+    machines: tuple[Machine, ...] = ()
 
 
-def history(function: str, file: str, recordings: Sequence[Recording], metrics: Sequence[str], config: CompareConfig) -> History:
+def history(  # noqa: PLR0913 (what is followed, through what, and how it is judged)
+    function: str,
+    file: str,
+    recordings: Sequence[Recording],
+    metrics: Sequence[str],
+    config: CompareConfig,
+    *,
+    relay: Relay | None = None,
+) -> History:
     """Return the history of the function of this name, that of `file` where a revision has several.
 
     Each revision is held against the annotation of the one that began the current level, not against its neighbour, so that many small
     changes add up to one. It begins a new level where `assertion.check` finds the annotation violated or the function faster: beyond
     chance, and for times beyond what a machine drifts by from one recording to another (`policy.DRIFT`); exact counts need no such
     allowance, only `min_effect`. No `metrics` means the usual ones that tell something in some revision.
+
+    Where a `relay` of machines recorded the revisions, the level goes over to the next machine by the revision that both recorded: it is
+    what that one costs there, less what it had gained on the level before, as far as that is sure.
     """
-    levels = _Levels(metrics or _telling(function, file, recordings), config)
-    entries = []
-    for revision, found in recordings:
+    levels = _Levels(function, file, metrics or _telling(function, file, recordings), config)
+    handovers = relay.handovers if relay else {}
+    entries, moved = [], []
+    for place, (revision, found) in enumerate(recordings):
+        if place in handovers:
+            levels.hand_over(handovers[place])
         info = found if isinstance(found, str) else _named(function, file, found)
         if isinstance(found, str) or isinstance(info, str):
-            entries.append(Entry(revision, reason=str(info)))
-            continue
-        entries.append(levels.entry(revision, info, found))
+            entry = Entry(revision, reason=str(info))
+        else:
+            entry = levels.entry(revision, info, found)
+        entries.append(replace(entry, machine=relay.on[place] if relay else ""))
+        moved.append(levels.moved)
     reference = _reference(entries)
     timed = any(metric_of(metric).unit == "ns" for entry in entries for metric in entry.costs)
     return History(
         function=function,
         file=file,
-        entries=tuple(_at(entry, reference, config) for entry in entries),
+        entries=tuple(_at(entry, reference, config, by) for entry, by in zip(entries, moved, strict=True)),
         reference=reference,
         config=config,
-        notes=(TIMED_APART,) if timed and len(entries) > 1 else (),
+        notes=notes_of(relay, timed=timed and len(entries) > 1),
+        machines=relay.machines if relay else (),
     )
+
+
+def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note, ...]:
+    """Return what there is to tell of revisions that were recorded apart, by one machine or several."""
+    by_machines = (*([BY_MACHINES] if len(relay.machines) > 1 else []), *relay.notes) if relay else ()
+    return (*([TIMED_APART] if timed else []), *by_machines)
 
 
 def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[str]:
@@ -130,34 +167,87 @@ def _named(function: str, file: str, found: Recorded) -> FunctionInfo | str:
     return skipped[0] if skipped else "no function of this name"
 
 
+# Of each metric, what the revision that two machines recorded costs on the first and on the second, for each time that another one went on.
+_Moved = Mapping[str, tuple[tuple[Annotation, Annotation], ...]]
+
+
 class _Levels:
     """The annotations that began the current level of each metric, against which revisions are held one after the other."""
 
-    def __init__(self, metrics: Sequence[str], config: CompareConfig) -> None:
+    def __init__(self, function: str, file: str, metrics: Sequence[str], config: CompareConfig) -> None:
+        self._function, self._file = function, file
         self._metrics = metrics
         self._config = config
         self._began: dict[str, tuple[Annotation, Revision]] = {}
+        self._broken: dict[str, str] = {}
+        self._calls: float | None = None
+        self.moved: _Moved = {}
 
     def entry(self, revision: Revision, info: FunctionInfo, found: Recorded) -> Entry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
         table = found.samples(info.id, Side.BASE)
-        calls = calls_of(info, found)
+        calls, before = calls_of(info, found), self._calls
+        self._calls = before if calls is None else calls
         if table is None or not len(table):
-            return Entry(revision, calls, reason="never called by any workload" if calls is None else "none of its single calls was kept")
-        learnt = list(annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed))
+            reason = "never called by any workload" if calls is None else "none of its single calls was kept"
+            return Entry(revision, calls, reason=reason, calls_before=before)
+        learnt = self._annotated(info, table)
+        held = self._held([annotation for annotation, _ in self._began.values() if annotation.metric in learnt], table, found)
+        costs = {metric: self._cost(annotation, held.get(metric), revision) for metric, annotation in learnt.items()}
+        return Entry(revision, calls, costs, calls_before=before)
+
+    def hand_over(self, handover: Handover) -> None:
+        """Go on with another machine: what began levels on the one before is replaced by what it costs on this one."""
+        before, after = (self._found(found) for found in (handover.before, handover.after))
+        if before is None or after is None:
+            self._broken = dict.fromkeys(self._began, ELSEWHERE)
+            self._began, self._calls = {}, None
+            return
+        costs, ours = (self._annotated(info, table) for info, table, _ in (before, after))
+        held = self._held([annotation for annotation, _ in self._began.values()], before[1], before[2])
+        for metric, (_, since) in list(self._began.items()):
+            if metric in costs and metric in ours:
+                self._began[metric] = _less(ours[metric], held[metric]), since
+            else:
+                del self._began[metric]
+                self._broken[metric] = ELSEWHERE
+        common = [metric for metric in costs if metric in ours]
+        self.moved = {**self.moved, **{each: (*self.moved.get(each, ()), (costs[each], ours[each])) for each in common}}
+        self._calls = calls_of(after[0], after[2])
+
+    def _found(self, found: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
+        """Return the function in what was recorded, with its calls; None where it is not there."""
+        info = _named(self._function, self._file, found) if found else ""
+        if found is None or isinstance(info, str):
+            return None
+        table = found.samples(info.id, Side.BASE)
+        return (info, table, found) if table is not None and len(table) else None
+
+    def _annotated(self, info: FunctionInfo, table: SampleTable) -> dict[str, Annotation]:
+        learnt = annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed)
+        return {each.metric: each for each in learnt}
+
+    def _held(self, began: Sequence[Annotation], table: SampleTable, found: Recorded) -> dict[str, Assertion]:
+        """Hold calls against the annotations of levels."""
         setting = Setting(found.experiment.points, whole_runs(found.experiment.totals), self._config)
-        began = [self._began[each.metric][0] for each in learnt if each.metric in self._began]
-        cases = [(each, calls_against(table, each)) for each in began]
-        held = {each.annotation.metric: each for each in check(cases, setting)}
-        return Entry(revision, calls, {each.metric: self._cost(each, held.get(each.metric), revision) for each in learnt})
+        return {each.annotation.metric: each for each in check([(each, calls_against(table, each)) for each in began], setting)}
 
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
         step = _step(held, self._began[metric][1]) if held else None
-        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else ""
+        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, "")
         if held is None or step or broken:
             self._began[metric] = annotation, revision
         return Cost(annotation, math.nan, math.nan, math.nan, step, broken)
+
+
+def _less(annotation: Annotation, held: Assertion) -> Annotation:
+    """Return the annotation of a revision without what this revision gained on its level, by what is sure of that: the nearer bound."""
+    gained = held.overall
+    if annotation.levels is None or gained is None:
+        return annotation
+    sure = gained.low if gained.low > 1 else gained.high if gained.high < 1 else 1.0
+    return replace(annotation, levels=replace(annotation.levels, mean=annotation.levels.mean - math.log(sure)))
 
 
 def _step(assertion: Assertion, since: Revision) -> Step | None:
@@ -179,17 +269,26 @@ def _reference(entries: Sequence[Entry]) -> dict[str, float]:
     return found
 
 
-def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig) -> Entry:
-    """Return an entry with its costs at the reference input: what the annotation says there, times the mean level of its runs."""
+def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig, moved: _Moved) -> Entry:
+    """Return an entry with its costs at the reference input, as the first machine would have them."""
     costs = {}
     for metric, cost in entry.costs.items():
-        annotation = cost.annotation
-        values = {name: np.array([value]) for name, value in reference.items() if name in annotation.features}
-        values |= {PHASE: np.array([STEADY_CODE])} if PHASE in annotation.features else {}
-        value = float(annotation.predict(values)[0])
-        mean, half = _level(annotation, config.confidence)
-        costs[metric] = replace(cost, value=value * math.exp(mean), low=value * math.exp(mean - half), high=value * math.exp(mean + half))
+        value, variance = _cost_at(cost.annotation, reference, config)
+        for before, after in moved.get(metric, ()):
+            (one, of_one), (other, of_other) = (_cost_at(each, reference, config) for each in (before, after))
+            if one > 0 and other > 0:
+                value, variance = value * one / other, variance + of_one + of_other
+        half = math.sqrt(variance)
+        costs[metric] = replace(cost, value=value, low=value * math.exp(-half), high=value * math.exp(half))
     return replace(entry, costs=costs)
+
+
+def _cost_at(annotation: Annotation, reference: Mapping[str, float], config: CompareConfig) -> tuple[float, float]:
+    """Return what an annotation says of the reference input, times the mean level of its runs, with the square of its half-width (log)."""
+    values = {name: np.array([value]) for name, value in reference.items() if name in annotation.features}
+    values |= {PHASE: np.array([STEADY_CODE])} if PHASE in annotation.features else {}
+    mean, half = _level(annotation, config.confidence)
+    return float(annotation.predict(values)[0]) * math.exp(mean), half**2
 
 
 def _level(annotation: Annotation, confidence: float) -> tuple[float, float]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
-from perfdiff.analysis.annotations.history import SAME_CALLS, TIMED_APART, History, Recording, Step, history
+from perfdiff.analysis.annotations.history import SAME_CALLS, History, Recording, Step, history, notes_of
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import Line, Profile, profile
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.records.relay import Relay
+from perfdiff.records.schema import Machine, Note, Revision, Side
 
 METRIC = "self_ns"
 
@@ -23,7 +24,8 @@ METRIC = "self_ns"
 class Growth:
     """A function over revisions, oldest first: own time and calls in one run of each point, None where it was not called or measured.
 
-    `ends` are the places of the first and the last revision that were measured.
+    Where several machines recorded them, both are as the first machine would have them. `ends` are the places of the first and the last
+    revision that were measured.
     """
 
     name: str
@@ -75,26 +77,31 @@ class Profiles:
     reasons: tuple[str, ...]
     growths: tuple[Growth, ...]
     notes: tuple[Note, ...] = ()
+    machines: tuple[Machine, ...] = ()
+    on: tuple[str, ...] = ()  # the machine of each revision, where there are several
 
 
-def profiles(recordings: Sequence[Recording], config: CompareConfig, told: Callable[[str], None]) -> Profiles:
+def profiles(
+    recordings: Sequence[Recording], config: CompareConfig, told: Callable[[str], None], *, relay: Relay | None = None
+) -> Profiles:
     """Return the profiles of what was recorded, and the growth of every function that is material in one of them, the largest first.
 
     A function is material from `MATERIAL` of a revision's own time on. `told` hears the name of each function that was studied.
     """
     found = tuple(None if isinstance(recording, str) else profile(recording) for _, recording in recordings)
     measured = [place for place, each in enumerate(found) if each is not None]
+    paces = {place: (_profile(each.before), _profile(each.after)) for place, each in (relay.handovers if relay else {}).items()}
     growths = []
     for name, file in _material(found) if len(found) > 1 else ():
-        lines = [_line(each, name, file) for each in found]
+        lines = list(_lines(found, paces, name, file))
         growths.append(
             Growth(
                 name,
                 file,
-                tuple(line.self_ns if line else None for line in lines),
-                tuple(line.calls if line else None for line in lines),
+                tuple(line[0] if line else None for line in lines),
+                tuple(line[1] if line else None for line in lines),
                 (measured[0], measured[-1]),
-                history(name, file, recordings, (METRIC,), config),
+                history(name, file, recordings, (METRIC,), config, relay=relay),
             )
         )
         told(name)
@@ -103,7 +110,9 @@ def profiles(recordings: Sequence[Recording], config: CompareConfig, told: Calla
         profiles=found,
         reasons=tuple(recording if isinstance(recording, str) else "" for _, recording in recordings),
         growths=tuple(sorted(growths, key=lambda each: (-each.added_ns, each.name))),
-        notes=(TIMED_APART,) if growths else (),
+        notes=notes_of(relay, timed=bool(growths)),
+        machines=relay.machines if relay else (),
+        on=relay.on if relay else (),
     )
 
 
@@ -125,6 +134,29 @@ def material(each: Profile) -> tuple[Line, ...]:
 
 def _material(found: Sequence[Profile | None]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((line.info.name, line.info.file) for each in found if each for line in material(each)))
+
+
+def _profile(found: Recorded | None) -> Profile | None:
+    return profile(found) if found else None
+
+
+_Pace = tuple[Profile | None, Profile | None]  # of one revision, on the machine before and on the one that goes on
+
+
+def _lines(found: Sequence[Profile | None], paces: Mapping[int, _Pace], name: str, file: str) -> Iterator[tuple[float, float] | None]:
+    """Yield a function's own time and calls in each revision, as the first machine would have them; None where it has none."""
+    faster, more = 1.0, 1.0
+    for place, each in enumerate(found):
+        before, after = paces.get(place, (None, None))
+        if before and after:
+            one, other = _line(before, name, file), _line(after, name, file)
+            if one and other and min(before.share(one), after.share(other)) >= MATERIAL:
+                faster *= one.self_ns / other.self_ns
+            elif before.self_ns > 0 and after.self_ns > 0:  # too little of it for a pace of its own
+                faster *= before.self_ns / after.self_ns
+            more *= one.calls / other.calls if one and other else 1.0
+        line = _line(each, name, file)
+        yield (line.self_ns * faster, line.calls * more) if line else None
 
 
 def _line(each: Profile | None, name: str, file: str) -> Line | None:

@@ -1,0 +1,39 @@
+"""What is measured of a comparison, or of one revision, in which order."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from perfdiff.bench import Bench
+from perfdiff.errors import DiskFilledError
+from perfdiff.making import Makers, OwnMachine
+from perfdiff.rounds import Rounds
+
+
+def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
+    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`.
+
+    Where other machines are the `makers` of the pairs of runs, this one counts, and decides.
+    """
+    try:
+        with closing(bench.upkeep):
+            rounds = Rounds(*bench.with_benchmarks(bench.site(bench.plain())), makers)
+            bench = rounds.bench
+            with closing(bench.services):
+                if len(bench.sides) > 1 and not rounds.are_answered:
+                    rounds.compare_whole_runs()
+                    rounds.count_all()
+                if not rounds.are_answered:
+                    rounds.choose()
+                    rounds.count()
+                if not rounds.are_answered:
+                    rounds.time_calls()
+                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+                        rounds.compare_whole_runs()
+                if len(bench.sides) > 1 and rounds.ask_for_lines:
+                    rounds.count_lines()
+                rounds.save(folder)
+    except DiskFilledError:
+        bench.cache.discard()
+        raise

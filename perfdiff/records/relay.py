@@ -1,0 +1,62 @@
+"""Revisions of one history that several machines recorded, each a stretch of it: who recorded what, and what two of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Machine, Note
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """Where another machine goes on: a revision that came before, as both machines recorded it; None where there is no such one."""
+
+    before: Recorded | None
+    after: Recorded | None
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Revisions by their places, oldest first.
+
+    `on` names the machine whose recording of a revision counts; `made` holds what machines recorded, or why they could not, by machine and
+    place. A machine that begins a stretch records the revision before it as well, so that costs are only ever compared on one machine.
+    """
+
+    on: tuple[str, ...]
+    made: Mapping[tuple[str, int], Recorded | str]
+    machines: tuple[Machine, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def recorded(self, place: int) -> Recorded | str:
+        """Return what was recorded of a revision, or why there is nothing."""
+        return self.made[self.on[place], place]
+
+    @property
+    def handovers(self) -> Mapping[int, Handover]:
+        """Return, by its place, each revision that has been recorded by another machine than the last one before that was recorded."""
+        found: dict[int, Handover] = {}
+        machine = ""
+        for place, name in enumerate(self.on):
+            if isinstance(self.recorded(place), str):
+                continue
+            if machine and name != machine:
+                found[place] = self._handover(machine, name, place)
+            machine = name
+        return found
+
+    def _handover(self, one: str, other: str, end: int) -> Handover:
+        for place in reversed(range(end)):
+            before, after = self.made.get((one, place)), self.made.get((other, place))
+            if isinstance(before, Recorded) and isinstance(after, Recorded):
+                return Handover(before, after)
+        return Handover(None, None)
+
+
+def repeated(relay: Relay, places: Sequence[int]) -> Relay:
+    """Return a relay over more revisions, each of which is the same as the one of the old relay at the place given for it."""
+    of = {old: [new for new, place in enumerate(places) if place == old] for old in places}
+    made = {(machine, new): found for (machine, place), found in relay.made.items() for new in of.get(place, ())}
+    return Relay(tuple(relay.on[place] for place in places), made, relay.machines, relay.notes)
