@@ -328,3 +328,50 @@ def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put
     assert found.verdict is Verdict.REGRESSION
     assert found.reason == "whole runs are slower, and it is the only changed function whose own calls are"
     assert found.causes
+
+
+def hashed(alike: float) -> Findings:
+    """Return what is found where a changed function newly calls an unchanged one, with an argument that base never had."""
+
+    def calls(side: Side, n: float) -> dict[str, float]:
+        return {"method": 200, "typed": 200 if side is HEAD else 0}
+
+    def given(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
+        return {"len(kwargs)": (np.arange(count) % 2) * float(side is HEAD)}
+
+    def cost(side: Side, x: Columns) -> np.ndarray:
+        return np.where(x["len(kwargs)"] > 0, 8e3, 2e3 * (alike if side is HEAD else 1.0))
+
+    return found_in(
+        Made(
+            "method",
+            same(1e3),
+            calls=lambda side, n: {"main": 200},
+            text={BASE: "m() { return hashed(); }", HEAD: "m() { return hashed(); }"},
+        ),
+        Made(
+            "typed",
+            same(4e3),
+            Change.CHANGED,
+            lambda side, n: {"main": 200},
+            text={BASE: "t() { return 1; }", HEAD: "t() { return hashed(1); }"},
+        ),
+        Made("hashed", cost, calls=calls, inputs=given),
+    )
+
+
+def test_calls_with_arguments_that_base_never_had_make_no_unchanged_function_slower() -> None:
+    found = hashed(1.0)
+    assert ranks(found) == ["typed"]
+    typed, unchanged = named(found, "typed"), named(found, "hashed")
+    assert [cause.name for cause in typed.causes] == ["more-calls"]
+    assert typed.causes[0].says.startswith("each call of `typed` calls `hashed` once, never before")
+    assert typed.extra_ns == pytest.approx(3 * 200 * 8e3, rel=0.05), "what the new calls cost with these arguments"
+    assert unchanged.verdict is Verdict.UNCHANGED
+    assert unchanged.metrics["self_ns"].ratio.high < 1.05
+
+
+def test_calls_with_the_arguments_of_base_are_compared_all_the_same() -> None:
+    found = hashed(1.5)
+    assert named(found, "hashed").verdict is Verdict.REGRESSION
+    assert named(found, "hashed").metrics["self_ns"].ratio.value == pytest.approx(1.5, rel=0.05)

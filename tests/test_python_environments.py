@@ -292,6 +292,21 @@ def test_a_project_that_only_its_back_end_knows_is_installed_by_it(ground: Groun
     assert revision.environment.versions == {"dep": "1.0", "other": "2.0"}
 
 
+def test_what_requires_the_project_brings_no_other_version_of_it(ground: Ground) -> None:
+    ground.wheel("dep", "1.0", requires="made")
+    ground.wheel("made", "9.0")
+    ground.wheel("other", "2.0")
+    system = '[build-system]\nrequires = []\nbuild-backend = "builds"\nbackend-path = ["own"]\n'
+    files = {"pyproject.toml": system, "own/builds.py": BACKEND, "lib/made.py": ""}
+    revision = ground.revision("base", files)
+    assert revision.run("cd / && python -c 'import dep, made; print(made.__file__)'") == str(revision.tree / "lib/made.py")
+    asked = "from importlib.metadata import *; print([each.version for each in distributions(name='made')])"
+    assert revision.run(f'python -c "{asked}"') == "['3']"
+    assert revision.environment.versions == {"dep": "1.0"}
+    shared = ground.revision("user", project("dep"))
+    assert shared.environment.versions == {"dep": "1.0", "made": "9.0"}, "another project's revisions have it"
+
+
 def test_a_back_end_that_fails_is_left_to_the_build_to_tell(ground: Ground) -> None:
     tree = ground.folder / "base" / "source"
     write(tree, {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "nosuch"\n'})

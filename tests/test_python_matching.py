@@ -24,6 +24,8 @@ STEPS = """
         return total
 """
 
+LONG = ", ".join(map(str, range(100, 120)))
+
 
 @pytest.fixture
 def compare(tmp_path: Path) -> Compare:
@@ -180,6 +182,36 @@ def test_statements_of_a_module_and_of_its_classes_are_the_modules(compare: Comp
             "class A:\n    __slots__ = ('x',)\ndef f(): return A()",
             "a.f",
             "uses class a.A, whose definition changed from class to class with __slots__ (a.py:1)",
+        ),
+        (
+            "class A:\n    __slots__ = ('x',)\ndef f(): return A()",
+            "class A:\n    __slots__ = ('x', 'y')\ndef f(): return A()",
+            "a.f",
+            "uses class a.A, whose definition changed (a.py:1)",
+        ),
+        (
+            f"M = {{{LONG}}}\ndef f(): return M",
+            f"M = ({LONG})\ndef f(): return M",
+            "a.f",
+            "reads global a.M, whose definition changed from a set of 20 to a tuple of 20 (a.py:1)",
+        ),
+        (
+            f"M = frozenset(({LONG}))\ndef f(): return M",
+            f"M = [{LONG}, *N]\ndef f(): return M",
+            "a.f",
+            "reads global a.M, whose definition changed (a.py:1)",
+        ),
+        (
+            f"M = frozenset(({LONG}))\ndef f(): return M",
+            f"M = {{**{{}}, {LONG.replace(',', ': 1,')}: 1}}\ndef f(): return M",
+            "a.f",
+            "reads global a.M, whose definition changed (a.py:1)",
+        ),
+        (
+            f"M = frozenset(({LONG}))\ndef f(): return M",
+            f"M = [{LONG}]\ndef f(): return M",
+            "a.f",
+            "reads global a.M, whose definition changed from frozenset(…) to a list of 20 (a.py:1)",
         ),
         (
             "@dataclass\nclass A:\n    x: int\ndef f(): return A(1)",

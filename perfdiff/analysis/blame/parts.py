@@ -35,7 +35,8 @@ class Frame:
     `mix` is the factor by which base's cost moves with the inputs, `disjoint` marks functions whose inputs have no equals in base,
     `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
     [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
-    did: negative of the callers that they moved from.
+    did: negative of the callers that they moved from. `apart` (2, f) is the part of head's calls that have arguments which base never had,
+    and what one of them costs.
     """
 
     calls_base: Floats
@@ -47,6 +48,7 @@ class Frame:
     rates: Floats
     net: Floats
     moved: Floats
+    apart: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,9 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
         rates=rates,
         net=net,
         moved=mostly_moved(more, net),
+        apart=np.array([comparisons[each].apart.get(point, (0.0, 0.0)) if each in comparisons else (0.0, 0.0) for each in ledger.ids])
+        .reshape(-1, 2)
+        .T,
     )
 
 
@@ -145,7 +150,8 @@ def split(base: Floats, head: Floats, frame: Frame) -> Split:
     calls_base, calls_head = frame.calls_base, frame.calls_head
     with np.errstate(divide="ignore", invalid="ignore"):
         per_call = np.where(calls_base > 0, base / calls_base, np.where(calls_head > 0, head / calls_head, 0.0))
-        expected = np.where(frame.disjoint, head, calls_head * per_call * np.where(calls_base > 0, frame.mix, 1.0))
+        alike = (1 - frame.apart[0]) * per_call * np.where(calls_base > 0, frame.mix, 1.0)
+        expected = np.where(frame.disjoint, head, calls_head * (alike + frame.apart[0] * frame.apart[1]))
     volume = expected - base
     cost = head - expected
     # An unchanged function that is called more often at less cost a call (or less often at more) has calls that its features
@@ -162,8 +168,10 @@ def split(base: Floats, head: Floats, frame: Frame) -> Split:
     volume, cost = np.where(frame.one_sided, 0.0, volume), np.where(frame.one_sided, total, cost)
 
     more_calls = calls_head - calls_base
+    # Of calls with arguments that base never had, base's price says nothing.
+    most = np.maximum(per_call, np.where(more_calls > 0, frame.apart[1], 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, per_call), 0.0)
+        price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, most), 0.0)
     price = np.where(frame.one_sided, 0.0, np.nan_to_num(price))
     inputs = volume - price * more_calls
     return Split(cost, np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0), price, per_call)

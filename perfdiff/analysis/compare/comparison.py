@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines
-from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, expected_costs, grown_features, mix_by_point, typical_inputs
+from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, cost_apart, expected_costs, grown_features, mix_by_point, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import Ratio
@@ -64,7 +64,8 @@ class Comparison:
     what probes cannot resolve. `p` holds for all strata at once, too. `floor` is base against base (log scale). `mix` is base's expected
     cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint`: no
     inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features whose values moved.
-    `machines` are the contrasts of `worst` on single machines, by their number, where several measured.
+    `machines` are the contrasts of `worst` on single machines, by their number, where several measured. `apart` are head's calls with
+    arguments that base never had, per workload point: their part of all, and what one costs.
     """
 
     function: int
@@ -81,6 +82,7 @@ class Comparison:
     grown: tuple[Feature, ...]
     disjoint: bool
     machines: Mapping[int, Contrast] = field(default_factory=dict)
+    apart: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def differ(self) -> float:
@@ -229,9 +231,10 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         floor=seen[0].floor(config.seed) if seen else math.inf,
         mix=asked.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
-        grown=unseen or grown_features(question, asked.mix),
+        grown=unseen or question.tables.new or grown_features(question, asked.mix),
         disjoint=bool(unseen) or (asked.moved and not strata),
         machines=place.by_machine() if place is not None and question.metric in BY_MACHINE else {},
+        apart=cost_apart(question),
     )
 
 
@@ -308,8 +311,10 @@ def _is_fine(question: Question) -> bool:
 def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) -> Floats:
     """Return the logarithm of the mean cost of a run's calls (points, 1, runs), out of the exact sums, corrected for the input mix.
 
-    `shares` are the mean expected costs of its recorded calls. NaN where no sums are kept.
+    `shares` are the mean expected costs of its recorded calls. NaN where no sums are kept, and where calls are set apart, which sums have.
     """
+    if question.tables.apart is not None:
+        return np.full_like(shares, np.nan)
     column, costs = ledger.place[question.base.function], []
     for point in ledger.points:
         book = ledger.books[point, side]

@@ -29,11 +29,17 @@ Sides = tuple[Floats, Floats]  # a value per call: rows of base, rows of head
 
 
 class Tables:
-    """A function's tables of both sides, with what the comparison of every metric asks of them, found once."""
+    """A function's tables of both sides, with what the comparison of every metric asks of them, found once.
 
-    def __init__(self, base: SampleTable, head: SampleTable) -> None:
+    Where `is_same`, as an unchanged function's code is, calls of head whose arguments have no equals in base are set `apart`: there is
+    nothing to compare them with, and the function is not slower for being called with them. `new` are these arguments.
+    """
+
+    def __init__(self, base: SampleTable, head: SampleTable, *, is_same: bool = False) -> None:
         self.base = base
-        self.head = head
+        self.new, unlike = new_arguments(base, head) if is_same else ((), None)
+        self.head = head if unlike is None else head.rows(np.flatnonzero(~unlike))
+        self.apart = None if unlike is None else head.rows(np.flatnonzero(unlike))
         self._plain: list[Stratum] | None = None
 
     @property
@@ -188,6 +194,46 @@ def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
         if (moved or feature.category) and not np.any(after == before[0]):
             found.append(feature)
     return tuple(found)
+
+
+def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, ...], Bools | None]:
+    """Return the arguments with one value in every call of base, and clearly other ones in some calls of head, and these calls (rows,).
+
+    None where there are no such calls, or no others in some run that made calls of either kind: then nothing is left to compare.
+    """
+    found = []
+    unlike = np.zeros(len(head), dtype=bool)
+    of_base, of_head = columns(base), columns(head)
+    for feature in base.features:
+        if feature.origin is not Origin.ARGUMENT or feature.name not in of_head or _varies(of_base[feature.name][:_FIRST_ROWS]):
+            continue
+        before, after = of_base[feature.name], of_head[feature.name]
+        if not len(before) or not np.isfinite(before).all() or _varies(before):
+            continue
+        only = float(before[0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            moved = np.abs(np.log((1 + np.abs(after)) / (1 + abs(only)))) > 0.5 * OCTAVE
+        here = (after != only) & np.isfinite(after) & (moved | feature.category)
+        if here.any():
+            found.append(feature)
+            unlike |= here
+    if not found or len(np.unique(head.run[~unlike])) < len(np.unique(head.run)):
+        return (), None
+    return tuple(found), unlike
+
+
+def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
+    """Return, per point, the part of head's calls that are set apart, and what one of them costs: the median over runs of their means."""
+    apart, alike = question.tables.apart, question.head
+    if apart is None:
+        return {}
+    of = members(apart)
+    means, found = of.means(apart.metrics[question.metric]), {}
+    for point in np.unique(of.points).tolist():
+        weight = float(apart.weight[apart.point == point].sum())
+        part = weight / (weight + float(alike.weight[alike.point == point].sum()))
+        found[point] = (part, median(means[of.points == point]))
+    return found
 
 
 def _varies(column: Floats) -> bool:

@@ -187,7 +187,7 @@ class _Ground:
 
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
     """Return the comparisons of a function's metrics, those that are learnt first."""
-    both = Tables(*tables)
+    both = Tables(*tables, is_same=not info.change.is_suspect)
     few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
     asked: dict[str, Asked] = {}
     for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):

@@ -66,8 +66,20 @@ def _value(held: Held) -> str:
 
 
 def _text(value: ast.expr) -> str:
+    """Return a value as it is written; of a longer one what it is: `a set of 23`, `frozenset(…)`."""
     text = ast.unparse(value)
-    return text if len(text) <= _MOST_TEXT and "\n" not in text else ""
+    if len(text) <= _MOST_TEXT and "\n" not in text:
+        return text
+    match value:
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            is_open = any(isinstance(each, ast.Starred) for each in elements)
+        case ast.Dict(keys=elements):
+            is_open = None in elements
+        case ast.Call(func=function) if (name := dotted_name(function)) is not None and len(name) <= _MOST_TEXT:
+            return f"{name}(…)"
+        case _:
+            return ""
+    return "" if is_open else f"a {type(value).__name__.lower()} of {len(elements)}"
 
 
 def _head(node: ast.ClassDef, *, has_slots: bool) -> str:

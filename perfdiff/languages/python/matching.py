@@ -86,7 +86,8 @@ class _PythonDialect:
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""
         what = "source" if head.says.startswith(IMPORTED) else "definition"
-        return f"{what} changed from {base.summary} to {head.summary}" if base.summary and head.summary else f"{what} changed"
+        tells = base.summary and head.summary and base.summary != head.summary
+        return f"{what} changed from {base.summary} to {head.summary}" if tells else f"{what} changed"
 
 
 def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:

@@ -7,13 +7,13 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from perfdiff import seals
 from perfdiff.errors import BuildError, store_errors
-from perfdiff.languages.python import bytecode, layout, pip
+from perfdiff.languages.python import bytecode, distributions, layout, pip
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.requirements import Wanted
@@ -58,7 +58,7 @@ def is_whole(folder: Path) -> bool:
 
 def _key(wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str]) -> str:
     asked = "\0".join(f"{name}={environment[name]}" for name in _KEYED if environment.get(name))
-    parts = (interpreter.identity, "\n".join(sorted(wanted.lines)), "\n".join(sorted(wanted.constraints)), asked)
+    parts = (interpreter.identity, "\n".join(sorted(wanted.lines)), "\n".join(sorted(wanted.constraints)), asked, wanted.but)
     return hashlib.sha256("\1".join(parts).encode(errors="surrogateescape")).hexdigest()[:24]
 
 
@@ -80,6 +80,15 @@ def _make(folder: Path, wanted: Wanted, interpreter: Interpreter, environment: M
     (folder / _LINES).write_text("".join(f"{line}\n" for line in wanted.lines))
     (folder / _CONSTRAINTS).write_text("".join(f"{line}\n" for line in wanted.constraints))
     arguments = ["install", "--requirement", str(folder / _LINES), "--constraint", str(folder / _CONSTRAINTS)]
+    _run(made, arguments, folder, environment, cache)
+    if wanted.but in distributions.versions([made.site_packages], folder, folder):
+        _run(made, ["uninstall", "--yes", wanted.but], folder, environment, cache)
+    bytecode.compile_modules(made, [made.site_packages])
+    seals.close(folder)
+    (folder / _FINISHED).touch()
+
+
+def _run(made: Layout, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], cache: Path) -> None:
     failed = pip.run(made, arguments, folder, {**environment, **pip.variables(cache)}, folder / _LOG)
     if failed is not None:
         said = [line.removeprefix("ERROR: ") for line in failed.splitlines() if line.startswith("ERROR: ")]
@@ -89,6 +98,3 @@ def _make(folder: Path, wanted: Wanted, interpreter: Interpreter, environment: M
             slug="python-dependency",
             detail=failed,
         )
-    bytecode.compile_modules(made, [made.site_packages])
-    seals.close(folder)
-    (folder / _FINISHED).touch()

@@ -26,10 +26,14 @@ _INTERPRETER = re.compile(r"python[0-9.]*")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Lines of a requirements file, and of a constraints file; no line names another such file, and paths are absolute."""
+    """Lines of a requirements file, and of a constraints file; no line names another such file, and paths are absolute.
+
+    `but` is the distribution that is not to be there, whatever requires it: the project itself, of which each revision has its own.
+    """
 
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    but: str = ""
 
 
 def runners(commands: Iterable[str]) -> tuple[str, ...]:
@@ -67,7 +71,8 @@ def wanted(place: Path, project: Project, configured: Sequence[str], runners: Se
             lines.extend(_own(line, place, project))
     lines = [*(project.requirements or ()), *lines]
     named = {normal(found[0]) for line in lines if (found := _NAME.match(line))}
-    return Wanted(tuple(dict.fromkeys([*lines, *(each for each in runners if each not in named)])), tuple(dict.fromkeys(constraints)))
+    lines += [each for each in runners if each not in named]
+    return Wanted(tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(constraints)), normal(project.name or ""))
 
 
 def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list[str], within: frozenset[Path]) -> Iterator[str]:
