@@ -51,6 +51,7 @@ class Made:
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     culprits: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     text: Mapping[Side, str] = field(default_factory=dict)
     origin: Origin = Origin.ARGUMENT
     categories: tuple[str, ...] = ()
@@ -240,6 +241,7 @@ class World:
             language="c",
             change=made.change,
             culprits=made.culprits,
+            reasons=made.reasons,
             base=None if made.change is Change.ADDED else sources[BASE],
             head=None if made.change is Change.REMOVED else sources[HEAD if made.change is Change.CHANGED else BASE],
             calls=frozenset(callees.get(number, set())),

@@ -19,7 +19,7 @@ from perfdiff.analysis.telling.diagnosis import times
 from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
+from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Origin, Side
 from perfdiff.report.wording import classes
 
 CONFIG = CompareConfig()
@@ -609,6 +609,33 @@ def test_calls_that_unchanged_code_makes_more_often_through_data_are_told() -> N
         "it writes `struct table.size`, and the unchanged `insert` calls `rehash` 1000 times in a run of w n=10000, 30 times before"
     )
     assert guilty.chain[1].startswith("`insert` (unchanged) calls `rehash` (unchanged) 1000 times in a run of w n=10000, 30 times before: ")
+
+
+def test_a_cache_that_is_gone_from_around_a_function_is_not_told_as_another_value() -> None:
+    lines = text(base="@cache\ndef lower(word):\n    return word.lower()", head="def lower(word):\n    return word.lower()")
+    found = findings(
+        Made("select", same(2e4), calls=lambda side, n: {"main": 50}),
+        Made(
+            "lower",
+            same(3e3),
+            Change.CHANGED,
+            lambda side, n: {"select": 30 if side == BASE else 1000},
+            reasons=(DECORATED,),
+            text=lines,
+        ),
+    )
+    guilty = named(found, "lower")
+    assert ranks(found) == ["lower"]
+    assert guilty.causes[0].says.startswith("its decorators changed, and the unchanged `select` calls it 1000 times in a run")
+
+
+@pytest.mark.parametrize(("culprits", "first"), [((), "callee"), (("macro LIMIT",), "caller")])
+def test_whether_a_caller_is_known_to_differ_decides_who_is_behind_its_calls(culprits: tuple[str, ...], first: str) -> None:
+    found = findings(
+        Made("caller", same(2e4), Change.AFFECTED, lambda side, n: {"main": 50}, culprits=culprits),
+        Made("callee", same(3e3), Change.CHANGED, lambda side, n: {"caller": 30 if side == BASE else 1000}),
+    )
+    assert ranks(found) == [first]
 
 
 def test_what_explains_more_of_the_cost_is_told_first() -> None:

@@ -92,6 +92,7 @@ class Source:
         return {line: text.strip() for line, text in enumerate(self.text.splitlines(), start=self.line) if line not in others}
 
 
+DECORATED = "decorators changed"  # a reason: what stands around a function, such as a cache, is not what it was
 NEWLY = "now "  # begins a reason that names what a function's own text does in head and did not in base
 
 

@@ -24,7 +24,7 @@ from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Change, Feature, Floats, Note
+from perfdiff.records.schema import DECORATED, Change, Feature, Floats, Note
 
 _EVIDENCE = tuple(LinkKind)
 
@@ -210,7 +210,8 @@ def _beyond_base(function: int, ledger: Ledger, parts: tuple[Parts, ...]) -> Flo
 def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it.
 
-    Where nothing of the function is known to differ, but the callee's text does, as a cache in front of it may be gone, the callee.
+    What stands around a callee decides which calls reach it: one whose decorators changed is itself behind more calls by an unchanged
+    function. So is one whose text changed, where nothing of the function is known to differ.
     """
     place = ledger.place[function]
     made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
@@ -228,9 +229,10 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], gr
 
 
 def _behind_calls_of(callee: int, function: int, links: list[Link], web: Web) -> list[Link]:
-    if web.is_known_to_differ(function) or not web.functions[function].change.is_suspect:
+    if web.is_known_to_differ(function) or web.functions[callee].change is not Change.CHANGED:
         return links
-    return [Link(callee, LinkKind.CALLEE, 1.0)] if web.functions[callee].change is Change.CHANGED else links
+    is_behind = DECORATED in web.functions[callee].reasons or web.functions[function].change.is_suspect
+    return [Link(callee, LinkKind.CALLEE, 1.0)] if is_behind else links
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Change, FunctionInfo, Side
+from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Side
 
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0
@@ -206,6 +206,8 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
     }
     if blame.kind in acts:
         said = f"it {acts[blame.kind]}, and the unchanged `{caller}` {often}{lines}"
+    elif blame.at == info.id and DECORATED in info.reasons:
+        said = f"its decorators changed, and the unchanged `{caller}` {often}{lines}"
     else:
         said = f"it is the nearest change to the unchanged `{caller}`, which {often}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))

@@ -12,7 +12,7 @@ from perfdiff.languages.dialect import Renames
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.languages.python import texts
 from perfdiff.languages.python.facts import IMPORTED
-from perfdiff.records.schema import NEWLY
+from perfdiff.records.schema import DECORATED, NEWLY
 
 _VERBS = {"global": "reads", "attribute": "reads"}
 _SEPARATOR = "."
@@ -63,11 +63,11 @@ class _PythonDialect:
             return ()
         before, after = self._parts(base), self._parts(head)
         named = (
-            ("decorators", before.decorators, after.decorators),
-            ("signature", before.signature, after.signature),
-            ("body", before.body, after.body),
+            (DECORATED, before.decorators, after.decorators),
+            ("signature changed", before.signature, after.signature),
+            ("body changed", before.body, after.body),
         )
-        changed = [f"{part} changed" for part, old, new in named if not _same_but_for_renames(old, new, renames)]
+        changed = [reason for reason, old, new in named if not _same_but_for_renames(old, new, renames)]
         imported = sorted(after.imports - before.imports) if changed else []
         return (*changed, *([f"{NEWLY}imports {_listed(imported)}"] if imported else []))
 
