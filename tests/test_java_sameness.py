@@ -12,6 +12,8 @@ import pytest
 from java_sources import compile_all, helpers, jdk, write
 from perfdiff.config import JavaConfig
 from perfdiff.languages.java.pack import Java
+from perfdiff.languages.meanings import MeaningComparison
+from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, CompileCommand
 
 SOURCE = {"src/main/java/p/A.java": "package p; public class A { public int f() { return 1; } }"}
@@ -95,3 +97,20 @@ def test_archives_are_compared_by_what_is_in_them(tmp_path: Path) -> None:
     assert compare(base, head).other_files == ()
     jar(head.tree, {"table.csv": "2", "other.csv": "1"}, second=4)
     assert compare(base, head).other_files == ("target/app.jar!/other.csv", "target/app.jar!/table.csv")
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A pack that says which files differ, and nothing else."""
+
+    name: str
+    files: tuple[str, ...]
+
+    def same_code(self, *_builds: object) -> CodeComparison:
+        return MeaningComparison(identical=True, other_files=self.files)
+
+
+def test_beside_compiled_code_what_differs_in_an_archive_is_no_less_another_file(tmp_path: Path) -> None:
+    built = Tree(tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),))
+    packs = Packs(Telling("c", ("app.jar", "data.csv", "p/A.class")), (Telling("java", ("app.jar!/table.csv", "data.csv", "b.so")),))
+    assert packs.same_code(built, built, ()).other_files == ("data.csv", "app.jar!/table.csv")

@@ -176,7 +176,7 @@ class _Workplaces:
 
 @dataclass(frozen=True, slots=True)
 class _Comparisons:
-    """What the code of two builds has in common, by pack: a file is some other one if it is so for each of them."""
+    """What the code of two builds has in common, by pack: a file, or one in an archive, is some other one if it is so for each of them."""
 
     by_pack: Mapping[str, CodeComparison]
 
@@ -186,8 +186,9 @@ class _Comparisons:
 
     @property
     def other_files(self) -> tuple[str, ...]:
-        first, *rest = (each.other_files for each in self.by_pack.values())
-        return tuple(file for file in first if all(file in others for others in rest))
+        told = [each.other_files for each in self.by_pack.values()]
+        files = dict.fromkeys(file for others in told for file in others)
+        return tuple(file for file in files if all(file in others or file.partition("!/")[0] in others for others in told))
 
     @property
     def in_tree(self) -> bool:
