@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.build.builder import Built, build, build_sides
+from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest, Instrumentation, build_environment
 from perfdiff.config import BuildConfig
@@ -115,17 +115,6 @@ def request(
     environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS")} | more
     variant = Phase.TIMED if instrumentation else Phase.PLAIN
     return BuildRequest(pair.base, Side.HEAD, variant, BuildConfig(command, timeout_s=60), environment, instrumentation)
-
-
-def sides(folder: Path, cache: BuildCache, command: str) -> list[BuildRequest]:
-    """Return the requests for both sides of a comparison, which differ in a comment."""
-    with (folder / "main.c").open("a") as source:
-        source.write("/* as head has it */\n")
-    git(folder, "commit", "-aqm", "head")
-    return [request(folder, cache, command, rev=rev) for rev in ("HEAD~1", "HEAD")]
-
-
-needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="builds take turns on one CPU")
 
 
 def probe(tree: Path) -> Path:
@@ -492,32 +481,3 @@ def test_full_disk_is_told(cache: BuildCache) -> None:
         cache.obtain("a" * 32, make)
     assert caught.value.slug == "disk-full"
     assert trees(cache) == []
-
-
-@needs_two_cpus
-def test_both_sides_are_built_at_the_same_time(project: Project, cache: BuildCache, tmp_path: Path) -> None:
-    """Each build waits for the other one, up to 20 s."""
-    folder, there = project({}), tmp_path / "there"
-    there.mkdir()
-    meet = f"touch {there}/$$; for _ in $(seq 400); do test $(ls {there} | wc -l) = 2 && break; sleep 0.05; done"
-    command = f"{meet}; test $(ls {there} | wc -l) = 2 && nproc > cpus && cc -o prog main.c twice.c"
-    built = build_sides(sides(folder, cache, command), cache)
-    assert [len(each.commands) for each in built] == [2, 2]
-    assert sum(int((each.tree / "cpus").read_text()) for each in built) == len(os.sched_getaffinity(0))
-    assert [(each.tree / "main.c").read_text().endswith("has it */\n") for each in built] == [False, True]
-
-
-@needs_two_cpus
-def test_build_that_fails_beside_the_other_one_is_made_again_alone(project: Project, cache: BuildCache, tmp_path: Path) -> None:
-    """Both use one folder outside their trees, so that only one can be at work."""
-    folder, lock = project({}), tmp_path / "lock"
-    command = f"mkdir {lock} || exit 1; sleep 0.3; cc -o prog main.c twice.c; rmdir {lock}"
-    assert [len(each.commands) for each in build_sides(sides(folder, cache, command), cache)] == [2, 2]
-
-
-def test_side_that_does_not_build_is_named_and_the_other_one_kept(project: Project, cache: BuildCache) -> None:
-    folder = project({})
-    wanted = sides(folder, cache, "! grep -q 'head has it' main.c && cc -o prog main.c twice.c")
-    with pytest.raises(BuildError, match=r"exited 1 in head \(HEAD, "):
-        build_sides(wanted, cache)
-    assert len(trees(cache)) == 1

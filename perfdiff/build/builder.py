@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -23,13 +22,11 @@ from perfdiff.build.variants import BuildRequest, build_environment, build_key, 
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand, Prepared
-from perfdiff.processes import MARK
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions import overlay
 from perfdiff.revisions.trees import lay_out, settle
 
 SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
-_TOGETHER = 2  # builds that are made at the same time: the two sides of a comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +52,8 @@ class Built:
         return self.tree.parent
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a build has of the machine while another one is made: some CPUs, so that both together start as many compilers as one would.
-
-    `mark` tells its processes from the other's; `meanwhile` is called when its command runs.
-    """
-
-    cpus: frozenset[int]
-    mark: str
-    meanwhile: Callable[[], None]
-
-
-def build_sides(requests: Sequence[BuildRequest], cache: BuildCache) -> tuple[Built, ...]:
-    """Return the builds of both sides, as `build` does; two that must be made are made at the same time, each on half of the CPUs.
-
-    Configuring, linking and the compiling of single files use one CPU. Not so where languages lay something beside the trees, which may be
-    shared. A build that fails beside the other one is made again alone, as builds may use the same things outside their trees.
-    """
-    cpus = sorted(os.sched_getaffinity(0))
-    keys = {key: request for request in requests if not cache.has(key := _key(request))}
-    if len(keys) == _TOGETHER <= len(cpus) and not any(request.workplace for request in requests):
-        first, second = sorted(keys)  # in an order that every process takes, as each waits for what another one makes
-        parts = [frozenset(cpus[number::_TOGETHER]) for number in range(_TOGETHER)]
-
-        def build_second() -> None:
-            with suppress(BuildError):
-                build(keys[second], cache, Part(parts[1], second, lambda: None))
-
-        with suppress(BuildError):
-            build(keys[first], cache, Part(parts[0], first, build_second))
-    return tuple(build(request, cache) for request in requests)
-
-
-def build(request: BuildRequest, cache: BuildCache, part: Part | None = None) -> Built:
-    """Return the build that `request` asks for, from the cache where it was made before. It has all of the machine, or a part.
+def build(request: BuildRequest, cache: BuildCache) -> Built:
+    """Return the build that `request` asks for, from the cache where it was made before.
 
     Lays out the tree, inserts the probes, runs the command. BuildError (`build-failed`, `build-timeout`, `no-compiler`,
     `compiler-not-found`) names the side, the command and what is missing; its detail is what the log says there. `no-compile-commands`: the
@@ -104,7 +68,7 @@ def build(request: BuildRequest, cache: BuildCache, part: Part | None = None) ->
         changed.extend([what] if what else [])
         return what is None
 
-    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log", part), is_whole)
+    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"), is_whole)
     built = _kept(entry, request.variant, request.pin.repository.folder)
     return replace(built, notes=(*built.notes, _changed(request, changed[0]))) if changed else built
 
@@ -160,7 +124,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
     )
 
 
-def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path, part: Part | None) -> None:
+def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
     tree = folder / SOURCE
     notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
     flags = None
@@ -175,7 +139,7 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
             "project",
             slug="build-failed",
         )
-    started, workplace, taken_s = time.monotonic(), request.workplace, 0.0
+    started, workplace = time.monotonic(), request.workplace
     prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
     variables = {**environment, **prepared.variables}
     is_ours = not request.config.command
@@ -185,15 +149,12 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
         ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
         with _without_overlay(request, tree, folder) if is_ours else nullcontext():
-            if request.config.command:
-                status, taken_s = _run(request.config, place, {**masquerade.environment, **ours}, log, part)
-            else:
-                status = 0
+            status = _run(request.config, place, {**masquerade.environment, **ours}, log) if request.config.command else 0
     if status != 0:
         raise _build_error(request, status, log, tree, notes)
     if workplace:
         notes += workplace.finish(folder, tree, place, variables)
-    duration_s = taken_s if part else time.monotonic() - started
+    duration_s = time.monotonic() - started
     if not workplace and not any(masquerade.calls.glob("*.json")):
         raise BuildError(
             f"no compiler call of '{request.config.command}' was seen in {request.side} ({_name(request)}): it calls compilers by absolute "
@@ -212,33 +173,16 @@ def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterato
         yield
 
 
-def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path, part: Part | None) -> tuple[int | None, float]:
-    """Run the build command, its output in `log`. Nothing of it goes on writing.
-
-    Returns its status, None where its time is over, and how many seconds of the machine's time it took, of which a part has its share.
-    """
-    cpus = os.sched_getaffinity(0)
-    mine, mark = (part.cpus, {MARK: part.mark}) if part else (cpus, {})
-    with log.open("wb") as output, ExitStack() as stack:
-        started = time.monotonic()
-        os.sched_setaffinity(0, mine)  # of this thread, which the command inherits
+def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:
+    """Run the build command, its output in `log`; return its status, None where its time is over. Nothing of it goes on writing."""
+    with (
+        log.open("wb") as output,
+        processes.running(config.command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as build,
+    ):
         try:
-            command = processes.running(config.command, folder, {**environment, **mark}, stdout=output.fileno(), stderr=output.fileno())
-            build = stack.enter_context(command)
-        finally:
-            os.sched_setaffinity(0, cpus)
-        ended: list[float] = []
-
-        def wait() -> None:
-            build.wait()
-            ended.append(time.monotonic())
-
-        waiting = threading.Thread(target=wait, daemon=True)
-        waiting.start()
-        if part:
-            part.meanwhile()
-        waiting.join(max(0.0, started + config.timeout_s - time.monotonic()))
-        return (build.returncode, (ended[0] - started) * len(mine) / len(cpus)) if ended else (None, config.timeout_s)
+            return build.wait(config.timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
 
 
 def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Path, notes: Sequence[Note]) -> BuildError:

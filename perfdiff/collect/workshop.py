@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from perfdiff.build.builder import Built, build_sides
+from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.masquerade import Kind
@@ -147,12 +147,11 @@ class Workshop:
         )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
-        requests = [
-            BuildRequest(pin, side, phase, self.config, self.environment, instrumentation[side], self.packs.workplace)
-            for side, pin in self.pins.items()
-        ]
-        built = dict(zip(self.pins, build_sides(requests, self.cache), strict=True))
-        for side in built:
+        built = {}
+        for side in self.pins:
+            asked = instrumentation[side]
+            request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, asked, self.packs.workplace)
+            built[side] = build(request, self.cache)
             self.progress.advance(side)
         return built
 
