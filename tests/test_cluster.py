@@ -238,7 +238,7 @@ SLOW = "--param", f"n={LONG}"
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path: Path, steady_lab: Lab, number: signal.Signals) -> None:
-    asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--cluster", steady_lab.address, "--", "./add {n}")
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", *SLOW, "--thorough", "--cluster", steady_lab.address, "--", "./add {n}")
     asked.until("comparing whole runs")
     wait_until(lambda: len(dask_lab.processes(LONG)) > 1, "the workload runs beside its client")
     asked.process.send_signal(number)
@@ -256,6 +256,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab) -> None:
     asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address)
+    asked.until("comparing whole runs")
     asked.until(r"add n=\d+ on")
     one_worker.kill("scheduler")
     assert asked.end() == 3
@@ -264,6 +265,7 @@ def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab
 
 def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_path: Path, one_worker: Lab) -> None:
     asked = Comparison(project, tmp_path / "cache", "v1", "v2", variables={"PERFDIFF_CLUSTER": one_worker.address})
+    asked.until("comparing whole runs")
     asked.until(r"add n=\d+ on")
     assert one_worker.busy()
     one_worker.kill("w1")

@@ -63,7 +63,10 @@ class Posts(Generic[T]):
     def open(self, able: Sequence[Worker], bundle: Bundle, opening: Callable[[int], Opening]) -> Iterator[tuple[Post[T], Ready]]:
         """Have a station on each worker, opened with what the worker's number gives; yield those that are ready; raise where none is."""
         # By the addresses of workers, and not as a part of each question: it may be large, and goes to each machine once.
-        sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False)
+        try:
+            sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False)
+        except OSError as error:
+            raise _gone(error) from error
         starting: dict[Future, Post[T]] = {}
         for number, worker in enumerate(able, 1):
             station = submitted(self.client, worker.address, "opened", opening(number), held=sent)
@@ -160,10 +163,7 @@ class Posts(Generic[T]):
                 return frozenset(known)
         except (OSError, TimeoutError) as error:
             why = error
-        raise MeasurementError(
-            f"the scheduler of the cluster is gone ({why}); what was measured is lost, but builds are kept: ask again when it is back",
-            slug="scheduler-lost",
-        )
+        raise _gone(why)
 
     def _answer(self, post: Post[T], future: Future, *, leaving_out: bool = True) -> Answer | None:
         """Return what a station answered; None where it was lost, or failed and is left out from now on."""
@@ -207,3 +207,10 @@ class Posts(Generic[T]):
         name = next(name for name in (host, f"{host} ({worker.name})", f"{host} ({worker.address})") if name not in self.names)
         self.names.add(name)
         return name
+
+
+def _gone(why: object) -> MeasurementError:
+    return MeasurementError(
+        f"the scheduler of the cluster is gone ({why}); what was measured is lost, but builds are kept: ask again when it is back",
+        slug="scheduler-lost",
+    )
