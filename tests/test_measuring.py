@@ -246,9 +246,10 @@ class Restless(Steady):
 
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
-        if " with " in command.where or self._plain > VARYING:
+        number = self._plain - 1  # but for the run that shows which files are opened
+        if " with " in command.where or number > VARYING:
             return found
-        took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * self._plain))
+        took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * number))
         return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
 
 

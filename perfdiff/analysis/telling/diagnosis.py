@@ -198,18 +198,16 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
     what = "it" if blame.at == info.id else f"`{callee}`"
     often = f"calls {what} {times(runs[1])} in {one_run(patient.attribution.points[place], patient.ledger)}, {times(runs[0])} before"
     acts = {
-        LinkKind.DATA: f"writes {blame.through}",
-        LinkKind.INPUTS: f"writes {blame.through}" if blame.through else "hands larger inputs on",
-        LinkKind.RETURN: "returns other values",
-        LinkKind.MEMORY: "allocates more",
-        LinkKind.CALLED: f"makes calls of `{caller}` that nobody made before",
+        LinkKind.DATA: f"it writes {blame.through}",
+        LinkKind.INPUTS: f"it writes {blame.through}" if blame.through else "it hands larger inputs on",
+        LinkKind.RETURN: "it returns other values",
+        LinkKind.MEMORY: "it allocates more",
+        LinkKind.CALLED: f"it makes calls of `{caller}` that nobody made before",
     }
-    if blame.kind in acts:
-        said = f"it {acts[blame.kind]}, and the unchanged `{caller}` {often}{lines}"
-    elif blame.at == info.id and DECORATED in info.reasons:
-        said = f"its decorators changed, and the unchanged `{caller}` {often}{lines}"
-    else:
-        said = f"it is the nearest change to the unchanged `{caller}`, which {often}{lines}"
+    if blame.at == info.id and DECORATED in info.reasons:
+        acts[LinkKind.CALLEE] = "its decorators changed"
+    way = f"{acts[blame.kind]}, and the" if blame.kind in acts else "it is the nearest change to the"
+    said = f"{way} unchanged `{caller}`{'' if blame.kind in acts else ', which'} {often}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
 
 
