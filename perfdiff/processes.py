@@ -69,10 +69,12 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
 @contextmanager
 def bound(cpu: int | None) -> Iterator[None]:
     """Bind this thread, and all that it starts, to a CPU until the block is left; to none in particular where it is None."""
+    if cpu is None:
+        yield
+        return
     allowed = os.sched_getaffinity(0)
     try:
-        if cpu is not None:
-            os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, {cpu})
         yield
     finally:
         os.sched_setaffinity(0, allowed)

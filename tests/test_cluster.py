@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,18 +60,23 @@ runs = 4
 """
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cluster") / "project"
+def committed(folder: Path, toml: str, sources: Mapping[str, str]) -> Path:
+    """Make a folder a repository with a commit for each source, tagged by its name."""
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
-    (folder / "perfdiff.toml").write_text(TOML)
-    for rounds in (1, 2):
-        (folder / "add.c").write_text(PROGRAM.replace("ROUNDS", str(rounds)))
+    (folder / "perfdiff.toml").write_text(toml)
+    for tag, source in sources.items():
+        (folder / "add.c").write_text(source)
         git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", f"rounds {rounds}")
-        git(folder, "tag", f"v{rounds}")
+        git(folder, "commit", "-q", "-m", tag)
+        git(folder, "tag", tag)
     return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sources = {f"v{rounds}": PROGRAM.replace("ROUNDS", str(rounds)) for rounds in (1, 2)}
+    return committed(tmp_path_factory.mktemp("cluster") / "project", TOML, sources)
 
 
 class Comparison:
@@ -432,17 +437,9 @@ runs = 5
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("history") / "project"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "perfdiff.toml").write_text(FOLLOWED)
-    for tag, rounds in STEPS.items():
-        text = "not finished" if rounds is None else PROGRAM.replace("ROUNDS", str(rounds))
-        (folder / "add.c").write_text(f"{text}/* {tag} */\n")
-        git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", tag)
-        git(folder, "tag", tag)
-    return folder
+    texts = {tag: "not finished" if rounds is None else PROGRAM.replace("ROUNDS", str(rounds)) for tag, rounds in STEPS.items()}
+    sources = {tag: f"{text}/* {tag} */\n" for tag, text in texts.items()}
+    return committed(tmp_path_factory.mktemp("history") / "project", FOLLOWED, sources)
 
 
 def changes(told: dict[str, Any]) -> list[tuple[str, bool, bool]]:

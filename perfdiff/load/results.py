@@ -24,7 +24,7 @@ _TAIL = 0.95
 class Results:
     """How long requests were under way, what those of each kind took, and a digest of all that was answered.
 
-    `late_ns` is for how long the client waited for a CPU meanwhile, as far as that is known.
+    `late_ns` is for how long client and servers waited for a CPU meanwhile, as far as that is known.
     """
 
     elapsed_ns: float

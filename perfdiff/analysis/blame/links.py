@@ -14,6 +14,7 @@ import numpy as np
 
 from perfdiff.analysis.blame.newcalls import NewCalls, new_calls
 from perfdiff.analysis.blame.texts import changed_lines, dropped_lines, frees, returned_words, words_of
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
@@ -299,16 +300,6 @@ def _weighted(weights: Mapping[int, float], kind: LinkKind, through: Mapping[int
         Link(each, kind, weights[each] / whole, ", ".join(f"`{name}`" for name in sorted(through[each])[:3]) if through else "")
         for each in sorted(weights)
     ]
-
-
-def reached(steps: Mapping[int, frozenset[int]], function: int) -> set[int]:
-    """Return all functions that `steps`, such as a web's callers, lead to from one, without itself and the start of threads."""
-    seen: set[int] = set()
-    frontier = {function}
-    while frontier:
-        frontier = {each for at in frontier for each in steps.get(at, frozenset())} - seen - {0}
-        seen |= frontier
-    return seen - {function}
 
 
 def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfdiff.analysis.blame.links import Web, are_neighbours, reached
+from perfdiff.analysis.blame.links import Web, are_neighbours
 from perfdiff.analysis.policy import MOSTLY_MOVED
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats
 

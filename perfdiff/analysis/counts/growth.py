@@ -10,6 +10,7 @@ import numpy as np
 from perfdiff.analysis.compare.study import LEARNT, learn
 from perfdiff.analysis.compare.trend import RunCounts
 from perfdiff.analysis.findings import RUN, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass
@@ -74,16 +75,12 @@ def _unbent(annotation: Annotation | None, side: Side, function: int, ledger: Le
 
 def _below(function: int, side: Side, ledger: Ledger) -> list[int]:
     """Return a function and all that it leads to by calls of one side, itself first."""
+    ids = (*ledger.ids, 0)  # the last is the start of a thread
     called: dict[int, set[int]] = {}
     for (_, of), book in ledger.books.items():
         for callee, caller in book.edges if of is side else ():
-            called.setdefault(caller, set()).add(callee)
-    found, open_ = {ledger.place[function]: None}, [ledger.place[function]]
-    while open_:
-        for callee in sorted(called.get(open_.pop(), set()) - found.keys()):
-            found[callee] = None
-            open_.append(callee)
-    return [ledger.ids[column] for column in found]
+            called.setdefault(ids[caller], set()).add(ids[callee])
+    return [function, *sorted(reached(called, function))]
 
 
 def _with_growth(found: FunctionFinding, samples: Samples, counts: Samples, config: CompareConfig) -> FunctionFinding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 import numpy as np
 
 from perfdiff.analysis.findings import CallCost, CallEdge, CallGraph
@@ -39,3 +41,13 @@ def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:
     np.add.at(made, (place.ravel(), row), np.column_stack([edges.calls[kept], edges.wall_ns[kept]]))
     medians = np.median(made, axis=1)
     return {(int(caller), int(callee)): medians[number] for number, (caller, callee) in enumerate(pairs)}
+
+
+def reached(steps: Mapping[int, Set[int]], function: int) -> set[int]:
+    """Return all functions that `steps`, such as a web's callers, lead to from one, without itself and the start of threads."""
+    seen: set[int] = set()
+    frontier = {function}
+    while frontier:
+        frontier = {each for at in frontier for each in steps.get(at, frozenset())} - seen - {0}
+        seen |= frontier
+    return seen - {function}

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from perfdiff import units
 from perfdiff.analysis.blame.guilt import Extra, Guilt
-from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.policy import CLAIMED, DISTORTED, LAYOUT_SHIFT, MATERIAL, TELLING
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfdiff import units
-from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.rates import grew, per_call
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.verdict import Decision

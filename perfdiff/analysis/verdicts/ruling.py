@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfdiff.analysis.blame.links import reached
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
