@@ -29,7 +29,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import Config
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import Counterpart, Language, PlainBuild, Program
+from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, PlainBuild, Program
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal
@@ -41,11 +41,13 @@ CONFIDENCE = 0.95
 SHORT_POINTS, SHORT_RUNS, SHORT_BUDGET_S = 3, 5, 3.0
 
 
-class Nothing:
+class Nothing(CodeComparison):
     """Says of no code that it is the same, as if nobody had looked."""
 
     identical = False
     other_files: tuple[str, ...] = ()
+    in_tree = False
+    by_function: frozenset[str] = frozenset()
 
     def is_same(self, _pair: Counterpart) -> bool:
         """Return that it is not known."""
@@ -70,7 +72,7 @@ class Suspicious:
         pairs = self._pack.match(base, head)
         return tuple(replace(pair, change=Change.CHANGED) if pair.base and pair.head else pair for pair in pairs)
 
-    def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> Nothing:
+    def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare nothing."""
         return Nothing()
 
