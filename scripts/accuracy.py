@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench_null import interval
 
-from perfdiff import pipeline
 from perfdiff.config import BuildConfig, CompareConfig, Config, WorkloadConfig
+from perfdiff.request import Request
 from programs import git
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "accuracy"
@@ -61,10 +61,10 @@ def texts(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.iterdir())}
 
 
-def request(checkout: Path, revisions: tuple[str, ...], workload: WorkloadConfig, cache: Path, *, seed: int) -> pipeline.Request:
+def request(checkout: Path, revisions: tuple[str, ...], workload: WorkloadConfig, cache: Path, *, seed: int) -> Request:
     """Return a comparison, or a measurement, of a program that `make` builds."""
     config = Config(BuildConfig("make"), (workload,), compare=CompareConfig(seed=seed))
-    return pipeline.Request(checkout, revisions, config, cache, dict(os.environ))
+    return Request(checkout, revisions, config, cache, dict(os.environ))
 
 
 def anew(folder: Path) -> Path:

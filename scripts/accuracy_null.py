@@ -41,7 +41,7 @@ def compared(name: str, revisions: tuple[str, str], seed: int, room: Path) -> Fi
     """Compare two revisions, or base with itself and every function under suspicion."""
     asked = inputs.request(name, room, *revisions)
     config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
-    packs = Packs(Suspicious(asked.cache / "units")) if len(set(revisions)) == 1 else None
+    packs = Packs(Suspicious(asked.packs.compiled)) if len(set(revisions)) == 1 else None
     return pipeline.compare(replace(asked, config=config), Silent(), packs=packs).findings
 
 

@@ -106,9 +106,9 @@ def run(size: Size, room: Path) -> None:
             for runs in RUNS:
                 for factor in FACTORS:
                     row = [cells[level, runs, name, factor] for name in NOMINAL_US]
-                    found = [each for cell in row for each in cell.found]
+                    every = [each for cell in row for each in cell.found]
                     visible = [each for cell in row for each in cell.where_visible(factor)]
-                    table.add(f"{level:.0%}", runs, f"{factor:.0%}", share(sum(found), len(found)), share(sum(visible), len(visible)))
+                    table.add(f"{level:.0%}", runs, f"{factor:.0%}", share(sum(every), len(every)), share(sum(visible), len(visible)))
         judged = [each for name in NOMINAL_US for each in cells[USUAL, BAR_RUNS, name, BAR_FACTOR].where_visible(BAR_FACTOR)]
         reached = sum(judged) / len(judged) if judged else 0.0
         table.remarks.append(

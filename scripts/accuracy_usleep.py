@@ -13,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import figures
@@ -102,7 +103,7 @@ def floor(size: Size, room: Path) -> dict[str, tuple[Floats, Floats]]:
     calls: dict[str, list[tuple[float, float]]] = {}
     for _ in range(amount.runs):
         for seed in range(1, amount.seeds + 1):
-            command = [program, str(amount.rounds), str(seed), "direct"]
+            command: list[str | Path] = [program, str(amount.rounds), str(seed), "direct"]
             for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
                 name, asked, took = line.split()
                 calls.setdefault(name, []).append((float(asked) * 1e3, float(took)))
@@ -118,6 +119,10 @@ def quantiles_r2(quantile: Callable[[float], float], cost: Floats) -> float:
     """Return R² of the quantiles of calls against those of a distribution."""
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     return r2(np.quantile(cost, levels), np.array([quantile(level) for level in levels]))
+
+
+def _quantile(known: Floats, level: float) -> float:
+    return float(np.quantile(known, level))
 
 
 def quantile_of(annotation: Annotation) -> Callable[[float], float]:
@@ -156,12 +161,7 @@ def allowed(asked: Floats, took: Floats, *, at_random: bool) -> float:
     for fold in range(FOLDS):
         inside = place == fold
         ideal = asked + np.median((took - asked)[~inside])
-        known = ideal[~inside]
-        scores.append(
-            quantiles_r2(lambda level, known=known: float(np.quantile(known, level)), took[inside])
-            if at_random
-            else r2(took[inside], ideal[inside])
-        )
+        scores.append(quantiles_r2(partial(_quantile, ideal[~inside]), took[inside]) if at_random else r2(took[inside], ideal[inside]))
     return float(np.mean(scores))
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +46,12 @@ if __name__ == "__main__":
     own, workers = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(1024 * (own + joblib.cpu_count() * workers))
 """
-GROWTHS = (lambda n, k: 5000 + 0 * n, lambda n, k: 500 + 20 * n, lambda n, k: 300 + 5 * n * np.log2(n), lambda n, k: 500 + 3 * n + 200 * k)
+GROWTHS: tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], ...] = (
+    lambda n, k: 5000 + 0 * n,
+    lambda n, k: 500 + 20 * n,
+    lambda n, k: 300 + 5 * n * np.log2(n),
+    lambda n, k: 500 + 3 * n + 200 * k,
+)
 FIXTURE = "list-append"
 DEMO = Path(__file__).parent / "demo"
 INSTALLED = DEMO.parent.parent / ".venv" / "pyproject.toml.done"  # the demo would install first

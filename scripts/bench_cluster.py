@@ -137,8 +137,9 @@ def experiment(sums: Sequence[tuple[float, ...]]) -> Experiment:
         kept[0] += calls
         kept[1] += cost
     rows = np.array([[*key, *kept] for key, kept in sorted(by_run.items())])
-    run, function, calls, cost = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3]
-    whole = {each: float(cost[run == each].sum()) for each in np.unique(run).tolist()}
+    runs, functions = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    called, ns = rows[:, 2], rows[:, 3]
+    whole = {each: float(ns[runs == each].sum()) for each in np.unique(runs).tolist()}
     sides = [Side.BASE, Side.HEAD]
     changes = {True: Change.CHANGED, False: Change.UNCHANGED}
     return Experiment(
@@ -153,8 +154,8 @@ def experiment(sums: Sequence[tuple[float, ...]]) -> Experiment:
             Run(each, Phase.TIMED, 0, sides[(each - 1) % 2], (each - 1) // 2, whole[each], whole[each], 1e6, 0.0, 0.0, "same")
             for each in sorted(whole)
         ),
-        totals=Totals(run, function, calls, cost, cost, {}),
-        edges=Edges(run, np.zeros(len(run), np.int64), function, calls, cost),
+        totals=Totals(runs, functions, called, ns, ns, {}),
+        edges=Edges(runs, np.zeros(len(runs), np.int64), functions, called, ns),
     )
 
 
@@ -224,7 +225,7 @@ def cpu_s() -> float:
     import psutil
 
     own = psutil.Process()
-    return sum(each.user + each.system for each in (process.cpu_times() for process in (own, *own.children(recursive=True))))
+    return float(sum(each.user + each.system for each in (process.cpu_times() for process in (own, *own.children(recursive=True)))))
 
 
 def timed(engine: Engine, folder: Path) -> tuple[float, float, str]:

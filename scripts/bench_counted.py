@@ -76,8 +76,8 @@ def build(folder: Path) -> Builds:
     """Compile the kernels at -O2, plain and counted."""
     library = runtime_library.build("gcc", folder / "runtime")
     builds = Builds(folder / "plain", folder / "counted")
-    counting = [f"-specs={library / runtime_library.SPECS}", "-include", library / runtime_library.INLINE_HEADER]
-    linking = ["-L", library, "-lperfdiff_counted", f"-Wl,-rpath,{library}"]
+    counting: list[str | Path] = [f"-specs={library / runtime_library.SPECS}", "-include", library / runtime_library.INLINE_HEADER]
+    linking: list[str | Path] = ["-L", library, "-lperfdiff_counted", f"-Wl,-rpath,{library}"]
     subprocess.run(["gcc", "-O2", SOURCE, "-o", builds.plain], check=True)
     subprocess.run(["gcc", "-O2", *counting, SOURCE, "-o", builds.counted, *linking], check=True)
     return builds

@@ -19,7 +19,7 @@ from pathlib import Path
 import figures
 import numpy as np
 
-from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 
 SECONDS = 20.0  # of each row
 CASES = ((100_000, 64), (1_000_000, 64), (5_000_000, 64), (3_000_000, 512), (2_000_000, 16_384))  # steps, working set in KiB
@@ -49,6 +49,7 @@ def pair(executor: ProcessExecutor, commands: Sequence[Command], kind: str, rng:
     """Return the logarithm of the second's CPU time over the first's, started in random order."""
     order = rng.sample(range(2), 2)
     cpus = sorted(os.sched_getaffinity(0))
+    made: Sequence[Execution | _Cpu]
     if kind == KINDS[0]:
         made = [executor.execute(commands[place]) for place in order]
     elif kind == KINDS[1]:

@@ -98,7 +98,7 @@ def steering(jdk: Jdk, folder: Path, kind: str) -> Mapping[str, str]:
 
 def run(jdk: Jdk, folder: Path, kind: str, *arguments: str) -> str:
     """Return what one run of a kind prints."""
-    command = [jdk.java, "-cp", folder / jdk.release, "Main", *arguments]
+    command: list[str | Path] = [jdk.java, "-cp", folder / jdk.release, "Main", *arguments]
     ended = subprocess.run(command, env=os.environ | steering(jdk, folder, kind), capture_output=True, check=True, text=True)
     for left in folder.glob("*.pdrec"):
         left.unlink()

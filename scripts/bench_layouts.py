@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import f, t
 
-from perfdiff import pipeline
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.files import replace_file
@@ -40,6 +39,7 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.collect.spread import Spread
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.request import Request
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
 
@@ -88,7 +88,7 @@ class Split:
 class Bench:
     """A program in its layouts, ready to run; `each_s` is what a layout took."""
 
-    asked: pipeline.Request
+    asked: Request
     built: Built
     upkeep: Upkeep
     layouts: int

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -62,6 +63,10 @@ DISAGREEING = (Case("+30 % on one of three", on_last=1.3), Case("+30 % on one, -
 FLEET = (0.0, 0.03, 0.05, 0.10)
 
 
+def _linear(slope: float, given: Mapping[str, np.ndarray]) -> np.ndarray:
+    return given["n"] * slope
+
+
 def program(effect: float, others: int, *, varied: bool) -> tuple[Made, ...]:
     """Return a program with one changed function, whose inputs are `varied` from call to call or the same."""
 
@@ -71,9 +76,7 @@ def program(effect: float, others: int, *, varied: bool) -> tuple[Made, ...]:
     def cost(side: Side, given: Mapping[str, np.ndarray]) -> np.ndarray:
         return given["n"] * 10.0 * (effect if side is HEAD else 1.0)
 
-    unchanged = (
-        Made(f"other{k}", same(lambda given, k=k: given["n"] * (3.0 + k)), calls=lambda _, __: {"main": 10}) for k in range(others)
-    )
+    unchanged = (Made(f"other{k}", same(partial(_linear, 3.0 + k)), calls=lambda _, __: {"main": 10}) for k in range(others))
     return Made("main", same(2e4)), Made("work", cost, Change.CHANGED, calls=lambda _, __: {"main": 20}, inputs=inputs), *unchanged
 
 

@@ -122,7 +122,7 @@ class Bench:
 def main() -> None:
     title = "What a probed call of a PHP function costs"
     with tempfile.TemporaryDirectory() as temporary, figures.printed(title, "PHP", "calls", "ns beyond the call") as table:
-        for named in sys.argv[1:] or [None]:
+        for named in (*sys.argv[1:],) or (None,):
             measure(table, bench(interpreters.find(named, Path.cwd(), os.environ), Path(temporary)))
         table.remarks.append(
             f"Budget of a call with time and three features: {BUDGET_NS:.0f} ns; of functions that are not probed: "

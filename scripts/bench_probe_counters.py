@@ -66,7 +66,18 @@ def measure(folder: Path, runs: int) -> dict[tuple[str, int], float]:
     for name, header, flags in (("plain", "#define PROBE\n", ()), ("probed", PROBE, ("-L", library, "-lperfdiff"))):
         (folder / f"{name}.h").write_text(header)
         (folder / f"{name}.c").write_text(REGISTERED + PROGRAM)
-        command = ["gcc", "-O2", *sizes, "-I", library, "-include", folder / f"{name}.h", folder / f"{name}.c", "-o", folder / name]
+        command: list[str | Path] = [
+            "gcc",
+            "-O2",
+            *sizes,
+            "-I",
+            library,
+            "-include",
+            folder / f"{name}.h",
+            folder / f"{name}.c",
+            "-o",
+            folder / name,
+        ]
         subprocess.run([*command, *flags, f"-Wl,-rpath,{library}", "-lsde"], check=True)
         programs[name] = folder / name
     rows: dict[tuple[str, int], list[float]] = {}

@@ -18,6 +18,7 @@ import figures
 import python_programs
 import runtimes
 from perfdiff.languages.python import extension, places, start
+from perfdiff.languages.python import sheet as probe_sheet
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 
@@ -97,7 +98,7 @@ def recorded(program: python_programs.Program, python: Path, folder: Path) -> re
     entry = Entry(Mode.SAMPLE, reservoir=CALLS, own=True)
     plan.write(folder / "plan", {probe.id: entry for probe in program.probes})
     sheet = folder / "sheet"
-    python_programs.sheet.write(sheet, program.probes, {"main.py": [program.tree / "main.py"]})
+    probe_sheet.write(sheet, program.probes, {"main.py": [program.tree / "main.py"]})
     steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), **start.counting(sheet, reader.sheet, module)}
     subprocess.run([python, "main.py", str(CALLS)], cwd=program.tree, env=os.environ | steering, capture_output=True, check=True)
     (found,) = folder.glob("*.pdrec")

@@ -103,7 +103,7 @@ def run(python: Path, module: Path, folder: Path, name: str) -> float:
         (folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *read)))
         plan.write(folder / "plan", {1: entry})
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), **start.environment(folder / "sheet", module)}
-    arguments = [python, folder / "main.py", *(["profile"] if name == PROFILED else [])]
+    arguments: list[str | Path] = [python, folder / "main.py", *(["profile"] if name == PROFILED else [])]
     ended = subprocess.run(arguments, env=os.environ | steering, capture_output=True, check=True)
     for left in (*folder.glob("*.pdrec"), *folder.glob("*.python")):
         left.unlink()

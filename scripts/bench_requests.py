@@ -120,7 +120,7 @@ def request(name: str, room: Path) -> Request:
 
 def targets(bench: Bench, site: Site) -> dict[str, Target]:
     """Return base's targets by kind."""
-    timed, plain = bench.timed(site).targets[Phase.TIMED, Side.BASE], site.targets[Phase.PLAIN, Side.BASE]
+    timed, plain = bench.followed(bench.timed(site), site).targets[Phase.TIMED, Side.BASE], site.targets[Phase.PLAIN, Side.BASE]
     assert timed.plan is not None
     off = bench.room / "off.plan"
     entries = timed.plan.read_bytes()

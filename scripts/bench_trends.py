@@ -104,13 +104,18 @@ def print_classes() -> None:
             told.setdefault(program.law, []).append((right, f"{said} ({program.noise} noise)"))
         for law, each in told.items():
             table.add(law, f"{sum(right for right, _ in each)} of {len(each)}", "; ".join(said for right, said in each if not right) or "-")
-        right = sum(right for each in told.values() for right, _ in each)
-        table.remarks.append(f"Right: {right} of 60; asked for are {RIGHT}: {figures.against(RIGHT, right)}.")
+        all_right = sum(right for each in told.values() for right, _ in each)
+        table.remarks.append(f"Right: {all_right} of 60; asked for are {RIGHT}: {figures.against(RIGHT, all_right)}.")
+
+
+def sizes(rng: np.random.Generator, points: int, decades: float) -> Floats:
+    """Return the sizes of workloads, at random over so many decades."""
+    return np.asarray(np.round(np.sort(60 * 10 ** rng.uniform(0, decades, points))), np.float64)
 
 
 def errors(kind: str, x: Floats, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
     """Return errors of logarithms."""
-    place = np.log(x / x.min()) / np.log(x.max() / x.min())
+    place = np.asarray(np.log(x / x.min()) / np.log(x.max() / x.min()), np.float64)
     match kind:
         case "larger at large n":
             return rng.normal(0, 0.05, shape) * np.exp(2 * place)
@@ -119,7 +124,7 @@ def errors(kind: str, x: Floats, shape: tuple[int, int], rng: np.random.Generato
         case "one-sided":
             return rng.exponential(0.2, shape)
         case "outliers":
-            return rng.normal(0, 0.1, shape) + np.log(3) * (rng.random(shape) < 0.05)
+            return rng.normal(0, 0.1, shape) + np.where(rng.random(shape) < 0.05, np.log(3), 0.0)
     return rng.normal(0, 0.2, shape)
 
 
@@ -132,8 +137,8 @@ def print_coverage() -> None:
         for kind in ("even", "larger at large n", "larger at small n", "one-sided", "outliers", "Poisson"):
             row = []
             for k in points:
-                x = np.round(np.sort(60 * 10 ** rng.uniform(0, 3, k)))
-                cost = np.tile(30 * x**1.3, (REPETITIONS, 1))
+                x = sizes(rng, k, 3)
+                cost: Floats = np.tile(30 * x**1.3, (REPETITIONS, 1))
                 drawn = rng.poisson(cost) if kind == "Poisson" else np.round(1000 * cost * np.exp(errors(kind, x, cost.shape, rng)))
                 found = [law.ci_b for law in power_laws(x, drawn.astype(np.float64), seed=SEED) if law is not None]
                 row.append(float(np.mean([low <= 1.3 <= high for low, high in found])))
@@ -163,7 +168,7 @@ def print_pairs() -> None:
     laws = list(LAWS)
     for place in range(PAIRS):
         change = list(CHANGES)[place % len(CHANGES)]
-        n = np.round(np.sort(60 * 10 ** rng.uniform(0, rng.uniform(1, 3), int(rng.integers(5, 61)))))
+        n = sizes(rng, decades=rng.uniform(1, 3), points=int(rng.integers(5, 61)))
         cost = LAWS[laws[place % len(laws)]][0](n)
         base, head = rng.poisson(cost).astype(np.float64), rng.poisson(CHANGES[change](cost)).astype(np.float64)
         found = exponent_shift(n, base, head, seed=SEED)
@@ -175,7 +180,7 @@ def print_pairs() -> None:
         for first, second in (("n", "n log n"), ("n", "n^1.5"), ("n", "n²"), ("n log n", "n²"), ("n²", "n³"), ("n²", "n")):
             found_new = 0
             for _ in range(20):
-                n = np.round(np.sort(60 * 10 ** rng.uniform(0, 3, 20)))
+                n = sizes(rng, 20, 3)
                 base, head = (rng.poisson(LAWS[law][0](n)).astype(np.float64) for law in (first, second))
                 shift = exponent_shift(n, base, head, seed=SEED)
                 found_new += shift is not None and shift.is_new

@@ -46,6 +46,10 @@ class RepeatingExecutor:
             self.counts.append(_counts(out))
         raise MeasuredError
 
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        """Run commands that count nothing, in turns on one CPU."""
+        return self._inner.execute_together(commands, cpu)
+
 
 def _counts(out: Path) -> Counts:
     """Return the sums of one run by probe and counter, and remove its recordings."""
@@ -71,7 +75,7 @@ def study(names: Sequence[str], room: Path) -> None:
             config = sharing.with_workload(asked.config, threads=(1,), sizes=asked.config.workloads[0].parameters["n"][:1], runs=2)
             executor = RepeatingExecutor()
             try:
-                suspicious = Suspicious(asked.cache / "units")
+                suspicious = Suspicious(asked.packs.compiled)
                 pipeline.compare(replace(asked, config=config), Silent(), packs=Packs(suspicious), executor=executor)
             except MeasuredError:
                 pass

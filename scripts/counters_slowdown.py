@@ -49,6 +49,10 @@ class Stopwatch:
             self.cost.callgrind = self._inner.execute(replace(plain, text=under)).cpu_ns / 1e9
         raise MeasuredError
 
+    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+        """Run commands that count nothing, in turns on one CPU."""
+        return self._inner.execute_together(commands, cpu)
+
 
 def study(names: Sequence[str], room: Path) -> None:
     """Print the table, with the geometric mean, the worst program and the least lead over callgrind."""

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import cmark
 import programs
-from perfdiff import configuration, pipeline
+from perfdiff import configuration
 from perfdiff.config import Config
+from perfdiff.request import Request
 
 TINY = Path(__file__).parent.parent / "fixtures" / "overhead"
 MOVED = "moved"  # the tag of base with its code in other places
@@ -35,7 +36,7 @@ def names(language: str = "c") -> list[str]:
     return [*(case.name for case in programs.cases()), *REAL]
 
 
-def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipeline.Request:
+def request(name: str, room: Path, *revisions: str, language: str = "c") -> Request:
     """Return a comparison of a program; its repository is made in `room`, which also holds the cache, where it is not there yet."""
     if name in REAL:
         made = room / "cmark" / "repository"
@@ -44,7 +45,8 @@ def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipe
     elif (TINY / name.split(maxsplit=1)[0]).is_dir():
         checkout = room / name.replace(" ", "-")
         if not checkout.exists():
-            _changed(*name.split(), checkout)
+            program, change = name.split()
+            _changed(program, change, checkout)
         config = configuration.load(checkout, environment={})
     else:
         case = next(case for case in programs.cases(FOLDERS.get(language, programs.PROGRAMS)) if case.name == name)
@@ -52,7 +54,7 @@ def request(name: str, room: Path, *revisions: str, language: str = "c") -> pipe
         if not checkout.exists():
             programs.repository(case, checkout)
         config = configuration.load(checkout, environment={})
-    return pipeline.Request(checkout, revisions, config, room / "cache", programs.environment() if config.python else dict(os.environ))
+    return Request(checkout, revisions, config, room / "cache", programs.environment() if config.python else dict(os.environ))
 
 
 def _changed(program: str, change: str, checkout: Path) -> None:

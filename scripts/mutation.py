@@ -54,7 +54,7 @@ _OTHERS = (
     "\x85",
     "\u2028",
 )
-_VALUES = (
+_VALUES: tuple[object, ...] = (
     None,
     True,
     False,

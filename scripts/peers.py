@@ -46,7 +46,10 @@ class Answer:
 class Peer(Protocol):
     """A tool that compares two builds of a program."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return what it is called."""
+        ...
 
     def ask(self, program: str, base: str, head: str, folder: Path) -> Answer:
         """Build the sides `base` and `head` of a program in an empty folder and compare them."""
@@ -225,7 +228,7 @@ class GoogleBenchmark:
         words = {"(1)": "constant", "lgN": "logarithmic", "N": "linear", "NlgN": "n log n", "N^2": "quadratic", "N^3": "cubic"}
         for row in json.loads(result.read_text())["benchmarks"]:
             if row["run_name"] == name and row.get("aggregate_name") == "BigO":
-                return words.get(row["big_o"], row["big_o"])
+                return words.get(row["big_o"], str(row["big_o"]))
         return None
 
 
