@@ -135,7 +135,7 @@ def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
     sizes = asked.config.workloads[0].parameters["n"][:1]
     config = sharing.with_workload(asked.config, threads=(of.threads,), sizes=sizes, runs=size.runs)
     config = replace(config, compare=replace(config.compare, seed=seed))
-    packs = Packs(Suspicious(asked.cache / "units")) if of.head == "base" else None
+    packs = Packs(Suspicious(asked.packs.compiled)) if of.head == "base" else None
     outcome = pipeline.compare(replace(asked, config=config), Silent(), packs=packs)
     expected = of.program.expected["defective"]
     shows = {*expected["guilty"], *expected.get("shows", ())}

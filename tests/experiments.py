@@ -189,7 +189,7 @@ class World:
         struck = self.rng.random(len(cost)) < self.noise.outliers
         noisy = cost * noise * np.where(struck, self.rng.uniform(2, 10, len(cost)), 1.0)
         step = self.noise.step_ns
-        return np.floor(noisy / step + self.rng.random(len(cost))) * step if step else noisy
+        return np.asarray(np.floor(noisy / step + self.rng.random(len(cost))) * step if step else noisy)
 
     def _walls(self, side: Side, n: float, totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         """Return inclusive times; a caller has its callees' time by its share of their calls."""
@@ -206,6 +206,7 @@ class World:
     def experiment(self) -> Experiment:
         """Return the experiment; `samples` serves its tables."""
         totals, edges = np.array(self.totals), np.array(self.edges)
+        numbers = edges[:, :3].astype(np.int64)
         callees: dict[int, set[int]] = {}
         for _, caller, callee, *_ in self.edges:
             callees.setdefault(int(caller), set()).add(int(callee))
@@ -227,7 +228,7 @@ class World:
                 other={"alloc_bytes": totals[:, 5], "alloc_count": totals[:, 6]},
             ),
             machines=tuple(Machine(host.name, replace(ENVIRONMENT, cpu=host.cpu)) for host in self.hosts),
-            edges=Edges(*(edges[:, i].astype(np.int64) for i in range(3)), calls=edges[:, 3], wall_ns=edges[:, 4]),
+            edges=Edges(numbers[:, 0], numbers[:, 1], numbers[:, 2], edges[:, 3], edges[:, 4]),
         )
 
     def _info(self, made: Made, callees: Mapping[int, set[int]]) -> FunctionInfo:

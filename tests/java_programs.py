@@ -143,7 +143,8 @@ class Program:
             timeout=60,
             check=False,
         )
-        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
+        lines = [line for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines()]
+        notes = tuple((kind, text) for kind, text in (line.split("\t") for line in lines))
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
         outcome = Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
         assert outcome.status == status, outcome.errors
@@ -175,7 +176,15 @@ def compiled(folder: Path, jdk: Jdk, files: Mapping[str, str], *options: str) ->
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    command = [jdk.javac, "-J-XX:TieredStopAtLevel=1", "-nowarn", *options, "-d", folder, *(folder / file for file in files)]
+    command: list[str | Path] = [
+        jdk.javac,
+        "-J-XX:TieredStopAtLevel=1",
+        "-nowarn",
+        *options,
+        "-d",
+        folder,
+        *(folder / file for file in files),
+    ]
     subprocess.run(command, check=True, capture_output=True)
 
 

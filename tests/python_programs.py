@@ -57,6 +57,7 @@ def definition(tree: Path, file: str, name: str, features: Sequence[str]) -> Fun
     node: ast.AST = parsed
     for part in name.split(".") if name != "<module>" else ():
         node = next(each for each in ast.walk(node) if getattr(each, "name", None) == part)
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     code = name.rsplit(".", maxsplit=1)[-1]
     plans = tuple(
@@ -114,9 +115,7 @@ class Program:
             outcome = self.run()
         return outcome
 
-    def run(
-        self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None, **options: object
-    ) -> Outcome:
+    def run(self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> Outcome:
         """Run `main.py`, or the interpreter with `arguments`, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
@@ -137,9 +136,9 @@ class Program:
             capture_output=True,
             timeout=60,
             check=False,
-            **options,
         )
-        notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
+        lines = [line for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines()]
+        notes = tuple((kind, text) for kind, text in (line.split("\t") for line in lines))
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
         return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
 
@@ -169,6 +168,9 @@ def program(folder: Path, python: Path, files: Mapping[str, str], functions: Map
         path = folder / "tree" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    definitions = [definition(folder / "tree", *key.split("::"), features) for key, features in functions.items()]
+    definitions = []
+    for key, features in functions.items():
+        file, name = key.split("::")
+        definitions.append(definition(folder / "tree", file, name, features))
     probes = tuple(Probe(number, one, tuple(range(len(one.features))), ()) for number, one in enumerate(definitions, 1))
     return Program(folder, python, module(python), probes)

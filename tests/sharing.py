@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from perfdiff import configuration, pipeline
+from perfdiff import configuration
 from perfdiff.config import Config
+from perfdiff.request import Request
 from programs import git
 
 SHARING = Path(__file__).parent.parent / "fixtures" / "sharing"
@@ -59,7 +60,7 @@ def repository(program: Program, folder: Path) -> Path:
     return folder
 
 
-def with_workload(config: Config, *, threads: tuple[int, ...], sizes: tuple[int, ...], runs: int) -> Config:
+def with_workload(config: Config, *, threads: tuple[int, ...], sizes: tuple[float | str, ...], runs: int) -> Config:
     """Return the configuration with other values of the workload's parameters."""
     parameters = {"threads": threads, "n": sizes}
     return replace(config, workloads=tuple(replace(workload, parameters=parameters, runs=runs) for workload in config.workloads))
@@ -70,10 +71,10 @@ def plain_name(name: str) -> str:
     return name.split("(", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
 
 
-def request(program: Program, room: Path, *revisions: str) -> pipeline.Request:
+def request(program: Program, room: Path, *revisions: str) -> Request:
     """Return a comparison as the program's configuration asks for; its repository and the cache lie in `room`."""
     checkout = room / program.name
     if not checkout.exists():
         repository(program, checkout)
     config = configuration.load(checkout, environment={})
-    return pipeline.Request(checkout, revisions, config, room / "cache", dict(os.environ))
+    return Request(checkout, revisions, config, room / "cache", dict(os.environ))

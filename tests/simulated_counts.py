@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -127,8 +128,9 @@ def joined(tables: list[SampleTable]) -> SampleTable:
     """Return one table of several with the same columns."""
     first = tables[0]
     names = ("values", "executed", "taken", "run", "point", "thread", "call", "weight")
+    columns: dict[str, Any] = {name: np.concatenate([getattr(table, name) for table in tables]) for name in names}
     metrics = {name: np.concatenate([table.metrics[name] for table in tables]) for name in first.metrics}
-    return replace(first, metrics=metrics, **{name: np.concatenate([getattr(table, name) for table in tables]) for name in names})
+    return replace(first, metrics=metrics, **columns)
 
 
 def _side(setting: Setting, side: Side, edit: Edit, rng: np.random.Generator, make: Make) -> SampleTable:

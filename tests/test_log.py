@@ -162,7 +162,7 @@ def test_another_class_of_growth_is_told_with_its_cost_at_the_same_input() -> No
 @pytest.mark.statistical
 def test_a_revision_whose_first_calls_cost_more_is_no_obstacle_to_those_without_such() -> None:
     def first(n: np.ndarray) -> np.ndarray:
-        return np.where(np.arange(len(n)) % CALLS < 4, 8, 1) * (2000 + 8 * n)
+        return np.asarray(np.where(np.arange(len(n)) % CALLS < 4, 8, 1) * (2000 + 8 * n))
 
     rng = np.random.default_rng(3)
     found = told(_numbered(recording(rng, "v1", cost=first)), _numbered(recording(rng, "v2")), _numbered(recording(rng, "v3", drift=2.0)))
