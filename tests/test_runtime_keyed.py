@@ -15,7 +15,13 @@ from perfdiff.records.recording import Recording
 pytestmark = pytest.mark.integration
 
 PROGRAM = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include "perfdiff_probe.h"
 
@@ -122,6 +128,74 @@ static void paused(void) {
     pd_leave_keyed(1, &keys[0]);
 }
 
+static atomic_int is_inside;
+
+static void work(double ms) {
+    struct timespec now;
+    double end = 0;
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        if (!end) end = now.tv_sec * 1e3 + now.tv_nsec / 1e6 + ms;
+    } while (now.tv_sec * 1e3 + now.tv_nsec / 1e6 < end);
+}
+
+static void *collecting(void *unused) {
+    while (!is_inside) usleep(100);
+    usleep(3000);
+    pd_pause_begin();
+    work(40);
+    pd_pause_end();
+    return unused;
+}
+
+/* On one CPU, and so nice that whoever else has something to do there has it for itself. */
+static pthread_t beside_a_collector(void) {
+    cpu_set_t all, one;
+    pthread_t collector;
+    int cpu = 0;
+    sched_getaffinity(0, sizeof(all), &all);
+    while (!CPU_ISSET(cpu, &all)) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    pthread_create(&collector, NULL, collecting, NULL);
+    setpriority(PRIO_PROCESS, 0, 19);
+    return collector;
+}
+
+/* From then on it is asked at a call's start, too, what the thread has lost, and the recording has room for it. */
+static void long_call(unsigned probe) {
+    moving(probe, &keys[3]);
+    work(1);
+    pd_leave_keyed(probe, &keys[3]);
+}
+
+static void starved(void) {
+    pthread_t collector = beside_a_collector();
+    long_call(1);
+    moving(1, &keys[0]);
+    is_inside = 1;
+    work(20);
+    pd_leave_keyed(1, &keys[0]);
+    pthread_join(collector, NULL);
+}
+
+static void starved_while_reading(void) {
+    pthread_t collector = beside_a_collector();
+    struct pd_frame call = {2, 0, 0, 0};
+    long_call(1);
+    long_call(2);
+    moving(1, &keys[0]);
+    pd_enter_moving(&call, &keys[1]);
+    is_inside = 1;
+    work(20);
+    pd_start(&call);
+    work(20);
+    pd_leave_keyed(2, &keys[1]);
+    pd_leave_keyed(1, &keys[0]);
+    pthread_join(collector, NULL);
+}
+
 int main(void) {
     CASE();
     printf("%d%d\\n", pd_is_off(1), pd_is_off(99));
@@ -134,7 +208,18 @@ def run(folder: Path, case: str, entry: Entry) -> Recording:
     """Compile the program for one of its cases and return what it records."""
     library = runtimes.library()
     (folder / "program.c").write_text(PROGRAM)
-    command = ["gcc", "-O2", "-Wall", "-Wno-unused-function", f"-DCASE={case}", f"-isystem{library}", "program.c", "-o", "program"]
+    command = [
+        "gcc",
+        "-O2",
+        "-Wall",
+        "-Wno-unused-function",
+        f"-DCASE={case}",
+        f"-isystem{library}",
+        "program.c",
+        "-o",
+        "program",
+        "-pthread",
+    ]
     subprocess.run([*command, f"-L{library}", f"-Wl,-rpath,{library}", "-lperfdiff"], cwd=folder, check=True)
     plan.write(folder / "plan", dict.fromkeys((1, 2, 3), entry))
     steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan")}
@@ -202,3 +287,14 @@ def test_a_pause_of_all_threads_is_no_calls_time_and_a_wait_that_is_told_is(tmp_
     record = run(tmp_path, "paused", SAMPLED)
     assert 5e6 < record.totals.wall_ns[0] < 20e6
     assert 5e6 < record.totals.lock_wait_ns[0] < 20e6
+
+
+def test_a_pause_that_keeps_a_thread_from_its_cpu_is_taken_off_once(tmp_path: Path) -> None:
+    record = run(tmp_path, "starved", SAMPLED)
+    assert 15e6 < totals(record, "wall_ns")[1] < 30e6
+
+
+def test_a_pause_while_inputs_are_read_is_no_time_of_the_call_or_its_caller(tmp_path: Path) -> None:
+    record = run(tmp_path, "starved_while_reading", SAMPLED)
+    assert 15e6 < totals(record, "wall_ns")[1] < 30e6
+    assert 15e6 < totals(record, "wall_ns")[2] < 30e6

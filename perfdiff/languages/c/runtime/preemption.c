@@ -2,7 +2,8 @@
  * Time that a thread spent waiting for a CPU is not its code's: it is taken off.
  *
  * Between two looks at a thread's clocks, elapsed time beyond its CPU time is time off the CPU. If the thread did not give up the
- * CPU by itself meanwhile (a lock, a read, a sleep), it was preempted. Only long calls are looked at: whoever is preempted is.
+ * CPU by itself meanwhile (a lock, a read, a sleep), it was preempted. Only long calls are looked at: whoever is preempted is. While the whole
+ * process stands still a thread is off the CPU, too: that is taken off already, and not once more.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -34,6 +35,7 @@ static void look(struct pd_presence *presence)
 		presence->ns = pd_clock_ns(CLOCK_MONOTONIC);
 		presence->cpu_ns = pd_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		presence->ticks = pd_ticks();
+		presence->paused = pd_paused();
 		if (pd_clock_ns(CLOCK_MONOTONIC) - presence->ns < NOTICED_NS)
 			return;
 	}
@@ -54,11 +56,11 @@ uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns)
 	return ns * (now.ticks - thread->presence.ticks) / (now.ns - thread->presence.ns + 1);
 }
 
-/* Returns the ticks that the thread was off the CPU against its will since the last look, and looks anew. */
+/* Returns the ticks that the thread was off the CPU against its will since the last look, beyond the process' pauses, and looks anew. */
 static uint64_t absence(struct pd_presence *before)
 {
 	struct pd_presence now;
-	uint64_t elapsed, worked, blocked = before->blocked;
+	uint64_t elapsed, worked, paused, blocked = before->blocked;
 
 	look(&now);
 	elapsed = now.ns - before->ns;
@@ -67,8 +69,9 @@ static uint64_t absence(struct pd_presence *before)
 	if (elapsed >= worked + NOTICED_NS)
 		now.blocked = times_blocked();
 	elapsed = elapsed < worked + NOTICED_NS || now.blocked != blocked ? 0 : (elapsed - worked) * (now.ticks - before->ticks) / elapsed;
+	paused = (now.paused - before->paused) >> PD_TIME_FRACTION;
 	*before = now;
-	return elapsed;
+	return elapsed - least(elapsed, paused);
 }
 
 /* Notes what was lost until now: before a call that may be long, as it is not lost in it, and before all calls are closed. */
@@ -81,22 +84,23 @@ __attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread)
 }
 
 /*
- * After a long call: what was lost since the last look is put down to it, but for what may have been lost before it started, or since it
- * ended. If that is more than the call itself, some of it was lost earlier, in code that is not looked at; how long the call took then cannot
- * be told, and it counts as not timed. Returns the ticks this took, without those that are lost.
+ * After a long call, which has `ended`: what was lost since the last look is put down to it, but for what may have been lost before it started,
+ * or since it ended. If that is more than the call itself, some of it was lost earlier, in code that is not looked at; how long the call took
+ * then cannot be told, and it counts as not timed. Returns what had been lost when it ended, in time's unit.
  */
-__attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry)
+__attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry, uint64_t ended)
 {
-	uint64_t seen = thread->presence.ticks, began = pd_ticks(), lost, before, after;
+	uint64_t paused = pd_paused(), seen = thread->presence.ticks, lost, before, after;
 	int error = errno;
 
 	lost = absence(&thread->presence);
-	after = least(thread->presence.ticks - began, lost);
+	after = least(thread->presence.ticks - ended, lost);
 	before = seen >= entry->entered && entry->start > seen ? least(entry->start - seen, lost - after) : 0; /* if it looked as it began */
 	thread->preempted += lost << PD_TIME_FRACTION;
-	entry->preempted += (before + after) << PD_TIME_FRACTION;
-	if (lost - before - after > began - entry->start)
+	entry->preempted += before << PD_TIME_FRACTION;
+	entry->missed += before;
+	if (lost - before - after > ended - entry->start)
 		entry->weight = entry->share = 0;
 	errno = error;
-	return pd_ticks() - began - after;
+	return thread->preempted - (after << PD_TIME_FRACTION) + paused;
 }

@@ -305,7 +305,7 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 /* Time of the clock that is no call's of this thread: other threads had the CPU, or the whole process stood still. */
 static inline uint64_t lost(const struct pd_thread *thread)
 {
-	return thread->preempted + atomic_load_explicit(&pd_process.paused, memory_order_relaxed);
+	return thread->preempted + pd_paused();
 }
 
 /* `key` tells the call from all that are open, `stack` says how far down the stack it is, and `height` how far up it may come to stand. */
@@ -383,6 +383,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 		return 0;
 	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
 	entry->entered = moment(local);
+	entry->missed = 0;
 	if (pd_unlikely(local->is_long))
 		pd_presence_mark(thread);
 	entry->preempted = lost(thread);
@@ -431,13 +432,19 @@ PD_API int pd_enter_moving(struct pd_frame *frame, const void *key)
 PD_API int pd_start(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry;
+	uint64_t before;
 
 	if (pd_unlikely(entry->counters != NULL))
 		pd_counters_read(pd_self.thread, entry->counters);
 	entry->start = moment(entry->local);
+	before = lost(pd_self.thread);
+	entry->missed = (before - entry->preempted) >> PD_TIME_FRACTION;
+	if (pd_unlikely(entry->missed > entry->start - entry->entered)) /* a clock that is not read goes nowhere */
+		entry->missed = entry->start - entry->entered;
+	entry->preempted = before;
 	if (pd_likely(!pd_is_brief(entry->local))) { /* else the mean would hold calls whose texts were left out */
 		entry->local->totals->read++;
-		entry->local->totals->reading += entry->start - entry->entered;
+		entry->local->totals->reading += entry->start - entry->entered - entry->missed;
 	}
 	return 1;
 }
@@ -510,10 +517,10 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 }
 
 /*
- * The part of leaving that sampled and flagged calls have beyond the others. Returns what it cost, in time's unit: that differs from call to
- * call, as records go to memory that nobody has touched before.
+ * The part of leaving that sampled, flagged and long calls have beyond the others. Returns what it cost since the call ended, `now`, when `gone`
+ * had been lost, in time's unit: that differs from call to call, as records go to memory that nobody has touched before.
  */
-static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, int64_t wall,
+static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, uint64_t gone, int64_t wall,
 							const uint64_t resources[PD_RESOURCES])
 {
 	uint64_t counted[PD_COUNTERS];
@@ -525,7 +532,7 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	/* A call of a thread that runs on while the process ends may have its record, and not yet its cells. */
 	if (entry->record && (entry->cells || thread == pd_self.thread))
 		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
-	return (moment(entry->local) - now) << PD_TIME_FRACTION;
+	return ((moment(entry->local) - now) << PD_TIME_FRACTION) - (lost(thread) - gone);
 }
 
 /* Counts the `calls` that one of this length stands for; more than there is room for are as many as there is. */
@@ -538,17 +545,17 @@ static void count_length(struct pd_totals *totals, int64_t wall, uint32_t calls)
 	*counted = calls < UINT32_MAX - *counted ? *counted + calls : UINT32_MAX;
 }
 
-static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
+static inline __attribute__((always_inline)) void close_timed(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, uint64_t gone,
 							       const uint64_t counted[PD_RESOURCES], bool outer)
 {
 	struct pd_totals *totals = entry->local->totals;
 	struct pd_entry *parent = entry->parent;
 	uint32_t cost = entry->record ? PD_COST_SAMPLED : PD_COST_TIMED;
 	bool recursive = entry->local->flags & PD_FLAG_RECURSIVE;
-	uint64_t debt = entry->debt + pd_process.costs[cost] + ((entry->start - entry->entered) << PD_TIME_FRACTION);
+	uint64_t debt = entry->debt + pd_process.costs[cost] + ((entry->start - entry->entered - entry->missed) << PD_TIME_FRACTION);
 	uint64_t resources[PD_RESOURCES];
 	int64_t wall = (int64_t)(((now - entry->start) << PD_TIME_FRACTION) - entry->debt - pd_process.costs[cost + 1] -
-				 (lost(thread) - entry->preempted));
+				 (gone - entry->preempted));
 
 	for (int i = 0; i < PD_RESOURCES; i++)
 		resources[i] = counted[i] - entry->resources[i];
@@ -570,8 +577,8 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		for (int i = 0; i < PD_RESOURCES; i++)
 			totals->resources[i] += resources[i] * entry->weight;
 	}
-	if (entry->record || pd_unlikely(entry->counters != NULL))
-		debt += extras_close(thread, entry, now, wall, resources);
+	if (entry->record || pd_unlikely(entry->counters != NULL || entry->local->is_long))
+		debt += extras_close(thread, entry, now, gone, wall, resources);
 	parent->callee_time += pd_unlikely(recursive && !outer) ? entry->callee_time : wall * entry->share;
 	parent->debt += debt;
 	thread->probed[entry->counters ? PD_LEVEL_READ : entry->record ? PD_LEVEL_SAMPLED : PD_LEVEL_TIMED]++;
@@ -579,7 +586,8 @@ static inline __attribute__((always_inline)) void close_timed(struct pd_thread *
 		pd_clock_refresh();
 }
 
-static inline __attribute__((always_inline)) void close_call(struct pd_thread *thread, struct pd_entry *entry, uint64_t now,
+/* Closes a call that ended `now`, when `gone` had been lost. */
+static inline __attribute__((always_inline)) void close_call(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, uint64_t gone,
 							      const uint64_t counted[PD_RESOURCES])
 {
 	struct pd_local *local = entry->local;
@@ -590,7 +598,7 @@ static inline __attribute__((always_inline)) void close_call(struct pd_thread *t
 	if (pd_unlikely(local->flags & PD_FLAG_RECURSIVE))
 		recursion_leave(thread, local, entry);
 	if (entry->weight | entry->share) {
-		close_timed(thread, entry, now, counted, outer);
+		close_timed(thread, entry, now, gone, counted, outer);
 	} else {
 		entry->parent->debt += entry->debt + pd_process.costs[PD_COST_COUNTED];
 		thread->probed[PD_LEVEL_COUNTED]++;
@@ -617,12 +625,14 @@ static __attribute__((noinline, cold)) bool unwind_to(struct pd_thread *thread, 
 
 static inline __attribute__((always_inline)) void leave(struct pd_thread *thread, struct pd_entry *entry, uint64_t now)
 {
+	uint64_t gone = lost(thread);
+
 	if (entry->weight | entry->share) {
 		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
 		if (pd_unlikely(entry->local->is_long))
-			entry->parent->debt += pd_presence_check(thread, entry) << PD_TIME_FRACTION;
+			gone = pd_presence_check(thread, entry, now);
 	}
-	close_call(thread, entry, now, pd_self.resources);
+	close_call(thread, entry, now, gone, pd_self.resources);
 }
 
 PD_API void pd_leave_call(struct pd_frame *frame)
@@ -735,6 +745,6 @@ void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_
 {
 	while (thread->top->parent) {
 		thread->top->local->totals->unfinished++;
-		close_call(thread, thread->top, now, resources);
+		close_call(thread, thread->top, now, lost(thread), resources);
 	}
 }

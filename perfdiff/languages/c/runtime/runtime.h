@@ -96,6 +96,7 @@ struct pd_entry {
 	struct pd_edge *edge;
 	uint64_t entered; /* sampled calls: before the cells were read */
 	uint64_t start;
+	uint64_t missed; /* ticks between these two that were lost */
 	int64_t callee_time; /* direct callees' inclusive time, times their shares */
 	uint64_t preempted;  /* what the thread had lost at the start */
 	uint64_t debt;       /* cost of all probes that ran inside */
@@ -137,6 +138,7 @@ struct pd_presence {
 	uint64_t ns;     /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns; /* CLOCK_THREAD_CPUTIME_ID */
 	uint64_t blocked; /* times that the thread gave up the CPU by itself */
+	uint64_t paused; /* what the process had paused, in time's unit */
 };
 
 struct pd_thread {
@@ -283,7 +285,13 @@ void pd_threads_forget(void);
 void pd_presence_begin(struct pd_thread *thread);
 uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns);
 void pd_presence_mark(struct pd_thread *thread);
-uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry);
+uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry, uint64_t ended);
+
+/* Time for which the whole process stood still, in time's unit. */
+static inline uint64_t pd_paused(void)
+{
+	return atomic_load_explicit(&pd_process.paused, memory_order_relaxed);
+}
 
 /* probe.c */
 void pd_thread_count_passed(struct pd_thread *thread);
