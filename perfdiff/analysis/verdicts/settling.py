@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from perfdiff.analysis.blame.netting import may_move
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import RUN, Findings, Standing, Verdict
+from perfdiff.analysis.findings import RUN, Findings, Ratio, Standing, Verdict
 from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.contention import may_be_acquitted
+from perfdiff.analysis.verdicts.verdict import decide
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
@@ -18,18 +22,38 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
     """
     if findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions):
         return False
-    margin = 1 + SETTLED * config.min_effect
     for function in findings.functions:
         if function.verdict is Verdict.INCONCLUSIVE:
             return False
         if function.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
             ratios = [metric.ratio for metric in function.metrics.values() if metric.ratio is not None]
-            if not any(ratio.low > margin or ratio.high < 1 / margin for ratio in ratios):
+            if not any(_stands_clear(ratio, config) for ratio in ratios):
                 return False
             learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
             if any(annotation.n < CLASS_CALLS for annotation in learnt):
                 return False
     return findings.verdict is not Verdict.INCONCLUSIVE
+
+
+def _stands_clear(ratio: Ratio, config: CompareConfig) -> bool:
+    margin = 1 + SETTLED * config.min_effect
+    return ratio.low > margin or ratio.high < 1 / margin
+
+
+def keeps_open(case: Case) -> bool:
+    """Return whether a function alone has the findings not settled, whatever is found of all others; of one machine's runs.
+
+    The case is judged as favourably as any others could have it, and before anybody is blamed. Then it is open. What others show can
+    - have it guilty, or have it save a cost: it does not stand clear of the threshold, so that its runs go on all the same;
+    - take that back, where it only depends on what changed and does the same work: that would leave it unchanged;
+    - set what it costs against what another function saves: that would leave it unchanged as well.
+    """
+    is_open = decide(case).verdict is Verdict.INCONCLUSIVE
+    if not is_open or any(ratio and _stands_clear(ratio, case.config) for ratio in map(case.ratio, case.study.comparisons)):
+        return False
+    web, function = case.attribution.web, case.info.id
+    others = (each for each, info in web.functions.items() if info.change.is_suspect and each != function)
+    return not may_be_acquitted(case) and not any(may_move(web, function, each) for each in others)
 
 
 def is_as_fast(runs: WholeRuns) -> bool:

@@ -130,8 +130,7 @@ def _direction(case: Case, metric: str) -> Direction:
 
 def _matters(case: Case) -> bool:
     """Return whether what the comparison cannot exclude would be material for a run."""
-    place = case.ledger.place[case.info.id]
-    cost = np.array([max(part.base[place], part.head[place]) for part in case.attribution.parts])
+    cost = np.maximum(*(case.ledger.at_points("self_ns", side, case.info.id) for side in Side))
     own = case.study.comparisons.get("self_ns")
     hidden = 1.0
     if own is not None and own.overall is not None and enough_runs(own.overall):
