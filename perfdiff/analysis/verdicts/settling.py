@@ -8,7 +8,7 @@ from perfdiff.analysis.findings import RUN, Findings, Ratio, Standing, Verdict
 from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import may_be_acquitted
-from perfdiff.analysis.verdicts.verdict import decide
+from perfdiff.analysis.verdicts.verdict import is_open_alone
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 
@@ -48,8 +48,7 @@ def keeps_open(case: Case) -> bool:
     - take that back, where it only depends on what changed and does the same work: that would leave it unchanged;
     - set what it costs against what another function saves: that would leave it unchanged as well.
     """
-    is_open = decide(case).verdict is Verdict.INCONCLUSIVE
-    if not is_open or any(ratio and _stands_clear(ratio, case.config) for ratio in map(case.ratio, case.study.comparisons)):
+    if not is_open_alone(case) or any(ratio and _stands_clear(ratio, case.config) for ratio in map(case.ratio, case.study.comparisons)):
         return False
     web, function = case.attribution.web, case.info.id
     others = (each for each, info in web.functions.items() if info.change.is_suspect and each != function)
