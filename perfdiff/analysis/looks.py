@@ -14,7 +14,7 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import Levelled, levelled
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
-from perfdiff.analysis.verdicts.settling import keeps_open
+from perfdiff.analysis.verdicts.settling import keeps_open, stands_alone
 from perfdiff.config import CompareConfig
 from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples
@@ -80,8 +80,9 @@ class _Look:
         return sorted(suspects, key=lambda each: (each.id != first, -varies[self._ledger.place[each.id]]))
 
     def keeps_open(self, info: FunctionInfo) -> bool:
-        """Return whether a function alone keeps the runs going."""
-        return keeps_open(most_favourable(self._known, self._studies.study(info)))
+        """Return whether a function alone keeps the runs going; it is studied only where it can."""
+        can = stands_alone(info, self._known.tallies.get(info.id, {}), self._known.web)
+        return can and keeps_open(most_favourable(self._known, self._studies.study(info)))
 
     def findings(self) -> Findings:
         """Return the verdicts on all functions, and on all together."""
