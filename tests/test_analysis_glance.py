@@ -16,7 +16,7 @@ from perfdiff.records.schema import Change
 
 CONFIG = CompareConfig()
 CHANGES = (*(Change.CHANGED, Change.AFFECTED, Change.UNCHANGED) * 3, Change.ADDED, Change.REMOVED)
-PROGRAMS = 60
+PROGRAMS = 40
 OPEN = 7  # suspects that noise leaves open
 
 
