@@ -55,6 +55,7 @@ class Rounds:
     _turns: Turns = field(init=False)
     _lines: PlaceExperiment | None = None
     _seen: tuple[int, Findings] | None = None  # of so many runs
+    _open: int | None = None  # the function that kept runs going at the last look
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
@@ -272,8 +273,14 @@ class Rounds:
         self.notes += caveats.recordings_incomplete(incomplete, points)
 
     def _is_settled(self) -> bool:
-        """Return whether more runs with probes could not change the answer."""
-        return settled(self._look(), self.bench.request.config.compare)
+        """Return whether more runs with probes could not change the answer; the look ends at the first function that they could change."""
+        config = self.bench.request.config.compare
+        seen = analysis.glance(self.experiment(), Held(self._timed.tables()), config, self._open)
+        self._open = seen.keeps_open
+        if seen.findings is None:
+            return False
+        self._seen = len(self.runs), seen.findings
+        return settled(seen.findings, config)
 
     def _look(self) -> Findings:
         """Return the findings half-way, those of the last look where no run came since: one of a large program takes seconds."""

@@ -88,3 +88,13 @@ def test_a_count_of_calls_among_the_inputs_hides_no_warm_up() -> None:
     found = warm_up(counted, "wall_ns")
     assert found is not None
     assert found.calls == pytest.approx(80, abs=5)
+
+
+def test_sizes_that_later_hardly_varied_beside_each_other_show_nothing() -> None:
+    """Else calls where they did would be expected to cost e^1,000 and more, which is no number."""
+    rng = np.random.default_rng(1)
+    first = np.arange(400) < 100
+    n = rng.uniform(1e3, 1e4, 400)
+    other = np.where(first, n * rng.uniform(0.8, 0.9, 400), n * np.exp(1e-6 * rng.standard_normal(400)))
+    other = np.clip(other, n[100:].min(), n[100:].max())
+    assert warm_up(table({"n": n, "other": other}, noisy(rng, 20 * n)), "wall_ns") is None

@@ -6,14 +6,15 @@ What analyses is loaded when it is asked for: who only reads findings would wait
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.analysis import analyse, look
+    from perfdiff.analysis.analysis import analyse
+    from perfdiff.analysis.looks import glance, look
 
-__all__ = ["analyse", "look"]
+__all__ = ["analyse", "glance", "look"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from perfdiff.analysis import analysis
+    from perfdiff.analysis import analysis, looks
 
-    return getattr(analysis, name)
+    return getattr(analysis if name == "analyse" else looks, name)

@@ -66,7 +66,8 @@ def _relative(logs: Floats, sizes: Floats) -> Floats:
     """Return the logarithms of costs (rows,) less what the later half of the calls costs at the same sizes (rows, p).
 
     NaN for calls whose sizes no later call had, where what they would cost later depends on how far one extrapolates: in an interpreter,
-    sizes that later hardly varied made costs of e^10,000 be expected.
+    sizes that later hardly varied made costs of e^10,000 be expected. So did sizes that later hardly varied beside each other: NaN as well
+    for calls that would cost what no later call did.
     """
     later = len(logs) // 2
     if sizes.shape[1]:
@@ -78,7 +79,9 @@ def _relative(logs: Floats, sizes: Floats) -> Floats:
     solution = np.linalg.lstsq(columns[later:], logs[later:], rcond=1e-9)[0]
     within = np.clip(columns, columns[later:].min(axis=0), columns[later:].max(axis=0))
     beyond = np.abs((columns - within) @ solution)
-    return np.where(beyond < math.log(LEAST_FACTOR), logs - columns @ solution, math.nan)
+    expected, least, most = columns @ solution, logs[later:].min(), logs[later:].max()
+    outside = np.maximum(expected - most, least - expected)
+    return np.where(np.maximum(beyond, outside) < math.log(LEAST_FACTOR), logs - expected, math.nan)
 
 
 def _clipped(values: Floats) -> Floats:

@@ -146,6 +146,12 @@ def attribute(
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
+def unattributed(ledger: Ledger, web: Web) -> Attribution:
+    """Return the attribution of an experiment before anybody is blamed: what a run costs, and who calls whom."""
+    run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
+    return Attribution(ledger.points, run_ns, {}, {}, np.zeros(len(ledger.points)), (), web)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Blames for a part of a function's extra cost, and the `rest` (points,) that has none."""

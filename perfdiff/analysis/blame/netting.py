@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.blame.guilt import Extra, Guilt
-from perfdiff.analysis.blame.links import Web, work_moved
+from perfdiff.analysis.blame.links import Web, are_neighbours, work_moved
 from perfdiff.analysis.blame.moved import moved_through_others
+from perfdiff.analysis.policy import MOSTLY_MOVED
 from perfdiff.records.schema import Floats
 
 
@@ -62,6 +63,14 @@ def _movable(dearer: int, cheaper: int, guilt: Mapping[int, Guilt], web: Web) ->
     by_calls = [_by_calls(guilt[each], each) for each in (cheaper, dearer)]
     saved, extra = ({at: sign * ns for at, ns in each.items() if sign * ns.sum() > 0} for sign, each in zip((-1, 1), by_calls, strict=True))
     return moved_through_others(web, cheaper, dearer, saved, extra)
+
+
+def may_move(web: Web, one: int, other: int) -> bool:
+    """Return whether work of two functions may be set against each other, whatever their calls turn out to cost."""
+    if work_moved(web, one, other) or work_moved(web, other, one):
+        return True
+    by_calls = any(web.new.moved_part(callee, each) > MOSTLY_MOVED for each in (one, other) for callee in web.callees.get(each, ()))
+    return by_calls and are_neighbours(web, one, other)
 
 
 def _by_calls(guilt: Guilt, caller: int) -> dict[int, Floats]:

@@ -91,16 +91,31 @@ def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, tri
 
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
     """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
-    trifles = _trifles(experiment.functions, ledger)
-    ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT)
-    kept = [name for name in ledger.metrics if name != "calls"]
-    others = sum(name not in DECISIVE for name in kept)
-    return [
-        Study(info, {}, {}, {}, {}, None, None, {}, untested=len(kept))
-        if info.id in trifles
-        else replace(_decisive(info, samples, ground), untested=others)
-        for info in experiment.functions
-    ]
+    of = Decisive(experiment, samples, ledger, config)
+    return [of.study(info) for info in experiment.functions]
+
+
+class Decisive:
+    """Studies of single functions with what verdicts rest on and nothing more, each made when it is first asked for."""
+
+    def __init__(self, experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> None:
+        self.trifles = frozenset(_trifles(experiment.functions, ledger))
+        self.made: dict[int, Study] = {}
+        self._samples = samples
+        self._ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT)
+        self._kept = [name for name in ledger.metrics if name != "calls"]
+
+    def study(self, info: FunctionInfo) -> Study:
+        """Return the study of a function, of one that is no material share of a run an empty one."""
+        if info.id not in self.made:
+            self.made[info.id] = self._studied(info)
+        return self.made[info.id]
+
+    def _studied(self, info: FunctionInfo) -> Study:
+        if info.id in self.trifles:
+            return Study(info, {}, {}, {}, {}, None, None, {}, untested=len(self._kept))
+        others = sum(name not in DECISIVE for name in self._kept)
+        return replace(_decisive(info, self._samples, self._ground), untested=others)
 
 
 def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:

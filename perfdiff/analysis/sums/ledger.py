@@ -159,6 +159,11 @@ class Ledger:
                 total += medians[columns]
         return total
 
+    def at_points(self, metric: str, side: Side, function: int) -> Floats:
+        """Return a function's metric in one run of each point, medians over runs: (points,); every point must keep sums of it."""
+        column = self.place[function]
+        return np.array([self.books[point, side].medians[metric][column] for point in self.points])
+
 
 def _cost_ns(runs: Sequence[Run]) -> float:
     """Return the cost of a run: the median CPU time, and the least that any run waited; what waited longer waited for a CPU."""

@@ -12,7 +12,6 @@ from perfdiff.analysis.compare.comparison import Comparison, tested
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift
 from perfdiff.analysis.findings import MetricFinding, Ratio
-from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.annotation import Annotation
@@ -68,17 +67,14 @@ def with_shift(found: MetricFinding, shift: Shift) -> MetricFinding:
 def finding(case: Case, comparison: Comparison, q: float, machines: Machines) -> MetricFinding:
     """Return the finding on a metric that both sides have."""
     worst, overall = comparison.worst, comparison.overall
-    ratio, stratum = comparison.ratio, worst.name if worst else ""
+    stratum = worst.name if worst and not case.sums_tell(comparison.metric) else ""
     typical = comparison.typical.cost if stratum and comparison.typical is not None else None
-    if too_short(case.info.id, comparison.metric, case.ledger):
-        total = case.study.totals.get(comparison.metric)
-        ratio, stratum, typical = comparison.as_resolved(total, case.ledger) if total else None, "", None
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
         head=None,
         feature=None,
-        ratio=ratio,
+        ratio=case.ratio(comparison.metric),
         stratum=stratum,
         overall=comparison.as_resolved(as_ratio(overall, case.config.confidence), case.ledger) if overall else None,
         q=q,

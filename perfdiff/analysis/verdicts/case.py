@@ -13,8 +13,9 @@ from perfdiff.analysis.compare.judgement import Judgement
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.memory import Place, contended
 from perfdiff.analysis.counts.suspects import ExtraWork
-from perfdiff.analysis.findings import CountFinding, EndToEnd
+from perfdiff.analysis.findings import CountFinding, EndToEnd, Ratio
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.rates import too_short
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, FunctionInfo
 
@@ -56,3 +57,15 @@ class Case:
     def guilt(self) -> Guilt | None:
         """Return what its change costs or saves, if anything."""
         return self.attribution.guilt.get(self.info.id)
+
+    def sums_tell(self, metric: str) -> bool:
+        """Return whether calls are too short to be timed one by one, so that a metric is told by sums over runs."""
+        return too_short(self.info.id, metric, self.ledger)
+
+    def ratio(self, metric: str) -> Ratio | None:
+        """Return head over base of a metric that was compared, as it is told; None where that is not known."""
+        comparison = self.study.comparisons[metric]
+        if not self.sums_tell(metric):
+            return comparison.ratio
+        total = self.study.totals.get(metric)
+        return comparison.as_resolved(total, self.ledger) if total else None

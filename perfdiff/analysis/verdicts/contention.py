@@ -8,12 +8,12 @@ from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.counts.tallies import works_more
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import CountFinding, Verdict
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_alone
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.models.workcounter import is_bounded
-from perfdiff.records.schema import Change
+from perfdiff.records.schema import Change, FunctionInfo
 
 
 def put_down(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, tuple[int, ...]]:
@@ -45,7 +45,7 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
     found = {}
     for case in slower:
         shown = _shown(case)
-        if case.info.change is not Change.AFFECTED or case.guilt is None or not is_bounded(case.counts):
+        if case.guilt is None or not may_be_acquitted(case.info, case.counts):
             continue
         others = [each for each in slower if each is not case and any(blame.kind is LinkKind.OWN for blame in _shown(each))]
         if others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(by_id[blame.at]) for blame in shown):
@@ -61,6 +61,11 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
             )
             found[case.info.id] = Decision(Verdict.UNCHANGED, reason)
     return found
+
+
+def may_be_acquitted(info: FunctionInfo, counts: Mapping[str, CountFinding]) -> bool:
+    """Return whether a function only depends on something that changed, and equal counts would tell that it does the same work."""
+    return info.change is Change.AFFECTED and is_bounded(counts)
 
 
 def _names(cases: Iterable[Case]) -> str:

@@ -58,5 +58,5 @@ def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:
     seen = own.overall if own is not None else None
     if seen is None or not enough_runs(seen) or too_short(case.info.id, "self_ns", case.ledger) or point not in case.ledger.points:
         return False
-    before = case.attribution.parts[case.attribution.points.index(point)].base[case.ledger.place[case.info.id]]
+    before = case.ledger.pair(point)[0].medians["self_ns"][case.ledger.place[case.info.id]]
     return bool(math.expm1(seen.interval(case.config.confidence)[1]) * before < CLAIMED * extra_ns)

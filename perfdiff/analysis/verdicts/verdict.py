@@ -56,8 +56,7 @@ def _by_calls(case: Case) -> Decision:
         doubt = doubted(case, guilt)
         if not doubt:
             return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
-    heavier = tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
-    if heavier:
+    if heavier := _heavier(case):
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
     if suspect and (proof := proved_by_counts(case)):
         return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
@@ -68,6 +67,18 @@ def _by_calls(case: Case) -> Decision:
             Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
         )
     return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+
+
+def is_open_alone(case: Case) -> bool:
+    """Return whether a changed function is open by what it shows itself, before anybody is blamed: only blame could decide on it."""
+    is_decided = _heavier(case) or proved_by_counts(case) or case.contended
+    return bool(case.ledger.points and case.info.change.is_suspect and not is_decided and _missing(case))
+
+
+def _heavier(case: Case) -> tuple[str, ...]:
+    """Return what a changed function allocates more, and the run with it."""
+    suspect = case.info.change.is_suspect
+    return tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
 
 
 def _grows_the_run(case: Case, metric: str) -> bool:
@@ -130,8 +141,7 @@ def _direction(case: Case, metric: str) -> Direction:
 
 def _matters(case: Case) -> bool:
     """Return whether what the comparison cannot exclude would be material for a run."""
-    place = case.ledger.place[case.info.id]
-    cost = np.array([max(part.base[place], part.head[place]) for part in case.attribution.parts])
+    cost = np.maximum(*(case.ledger.at_points("self_ns", side, case.info.id) for side in Side))
     own = case.study.comparisons.get("self_ns")
     hidden = 1.0
     if own is not None and own.overall is not None and enough_runs(own.overall):

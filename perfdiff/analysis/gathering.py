@@ -1,0 +1,267 @@
+"""What verdicts rest on, gathered of all functions: what is known before calls are compared, judgements, guilt, and single metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed
+from perfdiff.analysis.blame.links import Web, spin
+from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
+from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, learn, phased_tables, same_cost
+from perfdiff.analysis.counts.library import Departure, departures
+from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, suspects_by_counts
+from perfdiff.analysis.counts.tallies import count_all, works_more
+from perfdiff.analysis.counts.work import work_of
+from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
+from perfdiff.analysis.sums.levelling import Levelled
+from perfdiff.analysis.sums.pace import pace_of
+from perfdiff.analysis.telling.folded import folded_suspects
+from perfdiff.analysis.telling.headline import Spot
+from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift
+from perfdiff.analysis.trends.lines import MatchedLines
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.requests import without_waiting
+from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.config import CompareConfig
+from perfdiff.records.recorded import Samples
+from perfdiff.records.schema import Experiment, Floats
+
+
+def at_usual_pace(experiment: Experiment, samples: Samples) -> tuple[Ledger, Samples]:
+    """Return sums and calls without what the runs they were timed in have in common."""
+    ledger = open_ledger(experiment)
+    pace = pace_of(ledger, experiment.functions)
+    return pace.taken_off(ledger), pace.taken_off_calls(samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All that the verdicts rest on; `evidence` is that on the whole program, of `runs` without what the workload itself asks for."""
+
+    cases: Sequence[Case]
+    q_values: Mapping[tuple[int, str], float]
+    own: Mapping[int, Comparison]
+    attribution: Attribution
+    counted: Ledger | None
+    runs: WholeRuns
+    evidence: Evidence
+    machines: Machines
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an experiment says before any call is compared: counts, who calls whom, and whole runs.
+
+    `tallies` are the counts of functions, `suspects` what changed functions execute more, `run_extra_ns` what all of them together do.
+    """
+
+    experiment: Experiment
+    ledger: Ledger
+    config: CompareConfig
+    names: tuple[str, ...]
+    counted: Ledger | None
+    tallies: Mapping[int, Mapping[str, CountFinding]]
+    web: Web
+    leaving: Mapping[int, Sequence[Departure]]
+    runs: WholeRuns
+    suspects: tuple[ExtraWork, ...]
+    run_extra_ns: Floats
+
+    def cases(self, studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], attribution: Attribution) -> list[Case]:
+        """Return studied functions with all that is known of each."""
+        ends = {end.point.id: end for end in self.runs.ends}
+        works = {each.function: each for each in self.suspects}
+        found = []
+        for each in studies:
+            function = each.info.id
+            place = Place(each.info, self.tallies.get(function, {}), self.experiment.spots, self.leaving.get(function, ()))
+            found.append(
+                Case(
+                    each,
+                    judgements[function],
+                    attribution,
+                    self.ledger,
+                    self.config,
+                    place,
+                    ends,
+                    works.get(function),
+                    self.run_extra_ns,
+                )
+            )
+        return found
+
+
+def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
+    """Return what is known of an experiment, whose sums are at the usual pace, before any call is compared."""
+    experiment = of.experiment
+    counted = open_counts(experiment)
+    tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
+    working = [function for function, counts in tallies.items() if works_more(counts)]
+    leaving = departures(experiment, config)
+    return Known(
+        experiment=experiment,
+        ledger=ledger,
+        config=config,
+        names=of.names,
+        counted=counted,
+        tallies=tallies,
+        web=spin(ledger, {info.id: info for info in experiment.functions}, working),
+        leaving=leaving,
+        runs=whole_runs(experiment.points, experiment.runs, config, of.names),
+        suspects=suspects_by_counts(counted, ledger, experiment.functions, leaving) if counted else (),
+        run_extra_ns=run_extra_ns(counted) if counted else np.empty(0),
+    )
+
+
+def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = None) -> Gathered:
+    """Judge the studies of all functions and put extra cost down to changes."""
+    experiment, config = of.experiment, of.config
+    q_values = _q_values(studies, config)
+    judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
+    own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
+    attribution = attribute(
+        of.ledger,
+        of.web,
+        own,
+        {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
+        Resample(config.seed, config.confidence),
+    )
+    cases = of.cases(studies, judgements, attribution)
+    suspects = tuple(sorted((*of.suspects, *folded_suspects(experiment, of.leaving)), key=lambda each: -each.total_ns))
+    work = work_of(of.counted, len(experiment.points), of.leaving)
+    judged = without_waiting(of.runs.unexplained_by(attribution), experiment, work, config)
+    evidence = Evidence(judged, work, experiment.same_code, suspects, lines)
+    return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
+
+
+def most_favourable(of: Known, study: Study) -> Case:
+    """Return a function by what it shows alone: as surely as it could be judged beside any others, and before anybody is blamed."""
+    q_values = dict.fromkeys(((study.info.id, metric) for metric in study.comparisons), 0.0)
+    judgements = {study.info.id: _judged(study, q_values, of.config)}
+    (case,) = of.cases([study], judgements, unattributed(of.ledger, of.web))
+    return case
+
+
+def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int, str], float]:
+    """Return the false discovery rate at which each function's metric would be reported.
+
+    Own times of changed functions, those that are a material share of a run, are one family: they decide, and are tested for a difference
+    of more than what counts. All else is another, tested for any difference. What is no material share cannot be reported, and its
+    q-value is 1.
+    """
+    families: tuple[dict[tuple[int, str], float], ...] = ({}, {})
+    q_values = {}
+    for each in studies:
+        for metric, found in each.comparisons.items():
+            key, decides = (each.info.id, metric), each.info.change.is_suspect and metric == PRIMARY
+            q_values[key] = 1.0
+            if found.is_material:
+                families[0 if decides else 1][key] = found.p_beyond(smallest(config, suspect=True)) if decides else found.p
+    for family, others in zip(families, (0, sum(each.untested for each in studies)), strict=True):
+        q = false_discovery([*family.values(), *[1.0] * others])
+        q_values.update(zip(family, q[: len(family)].tolist(), strict=True))
+    return q_values
+
+
+def _q_of_machines(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
+    """Return the false discovery rate at which machines would be said to disagree on each function's metric."""
+    p = {
+        (each.info.id, metric): found.differ
+        for each in studies
+        for metric, found in each.comparisons.items()
+        if len(found.machines) > 1 and found.is_material
+    }
+    return dict(zip(p, false_discovery([*p.values()]).tolist(), strict=True))
+
+
+def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
+    suspect = each.info.change.is_suspect
+    return {
+        metric: judge(found, q_values[each.info.id, metric], config, resolved=each.resolved[metric], suspect=suspect)
+        for metric, found in each.comparisons.items()
+    }
+
+
+def compared(case: Case, decision: Decision, of: Gathered, samples: Samples) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+    """Return the findings on each metric of a function's calls."""
+    found = {metric: of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
+    spots: dict[str, Spot] = {}
+    differing = _differing(case, decision)
+    shifts = dict(case.study.shifts) | _shifts(case, differing, samples)
+    for metric, comparison in case.study.comparisons.items():
+        told = finding(case, comparison, of.q_values[case.info.id, metric], of.machines)
+        found[metric] = with_shift(told, shifts[metric]) if metric in shifts else told
+        at = spot(comparison, found[metric])
+        if at is not None:
+            spots[metric] = at
+    return found, spots
+
+
+def _differing(case: Case, decision: Decision) -> list[str]:
+    """Return the metrics whose cost functions are told of both sides: those that differ, of a function that is reported on."""
+    if decision.verdict is Verdict.UNCHANGED:
+        return []
+    told = (*LEARNT, *ALLOCATION)
+    return [metric for metric in case.study.comparisons if metric in told and case.judgements[metric].direction is not Direction.NONE]
+
+
+def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:
+    """Return how the cost functions of metrics that differ moved."""
+    shifts: dict[str, Shift] = {}
+    found = phased_tables(case.info.id, samples) if metrics else None
+    if found is None:
+        return shifts
+    tables = found.tables
+    for metric in metrics:
+        if metric == "wall_ns" and "self_ns" in shifts and same_cost(tables):
+            shifts[metric] = shifts["self_ns"].of(metric)
+        else:
+            annotation = case.study.comparisons[metric].base or learn(tables[0], metric, case.info.name, case.config)
+            shifts[metric] = describe(annotation, *tables, differs=True, config=case.config)
+    return shifts
+
+
+def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Findings:
+    """Return findings of functions, with what the experiment says of itself."""
+    concluded = conclude(functions, evidence, config)
+    return Findings(
+        verdict=concluded.verdict,
+        sentence=concluded.sentence,
+        base=experiment.base,
+        head=experiment.head,
+        environment=experiment.environment,
+        workloads=experiment.workloads,
+        points=experiment.points,
+        end_to_end=(),
+        functions=tuple(functions),
+        skipped=experiment.skipped,
+        notes=experiment.notes,
+        overhead=None,
+        confidence=config.confidence,
+        min_effect=config.min_effect,
+        rung=concluded.rung,
+        excluded=concluded.excluded,
+        stages=experiment.stages,
+    )
+
+
+def by_machine(
+    functions: list[FunctionFinding], of: Levelled, alone: Callable[[Levelled], Sequence[FunctionFinding]], config: CompareConfig
+) -> list[FunctionFinding]:
+    """Return the findings with those of single machines, which `alone` makes, where machines disagree."""
+    found = disagreeing(functions, config)
+    if not found:
+        return functions
+    parts = {part.name: {each.info.id: each for each in alone(of.of(number))} for number, part in enumerate(of.parts, 1)}
+    return settled(functions, found, parts, of.parts)

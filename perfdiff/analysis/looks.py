@@ -1,0 +1,131 @@
+"""Looks at the findings while runs go on: the verdicts alone, or no more than that runs must go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.compare.study import PRIMARY, Decisive
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.levelling import Levelled, levelled
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.ruling import Ruling, rule
+from perfdiff.analysis.verdicts.settling import keeps_open, stands_alone
+from perfdiff.config import CompareConfig
+from perfdiff.models.threads import one_thread
+from perfdiff.records.recorded import Samples
+from perfdiff.records.schema import Experiment, FunctionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a look says that ends as soon as one function alone keeps the runs going: that function by its id, or else all `findings`.
+
+    `studied` functions were compared.
+    """
+
+    findings: Findings | None
+    keeps_open: int | None
+    studied: int
+
+
+@one_thread()
+def look(experiment: Experiment, samples: Samples, config: CompareConfig) -> Findings:
+    """Return the verdicts alone, by the same judge as `analyse`, for a look at the findings while runs go on.
+
+    Left out is what decides nothing: cost functions of head, growth, causes, sentences, calls, metrics that only explain, and functions
+    that all together are not a material share of a run. Tests that are left out still count for the false discovery rate, as failed
+    ones, so that a look never finds what the end would not.
+    """
+    return _Look(levelled(experiment, samples), config).findings()
+
+
+@one_thread()
+def glance(experiment: Experiment, samples: Samples, config: CompareConfig, first: int | None = None) -> Glance:
+    """Return the first function that alone keeps the runs going, whatever all others show, or the findings of `look` where none does.
+
+    The one that did so at the last look comes `first`, then those that vary most from run to run.
+    """
+    at_one_pace = levelled(experiment, samples)
+    looking = _Look(at_one_pace, config)
+    if not at_one_pace.parts:  # where machines disagree, each is judged by itself afterwards
+        for info in looking.likeliest(first):
+            if looking.keeps_open(info):
+                return Glance(None, info.id, looking.studied)
+    return Glance(looking.findings(), None, looking.studied)
+
+
+class _Look:
+    """A look at an experiment at one pace; what was studied of single functions serves all of them together."""
+
+    def __init__(self, of: Levelled, config: CompareConfig) -> None:
+        self._of, self._config = of, config
+        self._ledger, self._samples = at_usual_pace(of.experiment, of.samples)
+        self._known = known(of, self._ledger, config)
+        self._studies = Decisive(of.experiment, self._samples, self._ledger, config)
+
+    @property
+    def studied(self) -> int:
+        """Return how many functions were compared so far."""
+        return sum(bool(each.comparisons) for each in self._studies.made.values())
+
+    def likeliest(self, first: int | None) -> Sequence[FunctionInfo]:
+        """Return the changed functions that matter, those first that most likely are open."""
+        suspects = [each for each in self._of.experiment.functions if each.change.is_suspect and each.id not in self._studies.trifles]
+        varies = _varies(self._ledger)
+        return sorted(suspects, key=lambda each: (each.id != first, -varies[self._ledger.place[each.id]]))
+
+    def keeps_open(self, info: FunctionInfo) -> bool:
+        """Return whether a function alone keeps the runs going; it is studied only where it can."""
+        can = stands_alone(info, self._known.tallies.get(info.id, {}), self._known.web)
+        return can and keeps_open(most_favourable(self._known, self._studies.study(info)))
+
+    def findings(self) -> Findings:
+        """Return the verdicts on all functions, and on all together."""
+        found, functions = self._functions()
+        functions = by_machine(functions, self._of, lambda part: _Look(part, self._config)._functions()[1], self._config)
+        return concluded(self._of.experiment, functions, found.evidence, self._config)
+
+    def _functions(self) -> tuple[Gathered, list[FunctionFinding]]:
+        found = gathered(self._known, [self._studies.study(info) for info in self._of.experiment.functions])
+        ruling = rule(found.cases, found.evidence)
+        functions = []
+        for case in found.cases:
+            verdict = ruling.decisions[case.info.id].verdict
+            is_told = verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT) or case.info.id in found.machines.differing(self._config.fdr)
+            metrics = compared(case, ruling.decisions[case.info.id], found, self._samples)[0] if is_told else {}
+            functions.append(_verdict_alone(case, ruling, metrics))
+        return found, functions
+
+
+def _varies(ledger: Ledger) -> np.ndarray:
+    """Return by how much of a run each function's own time varies from run to run, (f,), at the point where that is most."""
+    found = np.zeros(len(ledger.ids))
+    for book in ledger.books.values():
+        sums = book.sums(PRIMARY)
+        if sums is not None and len(sums):
+            found = np.maximum(found, sums.std(axis=0) / max(book.cost_ns, 1.0))
+    return found
+
+
+def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:
+    decision, (extra_ns, interval) = ruling.decisions[case.info.id], ruling.extra(case)
+    return FunctionFinding(
+        info=case.info,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        rank=None,
+        calls_base=None,
+        calls_head=None,
+        extra_ns=extra_ns,
+        extra_ci_ns=interval,
+        share=None,
+        metrics=metrics,
+        causes=(),
+        chain=(),
+        headline="",
+    )
