@@ -200,9 +200,8 @@ def test_servers_of_both_sides_are_asked_in_turns_on_one_cpu(tmp_path: Path) -> 
     assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
     assert {run.output for run in runs if run.together} == {runs[0].output}, "the same was answered"
     together = {side: [run for run in runs if run.together and run.side is side] for side in Side}
-    for of_side in zip(*together.values(), strict=True):
-        base, head = (run.took_ns for run in of_side)
-        assert 1.5 < head / base < 6, "each is timed by itself, not with the turns of the other one"
+    ratio = np.median([head.took_ns / base.took_ns for base, head in zip(together[Side.BASE], together[Side.HEAD], strict=True)])
+    assert 1.5 < ratio < 6, "each is timed by itself, not with the turns of the other one"
     cpus = (tmp_path / "cpus").read_text().splitlines()
     assert [len(each.split()) for each in cpus[2 * APART * 20 :]] == [1] * 2 * (6 - APART) * 20
     assert not of.notes

@@ -44,6 +44,7 @@ RUNS = 5
 SCAN, PARSE, SLOWER_PARSE = 4, 3, 4
 # What a function has beside its loop: to be called, its prologue, its return.
 AROUND = 20
+LOOKED = 1000  # at most, for a look at the clocks at the end of a call that was interrupted for so long that it seems long
 # What it costs a caller to call one of them, its probe's reading of the argument included; the probe's reading of counters takes 1700.
 CALL = 50
 # Paths through three probes that differ by single instructions.
@@ -196,8 +197,11 @@ def test_instructions_of_a_call_are_those_of_its_loop(measured: Measured, name: 
     for n, values in counted.items():
         around = np.array(values) - expected * n
         if measured.place.exact:
-            assert len(set(values)) == 1, (n, values)
-            assert 0 <= around[0] <= AROUND
+            usual = np.median(around)
+            others = around[around != usual]
+            assert len(others) <= 1, (n, values)
+            assert all(usual < others) and all(others <= usual + LOOKED), (n, values)
+            assert 0 <= usual <= AROUND
         else:
             assert 0 <= np.median(around) <= max(AROUND, 0.01 * expected * n)
 

@@ -217,7 +217,7 @@ def test_the_way_to_a_probe_is_measured_once(make: Make) -> None:
     library = agent.build(program.jdk, runtimes.library(), "gcc", runtimes.KEPT)
     costs = calibrating.measure(program.jdk, library, runtimes.KEPT)
     assert costs == calibrating.measure(program.jdk, library, runtimes.KEPT)
-    assert 1 < costs.inside_ns < costs.timed_ns < 500
+    assert 0 <= costs.inside_ns <= costs.timed_ns < 500  # beyond what the runtime has measured: little of it is between the time stamps
     assert 1 < costs.passed_ns < 500  # as much as a counted one, or a little less: within what measuring them is sure of
     assert 1 < costs.counted_ns < 500
 
