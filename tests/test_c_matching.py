@@ -215,6 +215,45 @@ def test_a_macro_that_becomes_a_function_is_removed(compare: Compare) -> None:
     assert found["f"].reasons == ("expands macro HASH, which was removed (a.c:1)",)
 
 
+LINKED = """
+struct token { int start;
+#ifdef LINKS
+int parent;
+#endif
+};
+int f(struct token *t, int n) {
+  int i = n;
+#ifdef LINKS
+  return t[i].parent;
+#else
+  for (; i > 0; i--) if (t[i].start < 0) break;
+  return i;
+#endif
+}
+int g(struct token *t) { return t[1].start; }
+"""
+
+
+def test_a_macro_that_a_text_asks_for_is_named_beside_the_struct_that_it_lays_out_anew(compare: Compare) -> None:
+    found = compare({"a.c": "#define LINKS\n" + LINKED}, {"a.c": LINKED})
+    assert changes(found) == {"f": Change.AFFECTED, "g": Change.AFFECTED}
+    assert found["f"].culprits[0] == "macro LINKS"
+    assert found["f"].reasons[0] == "expands macro LINKS, which was removed (a.c:1)"
+    assert "struct token" in found["f"].reasons[1]
+
+
+def test_a_macro_that_a_text_newly_asks_for_is_named_beside_the_struct_that_it_lays_out_anew(compare: Compare) -> None:
+    found = compare({"a.c": LINKED}, {"a.c": "#define LINKS\n" + LINKED})
+    assert found["f"].reasons[0] == "expands macro LINKS, which is new (a.c:1)"
+    assert "struct token" in found["f"].reasons[1]
+
+
+def test_what_a_macro_uses_now_is_not_named_beside_it(compare: Compare) -> None:
+    text = "#define ROUNDS 3\n#define STEPS 3\n#define HASH(x) ((x) * %s)\nint f(int x) { return HASH(x); }\n"
+    found = compare({"a.c": text % "ROUNDS"}, {"a.c": text % "STEPS * STEPS"})
+    assert found["f"].culprits == ("macro HASH",)
+
+
 def test_a_macro_that_moves_to_another_file_is_no_change(compare: Compare) -> None:
     source = '#include "h.h"\n%sint f(int x) { return x * N; }\n'
     found = compare({"h.h": "#define N 3\n", "a.c": source % ""}, {"h.h": "\n", "a.c": source % "#define N 3\n"})

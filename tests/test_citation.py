@@ -34,6 +34,13 @@ def test_only_lines_of_code_are_cited() -> None:
     assert cited_lines(info) == " (a.py, line 6: `return x + 1`)"
 
 
+def test_lines_that_are_gone_are_cited_where_head_has_no_others() -> None:
+    base = "int f(void)\n{\n\tif (known())\n\t\treturn 0;\n\treturn g();\n}\n"
+    head = "int f(void)\n{\n\treturn g();\n}\n"
+    info = replace(made.regressed().info, base=Source("a.c", 7, base), head=Source("a.c", 30, head))
+    assert cited_lines(info) == " (gone from a.c, line 9: `if (known())`; 10: `return 0;`)"
+
+
 def test_what_a_text_newly_does_is_cited_before_its_lines() -> None:
     base, head = (Source("a.py", 1, f"import re\n{line}TABLE = {{}}\n") for line in ("", "import secrets\n"))
     info = replace(made.regressed().info, base=base, head=head, reasons=("body changed", "now imports `secrets`"))

@@ -74,12 +74,19 @@ class _Comparison:
                 continue
             if not self._dialect.is_renamed(first, second, self._renames):
                 found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", says))
-        if same_text and not found:
+        if same_text:
             gone, new = before.keys() - after.keys() - self._head_names, after.keys() - before.keys() - self._base_names
-            for says in _without_equals(gone, new, before, after):
-                found.append((f"{self._dialect.uses(before[says][0])}, which was removed {_at(before[says][0])}", says))
-            for says in _without_equals(new, gone, after, before):
-                found.append((f"{self._dialect.uses(after[says][0])}, which is new {_at(after[says][0])}", says))
+            removed = [
+                (f"{self._dialect.uses(before[says][0])}, which was removed {_at(before[says][0])}", says)
+                for says in _without_equals(gone, new, before, after)
+            ]
+            added = [
+                (f"{self._dialect.uses(after[says][0])}, which is new {_at(after[says][0])}", says)
+                for says in _without_equals(new, gone, after, before)
+            ]
+            # Beside a declaration that differs, which may be what else is used now, only what the text itself names is sure to matter.
+            words = set(self._dialect.tokens(head)) if found else set()
+            found = [each for each in (*removed, *added) if not found or each[1].rpartition(" ")[2] in words] + found
         found += self._flag_changes(base, head)
         return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from perfdiff.analysis.blame.texts import changed_lines
+from collections.abc import Sequence
+
+from perfdiff.analysis.blame.texts import changed_lines, dropped_lines
 from perfdiff.records.schema import NEWLY, Change, FunctionInfo
 
 DEPENDENCY = "dependency"  # name of the cause that tells what differs though a function's text does not
@@ -19,16 +21,27 @@ def because(info: FunctionInfo) -> str:
 def cited_lines(info: FunctionInfo) -> str:
     """Return the changed lines of a function as they are cited in a sentence, or ""; mere brackets tell nothing beside others.
 
-    What the function's text newly does comes first, where that has a name, such as a module that it imports.
+    Where head only lacks code, the lines of base that are gone are cited. What the function's text newly does comes first, where that has
+    a name, such as a module that it imports.
     """
-    lines = changed_lines(info)
-    changed = [(line, text) for line, text in lines if any(map(str.isalnum, text))] or list(lines)
-    if not changed or info.head is None or info.change is Change.ADDED:
+    if info.head is None or info.change is Change.ADDED:
         return ""
-    shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in changed[:SHOWN_LINES])
-    more = f" and {len(changed) - SHOWN_LINES} more" if len(changed) > SHOWN_LINES else ""
     newly = "".join(f"{reason}; " for reason in info.reasons if reason.startswith(NEWLY))
-    return f" ({newly}{info.head.file}, line {shown}{more})"
+    lines, gone = changed_lines(info), _telling(dropped_lines(info))
+    if changed := _telling(lines):
+        return f" ({newly}{info.head.file}, line {_listed(changed)})"
+    if gone and info.base is not None:
+        return f" ({newly}gone from {info.base.file}, line {_listed(gone)})"
+    return f" ({newly}{info.head.file}, line {_listed(lines)})" if lines else ""
+
+
+def _telling(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    return [(line, text) for line, text in lines if any(map(str.isalnum, text))]
+
+
+def _listed(lines: Sequence[tuple[int, str]]) -> str:
+    shown = "; ".join(f"{line}: `{excerpt(text)}`" for line, text in lines[:SHOWN_LINES])
+    return shown + (f" and {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else "")
 
 
 def depends(info: FunctionInfo) -> str:
