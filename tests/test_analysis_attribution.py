@@ -95,6 +95,24 @@ def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: floa
     assert sentence(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG).startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("classes", "ratio", "says"),
+    [
+        ((CostClass.N_LOG_N, CostClass.LINEAR), 2.2, "130 ns became 286 ns a call ("),
+        ((CostClass.LINEAR, CostClass.N_LOG_N), 0.5, "130 ns became 65 ns a call ("),
+        ((CostClass.LINEAR, CostClass.N_LOG_N), 2.2, "was linear in n, now n log n: 130 ns became 286 ns a call ("),
+        ((CostClass.N_LOG_N, CostClass.LINEAR), 0.5, "was n log n in n, now linear: 130 ns became 65 ns a call ("),
+    ],
+)
+def test_a_class_is_told_only_where_it_moved_as_the_cost_did(classes: tuple[CostClass, CostClass], ratio: float, says: str) -> None:
+    base, head = (
+        Annotation("f", "wall_ns", of, (Scope(of, (), 1.0, 1.0, 9),), ("n", "m"), {}, {"n": (1.0, 500.0)}, 1.0, 1.0, 9) for of in classes
+    )
+    grew = Ratio(ratio, ratio / 1.1, ratio * 1.1, 5, 5)
+    found = MetricFinding("wall_ns", base, head, "n", grew, "", grew, 0.0, None, None, None, 0.01, class_changed=True)
+    assert sentence(found, Spot(base=130.0, switch="", feature=None, x=None), CONFIG).startswith(says)
+
+
 def test_calls_told_apart_by_a_type_are_named_once() -> None:
     grew = Ratio(9.0, 8.0, 10.0, 5, 5)
     found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from experiments import Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, LineGrowth, Verdict
+from perfdiff.analysis.telling.uncounted import by_lines, time_only
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
@@ -228,6 +230,30 @@ def test_a_function_whose_line_grows_steeper_names_it_in_its_sentence() -> None:
     assert guilty.line_counts == {20: 1e8}
     assert not named(found, "find").lines
     assert not named(slower(None), "fill").lines
+
+
+def told_by_lines(lines: tuple[LineGrowth, ...]) -> FunctionFinding:
+    """Return a finding whose cause was time alone, told with lines of `fill`."""
+    cause = time_only(INFO, ("blocks",))
+    said = f"`fill` is slower; cause: {cause.says}"
+    finding = FunctionFinding(INFO, Verdict.REGRESSION, "", 1, 1.0, 1.0, 1.0, None, metrics={}, causes=(cause,), chain=(), headline=said)
+    return by_lines(finding, lines)
+
+
+def test_a_line_that_runs_more_often_is_the_cause_where_blocks_are_fewer() -> None:
+    line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 2000.0, 8000.0)
+    told = told_by_lines((replace(line, line=99), line))
+    assert [cause.name for cause in told.causes] == ["more-work"]
+    assert told.causes[0].says == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
+    assert told.headline == f"`fill` is slower; cause: {told.causes[0].says}"
+    assert told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says.endswith("never before")
+
+
+def test_lines_of_other_functions_explain_no_time_of_this_one() -> None:
+    told = told_by_lines((LineGrowth("other", "a.c", 99, "walk();", "list n=8000", 2000.0, 8000.0),))
+    assert (
+        told.causes[0].says == "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
+    )
 
 
 def test_lines_of_a_function_without_a_probe_are_told_with_the_change_that_makes_it_slower() -> None:

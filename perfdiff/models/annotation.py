@@ -31,6 +31,17 @@ class CostClass(StrEnum):
     MIXTURE = "mixture"
 
 
+# Classes by growth; the other two say how calls differ, not how they grow.
+RISING = (
+    CostClass.CONSTANT,
+    CostClass.LOGARITHMIC,
+    CostClass.LINEAR,
+    CostClass.N_LOG_N,
+    CostClass.QUADRATIC,
+    CostClass.CUBIC,
+)
+
+
 class Trend(StrEnum):
     """Which calls a scope's terms describe: all, only the fastest at each input, or only the many that lie close together there."""
 

@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import RUN, FunctionFinding, MetricFinding, Verd
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass
+from perfdiff.models.annotation import RISING, Annotation, CostClass
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, usual_ns
 from perfdiff.models.regression import MATERIAL_NOISY
@@ -22,14 +22,6 @@ from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import SampleTable, Side
 
 COUNTERS = ("bytecode_blocks", "heap_bytes")  # what a call does that takes time at least in proportion
-_RISING = (
-    CostClass.CONSTANT,
-    CostClass.LOGARITHMIC,
-    CostClass.LINEAR,
-    CostClass.N_LOG_N,
-    CostClass.QUADRATIC,
-    CostClass.CUBIC,
-)
 
 
 def with_counted_growth(
@@ -110,7 +102,7 @@ def _replaced(metric: MetricFinding, side: Side, annotation: Annotation) -> Metr
 
 def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, config: CompareConfig) -> Annotation:
     """Return the annotation of a time with the fastest growth of a count that is a material part of it, if it is faster than its own."""
-    if annotation.growth not in _RISING:
+    if annotation.growth not in RISING:
         return annotation
     told = annotation.growth
     for counter in COUNTERS:
@@ -120,7 +112,7 @@ def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, c
             and _is_material(annotation.metric, counter, times, counted)
         ):
             growth = learn(counted, counter, annotation.function, config).growth
-            told = max(told, growth, key=_RISING.index) if growth in _RISING else told
+            told = max(told, growth, key=RISING.index) if growth in RISING else told
     return annotation if told is annotation.growth else replace(annotation, by_counts=told)
 
 

@@ -37,11 +37,12 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
 from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, more_queries, often, prolonged, queries, slower
+from perfdiff.analysis.telling.uncounted import time_only
 from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import CostClass
+from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
-from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
+from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Side
 
@@ -58,15 +59,6 @@ _GREW = {
 _OUTSIDE = frozenset(("more-queries", "system-calls", "library-calls", "library-time"))
 _BESIDE = _OUTSIDE | {"more-allocation", "garbage-collection"}  # told although the class of the cost changed
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
-# Classes by growth; the other two say how calls differ, not how they grow.
-_GROWTH = (
-    CostClass.CONSTANT,
-    CostClass.LOGARITHMIC,
-    CostClass.LINEAR,
-    CostClass.N_LOG_N,
-    CostClass.QUADRATIC,
-    CostClass.CUBIC,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +233,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     before, after = found.base.growth, found.head.growth
     counted = list(_by_counts(patient, ns, lines))
     telling = [each for each in counted if each.ns > TELLING * ns]
-    if found.class_changed and {before, after} <= set(_GROWTH) and _GROWTH.index(after) > _GROWTH.index(before):
+    if found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
         beside = [each for each in telling if each.cause.name in _BESIDE]
         says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
@@ -441,8 +433,7 @@ def _unexplained(patient: Patient) -> list[Cause]:
     if not grown and (waits := _waits(patient)):
         return list(waits)
     if not grown:
-        other = "more work, machine" if not work_counters(counts) else "machine" if is_bounded(counts) else "lines do more, machine"
-        return [Cause("time-only", f"its time grew and nothing that was counted did: {other}, layout or I/O")]
+        return [time_only(patient.info, counts)]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
     where = f" ({stratum})" if stratum else ""
     what = metric_of(metric).says.removesuffix(", without probed callees'")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
 from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.telling.citation import excerpt
+from perfdiff.analysis.telling.uncounted import by_lines
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.config import CompareConfig
@@ -41,6 +42,7 @@ def with_lines(
 
 def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
     steeper = next((line for line in grown if line.is_steeper), None)
+    finding = finding if steeper else by_lines(finding, grown)
     headline = f"{finding.headline}; {steeper_line(steeper, finding.info)}" if steeper else finding.headline
     return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), headline=headline)
 
