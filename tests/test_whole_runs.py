@@ -11,6 +11,7 @@ import pytest
 import findings as examples
 from perfdiff.analysis.findings import Standing, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, Shift, next_look, shift
+from perfdiff.analysis.verdicts.asbuilt import layout_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
@@ -218,3 +219,41 @@ def test_what_is_open_says_how_many_pairs_would_decide() -> None:
     assert end.standing is Standing.OPEN
     assert end.needed > 20
     assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).shift.upper(0.95) < INTEREST
+
+
+def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layouts: int = 20) -> list[Run]:
+    """Return pairs in which the builds themselves differ by the ratio `built`, and other layouts by one ratio or the other in turn."""
+    rng, runs = np.random.default_rng(3), []
+    for block in range(pairs):
+        layout = block % layouts
+        ratio = built if layout == 0 else others[layout % 2]
+        for side, cost in ((Side.BASE, 1e7), (Side.HEAD, 1e7 * ratio)):
+            took = cost * float(np.exp(rng.normal(0, 0.01)))
+            runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, took, took, 1e6, 0.0, 0.0, "same", layout=layout))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("built", "others", "told"),
+    [
+        (1.32, (0.78, 1.28), True),
+        (0.74, (0.78, 1.28), True),
+        (1.0, (0.78, 1.28), False),
+        (1.04, (1.0, 1.0), False),
+        (1.32, (1.32, 1.32), False),
+    ],
+    ids=["slower as built", "faster as built", "as all layouts", "little", "slower in all"],
+)
+def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: float, others: tuple[float, float], told: bool) -> None:
+    runs = placed_runs(built, others)
+    ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
+    notes = [*layout_note(runs, ends)]
+    assert [note.slug for note in notes] == ["layout-decides"] * told
+    if told:
+        assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
+        assert f"head takes ×{built}"[:-1] in notes[0].text
+
+
+def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:
+    runs = placed_runs(1.32, (0.78, 1.28), pairs=40)
+    assert not [*layout_note(runs, whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends)]

@@ -76,12 +76,12 @@ def overhead(runs: Sequence[Run]) -> float | None:
 
 def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | None:
     """Return by how much runs differ in a cost, pair by pair: those of one block were made next to each other."""
-    before, after = _pairs(base, head)
+    before, after = pairs_of(base, head)
     layouts, machines = (np.array([getattr(run, of) for run in after], dtype=np.int64) for of in ("layout", "machine"))
     return shift(_logs(before, cost), _logs(after, cost), layouts, machines)
 
 
-def _pairs(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
     """Return the runs of both sides that were made next to each other, on one machine."""
     before = {(run.machine, run.block): run for run in base}
     after = [run for run in head if (run.machine, run.block) in before]

@@ -1,0 +1,69 @@
+"""What the builds themselves show where other layouts of the same code do not: who times them by hand sees just that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.findings import EndToEnd, Standing
+from perfdiff.analysis.policy import PLACES
+from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
+from perfdiff.records.schema import Floats, Note, Phase, Run, Side
+
+FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
+LAYOUTS = 8  # from so many on, one in ten at either end can be told
+MOST = 0.8  # of the layouts lie between what is told of them
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What pairs show at a point: those of the builds themselves (n,), and the means of all layouts (k,), as logarithms."""
+
+    end: EndToEnd
+    built: Floats
+    layouts: Floats
+
+    @property
+    def effect(self) -> float:
+        """Return the median difference of the builds themselves, as a logarithm."""
+        return float(np.median(self.built))
+
+
+def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]:
+    """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not."""
+    found = [seen for end in ends if (seen := _seen(end, runs)) is not None]
+    worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
+    if worst is None:
+        return
+    ratio, points = worst.end.ratio, f"{worst.end.point.label} ({len(worst.built)} pairs)"
+    assert ratio is not None
+    ends_of = np.exp(np.quantile(worst.layouts, [(1 - MOST) / 2, (1 + MOST) / 2]))
+    yield Note(
+        "layout-decides",
+        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} the CPU time of base at {points}; in "
+        f"{len(worst.layouts)} layouts of the same code that is {units.ratio(ratio.value)} in the mean, and "
+        f"{units.ratio(float(ends_of[0]))} to {units.ratio(float(ends_of[1]))} in eight of ten: the place of code in memory makes that",
+    )
+
+
+def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
+    """Return what a point shows where its builds stand out, None where they do not or too little is known."""
+    if end.ratio is None or end.standing in (Standing.SLOWER, Standing.FASTER):
+        return None
+    plain = [run for run in runs if run.phase is Phase.PLAIN and run.point == end.point.id]
+    base, head = pairs_of(*(comparable([run for run in plain if run.side is side]) for side in Side))
+    if not head:
+        return None
+    cost = np.log([[max(getattr(run, end.by), 1.0) for run in side] for side in (base, head)])
+    made = np.array([run.layout for run in head])
+    shift = cost[1] - cost[0]
+    layouts = np.array([shift[made == number].mean() for number in np.unique(made)])
+    seen = _Seen(end, shift[made == 0], layouts)
+    if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or abs(seen.effect) <= math.log1p(PLACES):
+        return None
+    outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)
+    return seen if outside else None
