@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ CALL_NS, BLOCKS = 10_000.0, PLAIN["blocks"]
     [
         (1.10, 1.0, 1.0, Verdict.INCONCLUSIVE),
         (1.10, 1.0005, 1.0, Verdict.INCONCLUSIVE),  # a few blocks more cannot take a microsecond
-        (1.10, 1.08, 1.0, Verdict.REGRESSION),
+        (1.10, 1.08, 1.08, Verdict.REGRESSION),
         (1.10, 1.0, 1.10, Verdict.REGRESSION),
         (1.10, None, 1.0, Verdict.REGRESSION),  # without counts nothing speaks against it
         (1.30, 1.0, 1.0, Verdict.INCONCLUSIVE),  # more than layout makes as a rule, but whole runs exclude it
@@ -45,6 +46,24 @@ def test_a_small_slow_down_of_the_same_work_needs_whole_runs_that_confirm_it(
     found = analyse(experiment, world.samples, CompareConfig())
     assert found.functions[0].verdict is expected, found.functions[0].reason
     assert ("another layout" in found.functions[0].reason) is (expected is Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"), [(1.0, Verdict.INCONCLUSIVE), (0.8, Verdict.REGRESSION)], ids=["nothing else", "made up for"]
+)
+def test_more_work_that_whole_runs_exclude_counts_where_another_function_makes_up_for_it(other: float, expected: Verdict) -> None:
+    def grown(factor: float) -> Callable[[Side, Columns], float]:
+        return lambda side, inputs: CALL_NS * (factor if side is HEAD else 1.0)
+
+    made = [Made(name, grown(factor), Change.CHANGED, calls=lambda side, n: {"": 200}) for name, factor in (("f", 1.2), ("g", other))]
+    world = World((*made,), runs=10, noise=Noise(run=0.01, function=0.01), plain=lambda side: 4.1e6)
+    factors = {"f": 1.2, "g": other}
+    experiment = counted(
+        world, lambda name, side, n, rng: {**PLAIN, "blocks": 200 * BLOCKS * (factors.get(name, 1.0) if side is HEAD else 1.0)}, rounds=2
+    )
+    found = analyse(experiment, world.samples, CompareConfig()).functions[0]
+    assert (found.info.name, found.verdict) == ("f", expected), found.reason
+    assert ("whole runs without probes exclude" in found.reason) is (expected is Verdict.INCONCLUSIVE)
 
 
 def test_counts_that_prove_waiting_stand_where_probes_distort_all_times() -> None:

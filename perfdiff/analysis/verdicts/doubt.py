@@ -28,9 +28,12 @@ def doubted(case: Case, guilt: Guilt) -> str:
         return ""
     if _is_distorted(case, guilt):
         return "the probes cost more than the program itself, and whole runs without them are not slower"
-    if _is_excluded(case, guilt):
-        other = "another layout" if is_bounded(case.counts) else "its probes"
-        return f"whole runs without probes exclude what it seems to add, and counts do not explain it: {other} may"
+    if excluded := _excluded(case, guilt):
+        if not explained(case, guilt):
+            other = "another layout" if is_bounded(case.counts) else "its probes"
+            return f"whole runs without probes exclude what it seems to add, and counts do not explain it: {other} may"
+        if any(_show_it_with_probes(place, share, case) for place, share in excluded.items()):
+            return "whole runs without probes exclude what it seems to add, though runs with them take as much longer: its probes may"
     if ratio := _may_be_layout(case, guilt):
         return (
             f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
@@ -49,15 +52,26 @@ def _is_distorted(case: Case, guilt: Guilt) -> bool:
     return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > DISTORTED for end in ends)
 
 
-def _is_excluded(case: Case, guilt: Guilt) -> bool:
-    """Return whether counts do not explain extra time of interest, and whole runs exclude much of it at a point."""
-    if not work_counters(case.counts) or explained(case, guilt):
-        return False
+def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
+    """Return what a change seems to add of interest where counts were made and whole runs exclude half of it: shares of a run, by point."""
+    if not work_counters(case.counts):
+        return {}
     claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
-    return any(
-        end.ratio is not None and claimed.get(point, 0.0) > case.config.min_effect and end.ratio.high - 1 < CLAIMED * claimed[point]
+    return {
+        point: claimed[point]
         for point, end in case.ends.items()
-    )
+        if end.ratio is not None and claimed.get(point, 0.0) > case.config.min_effect and end.ratio.high - 1 < CLAIMED * claimed[point]
+    }
+
+
+def _show_it_with_probes(point: int, share: float, case: Case) -> bool:
+    """Return whether all functions together take half of that share of a run longer: nothing else became as much faster instead.
+
+    Then runs with probes and without them contradict each other, and work that counts see may cost no time.
+    """
+    place = case.attribution.points.index(point)
+    part = case.attribution.parts[place]
+    return bool(float(part.head.sum() - part.base.sum()) > CLAIMED * share * case.attribution.run_ns[place])
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:
