@@ -111,6 +111,14 @@ def test_narrow_pages_stack_the_table_and_lose_no_figure() -> None:
     assert lines[row + 1].split() == ["src/list.c:42", "41", "ns", "→", "26", "µs", "constant", "→", "linear"]
 
 
+def test_long_names_are_broken_where_their_parts_meet() -> None:
+    name = "ankerl::unordered_dense::v4_8_1::detail::table::allocate_buckets_from_shift"
+    function = made.plain(1, name, Verdict.UNCHANGED, Change.CHANGED, ratio=Ratio(1.0, 0.9, 1.1, 10, 10), reason="as before")
+    lines = [line.split() for line in text(made.findings(Verdict.UNCHANGED, (function,)), 90).splitlines()]
+    told = "".join(line[0] for line in lines if line and line[0] in (name[: name.rindex("::") + 2], name[name.rindex("::") + 2 :]))
+    assert told == name
+
+
 def test_no_regression_says_what_was_measured_what_would_be_seen_and_what_was_not() -> None:
     quiet = replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")
     lines = text(quiet).splitlines()

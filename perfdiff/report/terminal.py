@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
@@ -28,6 +30,7 @@ _INDENT = 2
 _GAP = 2
 # A table of more columns than this is stacked where the page is too narrow, a smaller one folds its cells.
 _STACKED = 5
+_JOINTS = re.compile(r".+?(?:::|[./ ]|$)")  # parts of a name with what joins them to the next one
 
 
 def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
@@ -141,7 +144,7 @@ def _table(block: Table, console: Console, all_rows: bool) -> RenderableType:
     for shown in (list(everything), major):
         if sum(widths[i] for i in shown) + _GAP * (len(shown) - 1) <= room:
             return _grid(block, rows, shown)
-    return _grid(block, rows, major) if len(major) <= _STACKED else _stacked(block, rows, major)
+    return _grid(block, rows, major) if len(major) <= _STACKED else _stacked(block, rows, major, room)
 
 
 def _grid(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) -> RenderableType:
@@ -156,8 +159,12 @@ def _grid(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) ->
     return grid
 
 
-def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) -> RenderableType:
-    """Return rows of two lines, each column but the first over its right neighbour, for a table that a narrow page cannot hold."""
+def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int], room: int) -> RenderableType:
+    """Return rows of two lines, each column but the first over its right neighbour, for a table that a narrow page cannot hold.
+
+    The second column has what the others leave of the `room`; long names are broken there where their parts meet.
+    """
+    from rich.cells import cell_len
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -165,9 +172,23 @@ def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int])
     grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for pair in pairs:
         grid.add_column(Text("\n".join(block.columns[i].title for i in pair)), overflow="fold")
+    others = [i for i in shown if i not in pairs[1]]
+    widest = {i: max(cell_len(text) for text in (block.columns[i].title, *(row[i].text for row in rows))) for i in others}
+    taken = sum(max(widest[i] for i in pair) + _GAP for pair in pairs if pair != pairs[1])
     for row in rows:
-        grid.add_row(*(Text("\n").join(_cell(row[i]) for i in pair) for pair in pairs))
+        cells = {i: replace(row[i], text=_broken(row[i].text, room - taken)) if i in pairs[1] else row[i] for i in shown}
+        grid.add_row(*(Text("\n").join(_cell(cells[i]) for i in pair) for pair in pairs))
     return grid
+
+
+def _broken(name: str, width: int) -> str:
+    """Return a name in lines of at most `width` columns, broken behind `::`, `.`, `/` or a blank where it has these."""
+    lines = [""]
+    for part in _JOINTS.findall(name):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _cell(cell: Cell) -> Text:
