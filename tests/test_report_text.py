@@ -111,6 +111,15 @@ def test_narrow_pages_stack_the_table_and_lose_no_figure() -> None:
     assert lines[row + 1].split() == ["src/list.c:42", "41", "ns", "→", "26", "µs", "constant", "→", "linear"]
 
 
+def test_effects_that_more_than_double_a_cost_are_told_as_multiples() -> None:
+    functions = []
+    for number, (name, floor) in enumerate({"narrow": 0.13, "wide": 300.0}.items(), 1):
+        each = made.plain(number, name, Verdict.UNCHANGED, Change.CHANGED, ratio=Ratio(1.0, 0.9, 1.1, 10, 10), reason="as before")
+        functions.append(replace(each, metrics={metric: replace(found, floor=floor) for metric, found in each.metrics.items()}))
+    lines = text(made.findings(Verdict.UNCHANGED, (*functions,))).splitlines()
+    assert "  visible       effects from 13 % of a function's cost on, for wide only from ×301 on" in lines
+
+
 @pytest.mark.parametrize("width", [70, 80])
 def test_long_names_are_broken_where_their_parts_meet(width: int) -> None:
     name = "ankerl::unordered_dense::v4_8_1::detail::table::allocate_buckets_from_shift"

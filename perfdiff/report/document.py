@@ -23,8 +23,8 @@ from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
-# Notes that stand right behind the answer, which does not tell of what they say: runs take longer for another reason, too.
-_BESIDE = ("slower-beside", "waiting-grown", "workload-grown")
+# Notes that stand right behind the answer, which does not tell of what they say: runs take longer for another reason, or in one layout.
+_BESIDE = ("layout-decides", "slower-beside", "waiting-grown", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -176,15 +176,20 @@ def _coverage(findings: Findings) -> Facts:
     ]
     if floors:
         worst, name = max(floors)
-        median = statistics.median(floor for floor, _ in floors)
-        at_worst = f", for {name} only from {wording.percent(worst)} on" if len(floors) > 1 else ""
-        facts.append(Fact("visible", f"effects from {wording.percent(median)} of a function's cost on{at_worst}"))
+        median = statistics.median_low(floor for floor, _ in floors)  # of two, that of the one that is known better
+        at_worst = f", for {name} only from {_effect(worst)} on" if len(floors) > 1 else ""
+        facts.append(Fact("visible", f"effects from {_effect(median)} of a function's cost on{at_worst}"))
     facts.append(Fact("threshold", f"shifts under {wording.percent(findings.min_effect)} are not reported as a regression"))
     if findings.skipped:
         facts.append(Fact("not measured", _not_measured(findings)))
     if findings.overhead is not None:
         facts.append(Fact("probes", _probes(findings.overhead, findings.min_effect)))
     return Facts(tuple(facts))
+
+
+def _effect(floor: float) -> str:
+    """Return an effect as a share of a cost, as a multiple where it more than doubles that."""
+    return wording.percent(floor) if floor <= 1 else units.ratio(1 + floor)
 
 
 def _probes(overhead: float, min_effect: float) -> str:
