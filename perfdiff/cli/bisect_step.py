@@ -21,7 +21,7 @@ from perfdiff.errors import MeasurementError, StoreError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
-    from perfdiff.analysis.search.ends import Wanted
+    from perfdiff.analysis.search.ends import SearchSubject
     from perfdiff.progress import Progress
     from perfdiff.request import Request
 
@@ -128,10 +128,10 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
 
 def _code(findings: Findings, function: str | None, metric: str | None, *, timed: bool) -> StepCode:
     from perfdiff.analysis.findings import Verdict
-    from perfdiff.analysis.search.ends import Wanted, standing
+    from perfdiff.analysis.search.ends import SearchSubject, standing
 
     named = functools.partial(is_named, function) if function else None
-    wanted = Wanted(findings.base.rev, findings.head.rev, function, named, metric)
+    wanted = SearchSubject(findings.base.rev, findings.head.rev, function, named, metric)
     verdict = standing(findings, wanted)
     code, says = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD), findings.sentence
     if code is StepCode.SKIP:
@@ -140,7 +140,7 @@ def _code(findings: Findings, function: str | None, metric: str | None, *, timed
     return code
 
 
-def _counted(findings: Findings, wanted: Wanted, *, timed: bool) -> tuple[StepCode, str] | None:
+def _counted(findings: Findings, wanted: SearchSubject, *, timed: bool) -> tuple[StepCode, str] | None:
     """Return what exact counts of work say where time leaves it open, and in which words; None where they do not settle it.
 
     More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge time at all: not `timed`.

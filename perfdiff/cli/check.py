@@ -194,13 +194,13 @@ def _answer(found: Checked | Sweep) -> str:
 
 
 def _code(found: Checked | Sweep, *, strict: bool) -> exits.ExitCode:
-    from perfdiff.analysis.annotations.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import AssertionStanding
 
     match check_worse.verdict(found):
-        case Standing.VIOLATED:
+        case AssertionStanding.VIOLATED:
             return exits.ExitCode.REGRESSION
-        case Standing.NOT_JUDGED:
+        case AssertionStanding.NOT_JUDGED:
             return exits.ExitCode.NOT_MEASURED
-        case Standing.OPEN if strict:
+        case AssertionStanding.OPEN if strict:
             return exits.ExitCode.INCONCLUSIVE
     return exits.ExitCode.FINE

@@ -80,7 +80,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise UsageError(
                 "there is nothing to record: give the command behind `--`, as in `perfdiff record v1.2 -- ./server`", slug="no-command"
             )
-        from perfdiff.recorder import Wanted
+        from perfdiff.recorder import RecordingOrder
         from perfdiff.recorder import record as recorded
 
         output.make_folder(to)
@@ -88,13 +88,13 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = Overrides(file=project.config, build=project.build)
         is_surveyed = _is_surveyed(survey, functions or [], project.repository, overrides)
         # The command may write to the terminal, too.
-        progress = Silent() if project.quiet else waiting.Lines(sys.stderr, verbose=project.verbose)
+        progress = Silent() if project.quiet else waiting.LineProgress(sys.stderr, verbose=project.verbose)
         if not is_surveyed:
             overrides = replace(overrides, command=PLACE.sub("place", command))
         asked = comparison.request((revision,) if revision else (), project.repository, project.cache_folder, overrides, progress)
         ended = recorded(
             asked,
-            Wanted(
+            RecordingOrder(
                 command=command,
                 to=to.absolute(),
                 host=_host(host),
