@@ -16,7 +16,7 @@ from perfdiff.analysis.sums.rates import one_run, too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import RISING, Annotation, CostClass, Term, product, shape
+from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Side
@@ -102,7 +102,7 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
 
 def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
     """Tell the cost functions where they account for the costs that the sentence quotes, base's at `spot` and `head`; else the classes."""
-    if found.base is None or found.head is None or _is_contrary(found):
+    if found.base is None or found.head is None:
         return ""
     leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
     if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
@@ -112,20 +112,15 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
             if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
     classes = (found.base.growth, found.head.growth)
-    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
+    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes) and _explains(classes, found):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""
 
 
-def _is_contrary(found: MetricFinding) -> bool:
-    """Return whether the class moved the other way than the cost, as neighbours do that are poorly told apart."""
-    assert found.base is not None
-    assert found.head is not None
-    assert found.ratio is not None
-    classes = (found.base.growth, found.head.growth)
-    if not found.class_changed or not set(classes) <= set(RISING):
-        return False
-    return (found.ratio.value - 1) * (RISING.index(classes[1]) - RISING.index(classes[0])) < 0
+def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> bool:
+    """Return whether the growth changed as the cost did: one that is slower by a lower growth would read as a contradiction."""
+    before, after = map(list(CostClass).index, classes)
+    return found.ratio is None or (after > before) == (found.ratio.value > 1)
 
 
 @dataclass(frozen=True, slots=True)

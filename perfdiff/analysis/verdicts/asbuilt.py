@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import EndToEnd, Standing
+from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import PLACES
 from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
 from perfdiff.records.schema import Floats, Note, Phase, Run, Side
@@ -52,7 +52,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]
 
 def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     """Return what a point shows where its builds stand out, None where they do not or too little is known."""
-    if end.ratio is None or end.standing in (Standing.SLOWER, Standing.FASTER):
+    if end.ratio is None or end.standing in (PointStanding.SLOWER, PointStanding.FASTER):
         return None
     plain = [run for run in runs if run.phase is Phase.PLAIN and run.point == end.point.id]
     base, head = pairs_of(*(comparable([run for run in plain if run.side is side]) for side in Side))
