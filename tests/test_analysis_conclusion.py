@@ -38,6 +38,12 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     assert found.excluded == 1.12
 
 
+def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=29_579, by_layouts=True)
+    said = conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence
+    assert said.endswith("for 320 pairs to decide: the place of code in memory makes more than the change")
+
+
 def test_what_few_runs_exclude_is_no_answer() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.1, 0.5, 2.4, 5, 5), None, needed=160)
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())

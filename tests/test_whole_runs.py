@@ -257,3 +257,9 @@ def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: fl
 def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:
     runs = placed_runs(1.32, (0.78, 1.28), pairs=40)
     assert not [*layout_note(runs, whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends)]
+
+
+@pytest.mark.parametrize(("others", "by_layouts"), [((0.78, 1.28), True), ((1.04, 1.04), False)], ids=["layouts vary", "runs vary"])
+def test_what_leaves_a_point_open_is_put_down_to_layouts_where_they_vary_most(others: tuple[float, float], by_layouts: bool) -> None:
+    end = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], placed_runs(others[1], others), CompareConfig()).ends[0]
+    assert end.by_layouts is by_layouts

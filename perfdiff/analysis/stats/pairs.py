@@ -38,13 +38,16 @@ OF_A_LOOK = 0.2
 # Layouts differ, and are a level of their own, from this level of the F-test on (Bancroft 1944: a preliminary test keeps the level of the
 # final one if it is this lenient).
 LAYOUTS_DIFFER = 0.75
+# Means of layouts that vary by so many times what runs within one do: layouts make most of what is uncertain, no quieter machine helps.
+BY_LAYOUTS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """Mean difference of pairs, head minus base of logarithms: `effect` with standard error and degrees of freedom.
 
-    `layouts` is the number of builds a side that the pairs were spread over. `differ` is the p-value of no difference between machines.
+    `layouts` is the number of builds a side that the pairs were spread over, `by_layouts` whether most of the error comes from these.
+    `differ` is the p-value of no difference between machines.
     """
 
     effect: float
@@ -53,6 +56,7 @@ class Shift:
     pairs: int
     layouts: int
     differ: float = 1.0
+    by_layouts: bool = False
 
     def lower(self, confidence: float, comparisons: int = 1) -> float:
         """Return the lower bound that holds at all looks, and for `comparisons` shifts at once (Bonferroni)."""
@@ -136,7 +140,7 @@ class _Mean:
     freedom: float
 
     def shift(self, nested: _Nested) -> Shift:
-        variance, freedom = _variance(self.influence, nested.layouts)
+        variance, freedom, by_layouts = _variance(self.influence, nested.layouts)
         n = len(self.influence)
         of_mean, freedom, differ = variance / n, freedom or self.freedom, 1.0
         if (over := nested.spread(self.influence)) is not None:
@@ -144,7 +148,7 @@ class _Mean:
             if extra > 0:  # Satterthwaite's (1946) for the sum of two variances
                 freedom = (of_mean + extra) ** 2 / (of_mean**2 / freedom + extra**2 / float(over.freedom[0]))
                 of_mean += extra
-        return Shift(self.effect, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ)
+        return Shift(self.effect, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
 
     def agrees_with(self, every: _Mean) -> bool:
         """Return whether this mean differs from that of all pairs by no more than chance."""
@@ -170,8 +174,8 @@ def _quieter(base: Floats, head: Floats, count: int) -> _Mean:
     return _Mean(float(lowest[1].mean() - lowest[0].mean()), pulled * (len(base) / count), count - 1)
 
 
-def _variance(values: Floats, layouts: Ints) -> tuple[float, float]:
-    """Return the variance of a difference, with its degrees of freedom, 0 for those of the values.
+def _variance(values: Floats, layouts: Ints) -> tuple[float, float, bool]:
+    """Return the variance of a difference, with its degrees of freedom, 0 for those of the values, and whether most of it is layouts'.
 
     Where layouts clearly differ, it is that between them, so that the interval covers other builds of the same code (nested design:
     Kalibera and Jones 2013, §6).
@@ -181,14 +185,14 @@ def _variance(values: Floats, layouts: Ints) -> tuple[float, float]:
     n, variance = len(values), float(values.var(ddof=1))
     names, member = np.unique(layouts, return_inverse=True)
     if not 1 < len(names) < n:
-        return variance, 0.0
+        return variance, 0.0, False
     sizes = np.bincount(member)
     means = np.bincount(member, values) / sizes
     between = float((sizes * (means - values.mean()) ** 2).sum()) / (len(names) - 1)
     within = float(((values - means[member]) ** 2).sum()) / (n - len(names))
     if between <= within * fdtri(len(names) - 1, n - len(names), LAYOUTS_DIFFER):
-        return variance, 0.0
-    return max(between, variance), len(names) - 1.0
+        return variance, 0.0, False
+    return max(between, variance), len(names) - 1.0, between > BY_LAYOUTS * within
 
 
 def next_look(pairs: int) -> int:

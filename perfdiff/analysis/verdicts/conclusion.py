@@ -176,7 +176,8 @@ def _needed(runs: WholeRuns) -> str:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {_COSTS[worst.by]}"
     if worst.needed > MOST_PAIRS:
-        return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: try a quieter machine"
+        remedy = "the place of code in memory makes more than the change" if worst.by_layouts else "try a quieter machine"
+        return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: {remedy}"
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
         return f"{_takes(worst)}; about {units.count(worst.needed)} pairs of runs would decide: raise measure.budget_s"
     return f"{_takes(worst)}: raise measure.budget_s, or run on a quieter machine"

@@ -115,6 +115,7 @@ def _end(
         needed=judged.needed,
         machines=judged.machines,
         disagree=judged.disagree,
+        by_layouts=judged.by_layouts,
     )
 
 
@@ -125,6 +126,7 @@ class _Judged:
     needed: int = 0
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     disagree: bool = False
+    by_layouts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class _Judge:
             return _Judged(PointStanding.FASTER, ratio)
         if high < least:
             return _Judged(PointStanding.NOT_SLOWER, ratio)
-        return _Judged(PointStanding.OPEN, ratio, seen.needed(least, config.confidence))
+        return _Judged(PointStanding.OPEN, ratio, seen.needed(least, config.confidence), by_layouts=seen.by_layouts)
 
 
 def _on(runs: Sequence[Run], machine: int) -> list[Run]:
