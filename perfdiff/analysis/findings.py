@@ -346,7 +346,7 @@ class EndToEnd:
     `base_ns` and `head_ns` are medians by the clock. `ratio` is head over base of what was judged, `by` CPU time or time, over as many
     pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would decide what is open, 0 unknown.
     `machines` are the ratios on single machines, by name, where several measured; where these `disagree` beyond chance, `ratio` is that of
-    the machine that speaks for the point, and its upper bound the highest of all. `by_layouts`: it is they that leave it open.
+    the machine that speaks for the point, and its upper bound the highest of all. `by_layouts`: layouts of the code leave it open.
     """
 
     point: Point
