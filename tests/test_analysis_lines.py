@@ -11,6 +11,7 @@ import pytest
 from experiments import Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, LineGrowth, Verdict
+from perfdiff.analysis.telling.lines import steeper_line
 from perfdiff.analysis.telling.uncounted import by_lines, time_only
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
@@ -254,6 +255,13 @@ def test_lines_of_other_functions_explain_no_time_of_this_one() -> None:
     assert (
         told.causes[0].says == "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
     )
+
+
+def test_a_new_line_whose_text_base_has_is_one_that_it_does_not_compile() -> None:
+    line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 0.0, 8000.0, "n", "", "n²", is_new=True, is_steeper=True)
+    info = replace(INFO, base=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"), head=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"))
+    assert steeper_line(line, replace(info, change=Change.AFFECTED)) == "line 12, `walk();`, which base does not compile, runs n² times"
+    assert steeper_line(line, replace(info, change=Change.CHANGED)) == "new line 12, `walk();`, runs n² times"
 
 
 def test_lines_of_a_function_without_a_probe_are_told_with_the_change_that_makes_it_slower() -> None:

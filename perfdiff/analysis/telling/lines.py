@@ -12,7 +12,7 @@ from perfdiff.analysis.telling.uncounted import by_lines
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import FunctionInfo
+from perfdiff.records.schema import Change, FunctionInfo
 
 
 def with_lines(
@@ -61,4 +61,6 @@ def steeper_line(line: LineGrowth, info: FunctionInfo) -> str:
     """Say of a line that it grows by a higher power than before, as the end of a sentence on a function."""
     elsewhere = "" if line.is_of(info) else f" of `{line.function}`"
     before = f", {line.base_says} before" if line.base_says else ""
+    if line.is_new and line.is_of(info) and info.change is Change.AFFECTED:  # its text is the same: a condition of the preprocessor
+        return f"line {line.line}{elsewhere}, `{excerpt(line.text)}`, which base does not compile, runs {line.head_says} times"
     return f"{'new ' if line.is_new else ''}line {line.line}{elsewhere}, `{excerpt(line.text)}`, runs {line.head_says} times{before}"
