@@ -15,8 +15,8 @@ from perfdiff.cli import COMPARISON
 from perfdiff.cli.whole import PROGRAM, Command, command, commands
 
 _ABOUT = """\
-Written by `scripts/reference` from what the commands say of themselves; `COMMAND --help` shows the same. `scripts/man` makes a manual page
-of it all. What the commands print is explained in [report.md](report.md) and [history.md](history.md)."""
+`scripts/reference` writes this page from the help texts of the commands; `COMMAND --help` shows the same. `scripts/man` makes a manual page
+of them. [report.md](report.md) and [history.md](history.md) explain what the commands print."""
 
 
 @dataclass(frozen=True, slots=True)
