@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -116,7 +117,7 @@ def markdown() -> str:
         parts.append(f"## `{each.name}`")
         parts.append(f"```\n{each.usage}\n```")
         for paragraph in each.paragraphs:
-            parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else paragraph)
+            parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else textwrap.fill(paragraph, 140, break_on_hyphens=False))
         if each.entries:
             rows = [f"| `{_cell(entry.written)}` | {_cell(entry.says)} |" for entry in each.entries]
             parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
