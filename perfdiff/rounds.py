@@ -159,7 +159,7 @@ class Rounds:
         return census.counted_apart(calls.calls, calls.starts, changed, cpu_ns)
 
     def _is_same_work(self, counted: Counted, points: int) -> bool:
-        """Return whether all functions have the same counts on both sides at the given points."""
+        """Return whether all functions have the same counts on both sides at that many points."""
         functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
         called = counted.library.named(self.bench.packs.compiled)
         found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals(), library=called)
