@@ -1,8 +1,8 @@
 """The conditions of a function whose outcomes can be counted: of `if`, loops and conditional expressions, by the jumps that decide them.
 
-The engine's code has lines and no columns. Its compiler writes one jump for each operand of `&&`, `||` and each condition, in a known order: a
-condition is found by its number among the jumps of its function, or, where the number of these is another than expected, as where some were
-found to be constant, among those of its line.
+The engine's code has lines and no columns. Its compiler writes one jump for each operand of `&&` and `||` and for each condition, in a
+known order: a condition is found by its number among the jumps of its function, or, where the number of these is another than expected, as
+where some were found to be constant, among those of its line.
 """
 
 from __future__ import annotations
