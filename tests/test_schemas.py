@@ -20,7 +20,6 @@ import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.counts.scoring import Kind
 from perfdiff.analysis.findings import (
     Acceptance,
     Anomaly,
@@ -34,6 +33,7 @@ from perfdiff.analysis.findings import (
     Vote,
 )
 from perfdiff.config import CompareConfig
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side
 from perfdiff.report import annotations, json_report
@@ -81,7 +81,7 @@ def full() -> Findings:
         machines_q=0.01,
     )
     anomaly = Anomaly(
-        detector=next(iter(Kind)),
+        detector=next(iter(DetectorKind)),
         threshold=1.0,
         normal=0.1,
         quantile=0.5,
