@@ -68,6 +68,7 @@ for ($batch = 0; $batch < 101; $batch++) {
 sort($found);
 echo $found[50] / 4000;
 """
+WATCHED = "time + 3 features, all calls, an outcome of a condition"
 BARE, UNPROBED, COUNTED = "without the extension", "not probed, beside a probed one", "counted run, all calls"
 WORKS_BARE, WORKS = "a function that works, without the extension", "a function that works, not probed"
 WORKS_COUNTED, WORKS_LINES = "a function that works, in a counted run", "a function that works, lines counted"
@@ -79,6 +80,7 @@ KINDS = {
     "time": Entry(Mode.TIME),
     "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
     "time + 3 features, all calls": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
+    WATCHED: Entry(Mode.SAMPLE, reservoir=1_000_000, features=3, branches=1),
     COUNTED: Entry(Mode.SAMPLE, reservoir=1000, features=3, own=True),
 }
 WORKING = (WORKS_BARE, WORKS, WORKS_COUNTED, WORKS_LINES)
@@ -111,7 +113,8 @@ class Bench:
             return self.reader.environment(self.folder)
         probe, features = ("9 10 other", ()) if name in (UNPROBED, *WORKING) else ("6 8 called", FEATURES)
         lines = ("perfdiff php 1", "file main.php", f"place {self.folder / 'main.php'}", f"probe 1 {probe}")
-        (self.folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *(f"read {each}" for each in features))))
+        lines = (*lines, *(f"read {each}" for each in features), *(("branch 0 1 7 7 0 1",) if name == WATCHED else ()))
+        (self.folder / "sheet").write_text("".join(f"{line}\n" for line in lines))
         plan.write(self.folder / "plan", {1: KINDS.get(name, Entry(Mode.COUNT))})
         steering = {"PERFDIFF_OUT": str(self.folder), "PERFDIFF_PLAN": str(self.folder / "plan")}
         if name in (COUNTED, WORKS_COUNTED):

@@ -50,6 +50,14 @@ def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
     ]
 
 
+def test_points_with_too_few_pairs_of_whole_runs_are_not_called_open() -> None:
+    found = made.findings()
+    short = tuple(replace(end, ratio=None) for end in found.end_to_end)
+    rows = [line for line in text(replace(found, end_to_end=short)).splitlines() if line.rstrip().endswith("0.8 %")]
+    assert len(rows) == len(short)
+    assert all("–  too few pairs" in row and "open" not in row for row in rows)
+
+
 def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_shows() -> None:
     guilty = made.plain(1, "create", Verdict.REGRESSION, Change.CHANGED, ratio=Ratio(0.14, 0.12, 0.16, 10, 10), reason="")
     way = ("`create` (changed) writes `index.buckets`", "`search` (unchanged) reads it: 79 µs → 3.7 ms a call")

@@ -252,7 +252,7 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 Cell(units.duration(row.head_ns)),
                 Cell(wording.interval(row.ratio)),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
-                Cell(row.standing.value),
+                Cell(row.standing.value if row.ratio is not None else "too few pairs"),
                 Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),
             )
             for row in rows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,9 +43,22 @@ def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tup
         return ()
     steps: list[str] = []
     least = MATERIAL * sum(max(blame.total_ns, 0.0) for blame in guilt.blames)
-    for blame in [blame for blame in guilt.blames if blame.total_ns > least][:CHAIN_STEPS]:
+    for blame in [blame for blame in joined(guilt.blames) if blame.total_ns > least][:CHAIN_STEPS]:
         steps += _way(blame, case, metrics)
     return tuple(steps)
+
+
+def joined(blames: Iterable[Blame]) -> tuple[Blame, ...]:
+    """Return the blames, those as one that end in the same extra calls or larger inputs: a second way there is no second cost.
+
+    The way that is told is the first one's.
+    """
+    found: dict[tuple[object, ...], Blame] = {}
+    for number, blame in enumerate(blames):
+        key: tuple[object, ...] = (number,) if blame.extra is Extra.COST else (blame.at, blame.caller, blame.extra)
+        kept = found.get(key)
+        found[key] = blame if kept is None else replace(kept, ns=kept.ns + blame.ns, blur=kept.blur + blame.blur)
+    return tuple(found.values())
 
 
 def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[str]:

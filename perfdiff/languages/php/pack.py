@@ -24,7 +24,7 @@ from perfdiff.records.schema import Note, Phase
 
 _COMPILERS = ("cc", "gcc", "clang")
 # Half as much again as `scripts/bench php_probe` measures in a loop of its own.
-_COSTS = ProbeCosts(timed_ns=95.0, counted_ns=45.0, passed_ns=25.0)
+_COSTS = ProbeCosts(timed_ns=95.0, counted_ns=45.0, passed_ns=25.0, branch_ns=15.0)
 
 
 class Php:

@@ -6,7 +6,9 @@ file <name>                                      a file of the tree, relative to
 place <path>                                     an absolute path that it may be compiled from; one line each
 probe <number> <first line> <last line> <name>   a function of it, by the engine's lines and name; the file's own: `{main}`
 read <how> <path>                                its features, in the order of their cells
-branch <what> <place>                            its conditions
+branch <number> <of> <first line> <last line> <number> <of>
+                                                 its conditions: each one's number among the jumps that the compiler writes for the
+                                                 function, its lines, and its number among the jumps of its line; 0 of 0: not told
 """
 
 from __future__ import annotations

@@ -62,6 +62,8 @@ struct pd_plan {
 	unsigned number;
 	unsigned count;
 	struct pd_plan *next; /* of the same probe, for code whose variables lie elsewhere */
+	uint32_t operations;  /* of its code */
+	uint16_t *outcomes;   /* of conditions, by operation: the condition's number from 1, 0 of those that decide none; NULL: none is watched */
 	struct pd_reader readers[];
 };
 
@@ -70,7 +72,7 @@ struct pd_probe_text {
 	unsigned number;
 	uint32_t first_line, last_line;
 	const char *name;
-	const char *readers; /* lines that begin with "read " */
+	const char *readers; /* lines that begin with "read ", and behind them those with "branch " */
 	struct pd_file_text *file;
 	struct pd_plan *plans;
 	struct pd_probe_text *next; /* with the same place in the table */
@@ -102,6 +104,11 @@ void pd_request_end(void);
 
 /* sites.c */
 void pd_sites_begin(void);
+
+/* branches.c */
+void pd_branches_begin(void);
+void pd_branches_watch(zend_op_array *code); /* has the watched conditions of code told, as it is compiled */
+uint16_t *pd_branches_find(const struct pd_probe_text *probe, const zend_op_array *code); /* as in a plan */
 
 /* internals.c */
 void pd_internals_begin(void);

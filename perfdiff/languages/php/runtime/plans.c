@@ -142,6 +142,8 @@ static void reader_make(const zend_op_array *code, const char *line, struct pd_r
 /* Whether the variables of a plan are those of this code, as of the same function compiled again. */
 static bool plan_fits(const struct pd_plan *plan, const zend_op_array *code)
 {
+	if (plan->operations != code->last)
+		return false;
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct pd_reader *reader = &plan->readers[i];
 
@@ -171,6 +173,8 @@ struct pd_plan *pd_plan_find(struct pd_probe_text *probe, const zend_op_array *c
 		return NULL;
 	plan->number = probe->number;
 	plan->count = count;
+	plan->operations = code->last;
+	plan->outcomes = pd_branches_find(probe, code);
 	line = probe->readers;
 	for (unsigned i = 0; i < count; i++, line = pd_line_next(line))
 		reader_make(code, line + 5, &plan->readers[i]);

@@ -114,7 +114,12 @@ static void quiet_code(zend_op_array *code)
 	bool leads[DEEPEST], returns = !(code->fn_flags & ZEND_ACC_GENERATOR) && !pd_sheet_has_lines(code);
 	unsigned depth = 0;
 
-	if (code->type != ZEND_USER_FUNCTION || !is_nested(code))
+	if (code->type != ZEND_USER_FUNCTION)
+		return;
+	pd_branches_watch(code);
+	for (uint32_t i = 0; i < code->num_dynamic_func_defs; i++)
+		quiet_code(code->dynamic_func_defs[i]);
+	if (!is_nested(code))
 		return;
 	for (uint32_t i = 0; i < code->last; i++) {
 		zend_op *operation = &code->opcodes[i];
@@ -138,8 +143,6 @@ static void quiet_code(zend_op_array *code)
 			break;
 		}
 	}
-	for (uint32_t i = 0; i < code->num_dynamic_func_defs; i++)
-		quiet_code(code->dynamic_func_defs[i]);
 }
 
 static void quiet_class(zend_class_entry *class)
@@ -215,6 +218,7 @@ void pd_sites_begin(void)
 		return;
 	if (has_compiler() || is_set("opcache.protect_memory"))
 		return;
+	pd_branches_begin();
 	next = zend_compile_file;
 	zend_compile_file = compile;
 }
