@@ -1359,3 +1359,23 @@ def test_only_what_differs_in_static_programs_is_compiled_twice(tmp_path: Path, 
     assert len(made) == len(set(made)) == len({source for source, _ in made}) + len(differ)
     headers = runtime_library.SOURCES.rglob("*.h")
     assert not [header.name for header in headers if "PD_STATIC" in header.read_text()]
+
+
+@pytest.mark.parametrize(("detail", "asked"), [(False, (0, 10)), (True, (100, 1000))])
+def test_the_system_is_asked_what_probes_count_only_where_counters_of_calls_are_read(
+    build: Build, detail: bool, asked: tuple[int, int]
+) -> None:
+    source = """
+    #include <stdio.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    static int asked;
+    int getrusage(int who, void *usage) { asked++; return (int)syscall(SYS_getrusage, who, usage); }
+    __attribute__((noinline)) static int once(int n) {PD_1 return n + 1; }
+    int main(void) { int s = once(1); printf("%d", asked); return s != 2; }
+    """
+    program = build(source, probe(1), flags=("-rdynamic",))
+    ended = subprocess.run([program.path], env=program.environment({1: sample(detail=detail)}), capture_output=True, check=True)
+    assert asked[0] <= int(ended.stdout) <= asked[1]
+    [record] = program.recordings()
+    assert row(record, 1)["calls"] == 1
