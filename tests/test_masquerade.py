@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from perfdiff.build.additions import Additions, guilty_probes
+from perfdiff.build.additions import UNTRACKED_GCC, Additions, guilty_probes
 from perfdiff.build.calls import Build, Call, split
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.links import read_links
@@ -440,6 +440,26 @@ def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_fo
     """Counts do not depend on where code lies, times do."""
     added = Additions(Call(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
     assert [word for word in added.probing if word.startswith("-falign")] == aligned
+
+
+@pytest.mark.parametrize(("compiler", "kind", "is_spared"), [("gcc", "probed", True), ("gcc", "counted", True), ("clang", "probed", False)])
+def test_variables_are_not_followed_in_builds_whose_debugging_information_nobody_reads(compiler: str, kind: str, is_spared: bool) -> None:
+    added = Additions(Call(compiler, ["-O2", "-g", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
+    assert [word for word in added.probing if "var-tracking" in word] == list(UNTRACKED_GCC) * is_spared
+
+
+def test_code_is_the_same_whether_variables_are_followed_or_not(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(
+        "static inline int g(int a, int b) { int c = a * b; return c > 7 ? c - a : c + b; }\n"
+        "int f(int n, const int *a) { int s = 0; for (int i = 0; i < n; i++) { int t = g(a[i], s); s += g(t, i); } return s; }\n"
+    )
+
+    def code(*words: str) -> bytes:
+        subprocess.run(["gcc", "-O2", "-g", *words, "-c", "a.c"], cwd=tmp_path, check=True)
+        subprocess.run(["objcopy", "-O", "binary", "-j", ".text", "a.o", "text"], cwd=tmp_path, check=True)
+        return (tmp_path / "text").read_bytes()
+
+    assert code() == code(*UNTRACKED_GCC) != b""
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -17,6 +17,7 @@ import pytest
 
 import runtimes
 from perfdiff.errors import BuildError
+from perfdiff.languages import compiled
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
@@ -1339,3 +1340,42 @@ def test_a_rare_callee_behind_many_others_is_not_its_callers_own_time(build: Bui
     main = row(record, 3)
     assert main["wall_ns"] > 25e6
     assert main["self_ns"] < 0.3 * main["wall_ns"]  # 0.8 where it may be left out of the callees that are timed
+
+
+def test_only_what_differs_in_static_programs_is_compiled_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+
+    def run(command: list[str]) -> bytes:
+        calls.append(command)
+        if "-o" in command:
+            Path(command[command.index("-o") + 1]).touch()
+        return b"gcc"
+
+    monkeypatch.setattr(compiled, "run", run)
+    runtime_library.build("gcc", tmp_path)
+    made = [(Path(command[command.index("-c") + 1]), "-DPD_STATIC" in command) for command in calls if "-c" in command]
+    differ = {source for source, _ in made if "PD_STATIC" in source.read_text()}
+    assert {source for source, is_static in made if is_static} == differ
+    assert len(made) == len(set(made)) == len({source for source, _ in made}) + len(differ)
+    headers = runtime_library.SOURCES.rglob("*.h")
+    assert not [header.name for header in headers if "PD_STATIC" in header.read_text()]
+
+
+@pytest.mark.parametrize(("detail", "asked"), [(False, (0, 10)), (True, (100, 1000))])
+def test_the_system_is_asked_what_probes_count_only_where_counters_of_calls_are_read(
+    build: Build, detail: bool, asked: tuple[int, int]
+) -> None:
+    source = """
+    #include <stdio.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    static int asked;
+    int getrusage(int who, void *usage) { asked++; return (int)syscall(SYS_getrusage, who, usage); }
+    __attribute__((noinline)) static int once(int n) {PD_1 return n + 1; }
+    int main(void) { int s = once(1); printf("%d", asked); return s != 2; }
+    """
+    program = build(source, probe(1), flags=("-rdynamic",))
+    ended = subprocess.run([program.path], env=program.environment({1: sample(detail=detail)}), capture_output=True, check=True)
+    assert asked[0] <= int(ended.stdout) <= asked[1]
+    [record] = program.recordings()
+    assert row(record, 1)["calls"] == 1

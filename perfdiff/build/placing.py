@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from perfdiff.build.additions import UNTRACKED_GCC
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import names_clang, reason, run_captured, show
 
@@ -65,7 +66,7 @@ def uncountable(call: Call) -> str | None:
 
 
 def _gcc_words(build: Build) -> list[str]:
-    return [*_COUNTED_GCC, _ATOMIC_GCC if build.has_threads else _SINGLE_GCC]
+    return [*_COUNTED_GCC, *UNTRACKED_GCC, _ATOMIC_GCC if build.has_threads else _SINGLE_GCC]
 
 
 def _clang_words(build: Build) -> list[str]:

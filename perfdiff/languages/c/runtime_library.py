@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ SPECS = "counted.specs"
 _FLAGS = ("-x", "c", "-std=c11", *compiled.FLAGS)
 # Never unloaded: the signal handlers and thread destructors outlive a library that is closed.
 _LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
+_STATIC = "PD_STATIC"  # defined for static links; only C files ask for it, no header
 _COUNTED_SOURCES = SOURCES / "pmu"
 _PLACES_SOURCES = SOURCES / "places"
 _PLACES_COUNTERS = ("gcc", "clang")  # of these, each program and library has its own: objects, not parts of the library
@@ -77,8 +78,8 @@ def _compile(driver: str, made: Path) -> None:
     counted = _objects(driver, shared, _COUNTED_SOURCES)
     _link(driver, made / "libperfdiff.so", _LINK_FLAGS, ordinary)
     _link(driver, made / "libperfdiff_counted.so", (*_LINK_FLAGS, *_COUNTED_LINK_FLAGS), [*ordinary, *counted])
-    ordinary = _objects(driver, static, SOURCES, "-DPD_STATIC")
-    counted = _objects(driver, static, _COUNTED_SOURCES, "-DPD_STATIC")
+    ordinary = _static_objects(driver, static, SOURCES, ordinary)
+    counted = _static_objects(driver, static, _COUNTED_SOURCES, counted)
     _archive(driver, made / "libperfdiff.a", ordinary)
     _archive(driver, made / "libperfdiff_counted.a", [*ordinary, *counted])
     _compile_places(driver, made, shared, static)
@@ -89,25 +90,38 @@ def _compile(driver: str, made: Path) -> None:
 def _compile_places(driver: str, made: Path, shared: Path, static: Path) -> None:
     """Compile what has the compilers' own counters written."""
     counters = [f"{_PLACES_SOURCES.name}-{compiler}.o" for compiler in _PLACES_COUNTERS]
-    for folder, flags in ((shared, ()), (static, ("-DPD_STATIC",))):
-        objects = [name for name in _objects(driver, folder, _PLACES_SOURCES, *flags) if Path(name).name not in counters]
-        if folder == shared:
-            _link(driver, made / "libperfdiff_places.so", _LINK_FLAGS, objects)
-        else:
-            _archive(driver, made / "libperfdiff_places.a", objects)
+    ordinary = _objects(driver, shared, _PLACES_SOURCES)
+    apart = _static_objects(driver, static, _PLACES_SOURCES, ordinary)
+    _link(driver, made / "libperfdiff_places.so", _LINK_FLAGS, [name for name in ordinary if Path(name).name not in counters])
+    _archive(driver, made / "libperfdiff_places.a", [name for name in apart if Path(name).name not in counters])
     for name in counters:
         shutil.move(shared / name, made / name)
 
 
-def _objects(driver: str, folder: Path, sources: Path, *flags: str) -> list[str]:
+def _objects(driver: str, folder: Path, sources: Path) -> list[str]:
     """Compile the C files of a folder to objects in another one, on all cores."""
+    objects = {source: str(folder / f"{sources.name}-{source.stem}.o") for source in _c_files(sources)}
+    _compile_each(driver, folder, objects)
+    return list(objects.values())
+
+
+def _static_objects(driver: str, folder: Path, sources: Path, shared: Sequence[str]) -> list[str]:
+    """Return the objects of the same files for static links: those of `shared`, but for files that tell the two apart by `_STATIC`."""
+    objects = dict(zip(_c_files(sources), shared, strict=True))
+    apart = {source: str(folder / Path(name).name) for source, name in objects.items() if _STATIC in source.read_text()}
+    _compile_each(driver, folder, apart, f"-D{_STATIC}")
+    return list((objects | apart).values())
+
+
+def _compile_each(driver: str, folder: Path, objects: Mapping[Path, str], *flags: str) -> None:
     folder.mkdir(exist_ok=True)
-    files = [source for source in _sources(sources) if source.suffix == ".c"]
-    objects = [str(folder / f"{sources.name}-{source.stem}.o") for source in files]
-    commands = ([driver, *_FLAGS, *flags, "-c", str(source), "-o", made] for source, made in zip(files, objects, strict=True))
+    commands = ([driver, *_FLAGS, *flags, "-c", str(source), "-o", made] for source, made in objects.items())
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(compiled.run, commands))
-    return objects
+
+
+def _c_files(folder: Path) -> list[Path]:
+    return [source for source in _sources(folder) if source.suffix == ".c"]
 
 
 def _link(driver: str, library: Path, flags: Sequence[str], objects: Sequence[str]) -> None:

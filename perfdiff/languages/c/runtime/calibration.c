@@ -131,6 +131,15 @@ static void measure_level(struct pd_thread *thread, enum pd_level level)
 		pd_process.level_costs[level][i] = (with[i] - lesser(with[i], without[i])) / COUNTED_CALLS;
 }
 
+/* Where no call's counters are read, what probes count is taken off none: asking the system for it 200 times is a good part of a start. */
+static bool counters_are_read(void)
+{
+	for (uint32_t probe = 1; probe < pd_process.probes; probe++)
+		if (pd_process.plan[probe].flags & (PD_FLAG_COUNTERS | PD_FLAG_OWN))
+			return true;
+	return false;
+}
+
 /* Probe 0's totals, edge and records are in no file. */
 void pd_calibrate(struct pd_thread *thread)
 {
@@ -156,9 +165,11 @@ void pd_calibrate(struct pd_thread *thread)
 	measure(thread, PD_SAMPLE, &costs[PD_COST_SAMPLED], &costs[PD_COST_SAMPLED_INNER]);
 	memcpy(pd_process.costs, costs, sizeof(costs));
 	pd_process.pass_cost = measure_passing(thread);
-	measure_counters(local);
-	for (int level = 0; level < PD_LEVELS; level++)
-		measure_level(thread, (enum pd_level)level);
+	if (counters_are_read()) {
+		measure_counters(local);
+		for (int level = 0; level < PD_LEVELS; level++)
+			measure_level(thread, (enum pd_level)level);
+	}
 	memset(local, 0, sizeof(*local));
 	pd_modes[0] = PD_OFF;
 	thread->root.callee_time = 0;
