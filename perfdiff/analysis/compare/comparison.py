@@ -29,7 +29,7 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 MEAN = "mean of all calls"
-# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either kind,
+# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
 # as it happens.
 BLURRED = math.log(2)
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
