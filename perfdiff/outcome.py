@@ -16,7 +16,7 @@ from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.recorded import Kept, Recorded
+from perfdiff.records.recorded import CachedTables, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.revisions.repository import find_repository
 
@@ -52,7 +52,7 @@ def analysed(
     Functions are analysed by what `engines` gives, or on this machine.
     """
     watch = Stopwatch(progress)
-    samples = Kept(found.samples, TABLES)
+    samples = CachedTables(found.samples, TABLES)
     findings = kept.load() if kept else None
     if findings is None:
         from perfdiff import analysis  # which takes half a second of CPU to load

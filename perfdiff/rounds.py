@@ -13,7 +13,7 @@ import numpy as np
 from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
-from perfdiff.analysis.findings import EndToEnd, Findings, Standing, Verdict
+from perfdiff.analysis.findings import EndToEnd, Findings, PointStanding, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
@@ -87,9 +87,9 @@ class Rounds:
                 continue
             if turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends()[point.id].standing
-                if standing is Standing.SLOWER:
+                if standing is PointStanding.SLOWER:
                     is_over = True
-                elif standing is not Standing.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
+                elif standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
             spent_s = time.monotonic() - started

@@ -566,7 +566,7 @@ def test_reader_who_left_is_no_error() -> None:
 
 def test_what_strangers_wrote_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
-    waiting.Lines(stream, verbose=False).note("commit \x1b[2Jwiped")
+    waiting.LineProgress(stream, verbose=False).note("commit \x1b[2Jwiped")
     assert stream.getvalue() == "perfdiff: note: commit \\x1b[2Jwiped\n"
     with pytest.raises(typer.Exit), exits.exceptions_become_codes():
         raise BuildError("'make' exited 2", slug="build-failed", detail="a.c:\x1b]0;title\x07 error\nthe end\n")
@@ -575,7 +575,7 @@ def test_what_strangers_wrote_does_not_steer_the_terminal(capsys: pytest.Capture
 
 def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
     stream, now = io.StringIO(), [0.0]
-    progress = waiting.Lines(stream, verbose=False, clock=lambda: now[0])
+    progress = waiting.LineProgress(stream, verbose=False, clock=lambda: now[0])
     progress.stage("measuring", 10)
     for _ in range(10):
         now[0] += 12

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples
 from perfdiff.cli.explain import is_named
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -62,6 +62,7 @@ class _Chosen(StrEnum):
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
@@ -77,19 +78,10 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     side: Annotated[_Chosen | None, typer.Option("--side", help="Which side of an experiment with two.")] = None,
     save: options.Save = None,
     logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Keep the calls there as binary logs of Freud.")] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Annotate a revision or samples."""
     with exits.exceptions_become_codes():
@@ -100,23 +92,12 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        overrides = comparison.overridden(context, project, workloads, repeats)
+        with project.progress() as progress:
             counts = asks_counts(metric or [])
-            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress, counts=counts)
+            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress, counts=counts)
             chosen = _side(recorded, side)
-            own_seed = recordings.limits(repository, overrides).seed
+            own_seed = recordings.limits(project.repository, overrides).seed
             from perfdiff.report.printable import printable
 
             progress.stage("annotating", len(recorded.experiment.functions))
@@ -134,7 +115,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if logs:
             samples.export(logs, recorded, chosen)
         output.write(_written(learnt, selections, form), output_file)
-        output.tell(_answer(learnt), output_file, quiet=quiet)
+        output.tell(_answer(learnt), output_file, quiet=project.quiet)
 
 
 def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:

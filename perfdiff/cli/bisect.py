@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import bisect_growth, comparison, exits, options, output, waiting
+from perfdiff.cli import bisect_growth, comparison, exits, groups, options, output
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -49,6 +49,7 @@ Exit codes:
 
 
 @app.command(help=_HELP, epilog=_EPILOG)
+@groups.expanded
 def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
@@ -63,20 +64,11 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes():
@@ -89,21 +81,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             check_metric(metric)
         if not 0.5 <= confidence < 1:
             raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
+        with project.progress() as progress:
+            request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
             from perfdiff import bisecting
 
             named = functools.partial(is_named, function) if function else None
@@ -115,10 +96,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 found, outcome = bisecting.bisect(question, progress)
         if by_growth:
             output.write(bisect_growth.rendered(culprit, chosen, output_file), output_file)
-            output.tell(bisect_growth.answer(culprit), output_file, quiet=quiet)
+            output.tell(bisect_growth.answer(culprit), output_file, quiet=project.quiet)
             raise typer.Exit(exits.ExitCode.REGRESSION)
         _deliver(found, outcome, chosen, output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         if strict and not found.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import check_trends, check_worse, comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import check_trends, check_worse, comparison, exits, groups, options, output, recordings, samples
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.configuration import Worse
 from perfdiff.errors import UsageError
@@ -69,6 +69,7 @@ _SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `perfdiff annotate` or `perfdiff trends` wrote.")],
@@ -102,19 +103,10 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option("--sweep", metavar="SERVICE=FROM..TO", help="Check at several delays of a service: db=0..10ms, or db=0,1,2,5,10ms."),
     ] = None,
     save: options.Save = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
@@ -124,41 +116,30 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(written)
         if save:
             samples.check(save)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         worse = Worse(tuple(delay or ()), tuple(bandwidth or ()), tuple(failures or ()), sweep)
         overrides = replace(overrides, worse=worse)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
-            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-                asked = comparison.request(tuple(subjects or ()), repository, options.cache_folder(cache), overrides, progress)
+            with project.progress() as progress:
+                asked = comparison.request(tuple(subjects or ()), project.repository, project.cache_folder, overrides, progress)
                 trends = check_trends.checked(rules, asked, progress)
             output.write(check_trends.written(trends, output_file, as_json=chosen is Form.JSON), output_file)
-            output.tell(check_trends.answer(trends), output_file, quiet=quiet)
+            output.tell(check_trends.answer(trends), output_file, quiet=project.quiet)
             raise typer.Exit(check_trends.code(trends, strict=strict))
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        with project.progress() as progress:
             if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                 raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
-            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
             if save:
                 samples.save(save, recorded)
-            limits = recordings.limits(repository, overrides)
+            limits = recordings.limits(project.repository, overrides)
             progress.stage("checking", None)
             found = check_worse.checked(rules, recorded, worse, limits)
         if plot:
             output.write(_written(found, Form.SVG, None), plot)
         output.write(_written(found, chosen, output_file), output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(_code(found, strict=strict))
 
 
@@ -213,13 +194,13 @@ def _answer(found: Checked | Sweep) -> str:
 
 
 def _code(found: Checked | Sweep, *, strict: bool) -> exits.ExitCode:
-    from perfdiff.analysis.annotations.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import AssertionStanding
 
     match check_worse.verdict(found):
-        case Standing.VIOLATED:
+        case AssertionStanding.VIOLATED:
             return exits.ExitCode.REGRESSION
-        case Standing.NOT_JUDGED:
+        case AssertionStanding.NOT_JUDGED:
             return exits.ExitCode.NOT_MEASURED
-        case Standing.OPEN if strict:
+        case AssertionStanding.OPEN if strict:
             return exits.ExitCode.INCONCLUSIVE
     return exits.ExitCode.FINE

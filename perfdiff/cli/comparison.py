@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, exits, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, exits, groups, options, output, samples, ticket, waiting
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError, RevisionError
@@ -91,6 +91,7 @@ def _version(asked: bool) -> None:
 
 
 @app.command(cls=_Comparison, help=_HELP, epilog=_EPILOG)
+@groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
@@ -102,21 +103,12 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         Path | None,
         typer.Option("--ticket", metavar="DIR", help="Leave there what a ticket needs: reports, plots, and commands that show the same."),
     ] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     thorough: options.Thorough = False,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be built, probed and run, and how long it should take, and do none of it.")
     ] = False,
@@ -130,26 +122,15 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
-        overrides = overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = overridden(context, project, workloads, repeats)
         overrides = replace(overrides, thorough=thorough, cluster=cluster)
         if dry_run:
-            _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
+            _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            asked = request(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+        with project.progress() as progress:
+            asked = request(tuple(revisions), project.repository, project.cache_folder, overrides, progress)
             uncommitted = ticket.changes(asked, ticket_folder) if ticket_folder else None
-            outcome = answered(asked, repository, overrides, progress)
+            outcome = answered(asked, project.repository, overrides, progress)
             if ticket_folder:
                 progress.stage("writing the ticket", None)
                 ticket.write(ticket_folder, outcome, asked, uncommitted)
@@ -158,9 +139,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
         deliver(outcome, chosen, output_file)
-        if verbose:
+        if project.verbose:
             output.tell_stages(outcome.findings.stages)
-        output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
+        output.tell(headline(outcome), output_file, quiet=project.quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -247,31 +228,21 @@ def _guess(config: Config) -> str:
     return f"building with '{config.build.command}', guessed from {told}; {how}"
 
 
-def overridden(  # noqa: PLR0913 (each is an option of the command line)
-    context: typer.Context,
-    *,
-    file: Path | None,
-    build: str | None,
-    workload: list[str] | None,
-    param: list[str] | None,
-    setup: str | None,
-    prepare: str | None,
-    warmup: int | None,
-    runs: int | None,
-    seed: int | None,
+def overridden(
+    context: typer.Context, project: groups.Project, workloads: groups.Workload, repeats: groups.Repeats | None = None
 ) -> Overrides:
     """Return what the command line of a measuring command says over its configuration."""
     return Overrides(
-        file=file,
-        build=build,
+        file=project.config,
+        build=project.build,
         command=command_text(context.obj or []),
-        workloads=tuple(workload or ()),
-        parameters=options.parameters(param),
-        setup=setup,
-        prepare=prepare,
-        warmup=warmup,
-        runs=runs,
-        seed=seed,
+        workloads=tuple(workloads.workload or ()),
+        parameters=options.parameters(workloads.param),
+        setup=workloads.setup,
+        prepare=workloads.prepare,
+        warmup=repeats.warmup if repeats else None,
+        runs=repeats.runs if repeats else None,
+        seed=workloads.seed,
     )
 
 

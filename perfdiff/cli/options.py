@@ -13,7 +13,7 @@ from perfdiff.configuration import settings
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.revisions.lineage import Wanted
+    from perfdiff.revisions.lineage import RevisionRange
 
 
 class Format(StrEnum):
@@ -138,8 +138,8 @@ def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:
     return named
 
 
-def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int) -> Wanted:
+def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int) -> RevisionRange:
     """Return which revisions a history goes through."""
-    from perfdiff.revisions.lineage import Wanted
+    from perfdiff.revisions.lineage import RevisionRange
 
-    return Wanted(tuple(words or ()), since, tags, most)
+    return RevisionRange(tuple(words or ()), since, tags, most)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, waiting
 from perfdiff.config import PLACE
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -44,6 +44,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revision: Annotated[
@@ -69,12 +70,8 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         bool | None,
         typer.Option("--survey/--no-survey", help="Choose probes by the configured workloads first, or not; done where there are any."),
     ] = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    project: groups.Project,
 ) -> None:
     """Record a command and exit with its code."""
     with exits.exceptions_become_codes():
@@ -83,20 +80,21 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise UsageError(
                 "there is nothing to record: give the command behind `--`, as in `perfdiff record v1.2 -- ./server`", slug="no-command"
             )
-        from perfdiff.recorder import Wanted
+        from perfdiff.recorder import RecordingOrder
         from perfdiff.recorder import record as recorded
 
         output.make_folder(to)
         command = words[0] if len(words) == 1 else shlex.join(words)
-        overrides = Overrides(file=config, build=build)
-        is_surveyed = _is_surveyed(survey, functions or [], repository, overrides)
-        progress = Silent() if quiet else waiting.Lines(sys.stderr, verbose=verbose)  # the command may write to the terminal, too
+        overrides = Overrides(file=project.config, build=project.build)
+        is_surveyed = _is_surveyed(survey, functions or [], project.repository, overrides)
+        # The command may write to the terminal, too.
+        progress = Silent() if project.quiet else waiting.LineProgress(sys.stderr, verbose=project.verbose)
         if not is_surveyed:
             overrides = replace(overrides, command=PLACE.sub("place", command))
-        asked = comparison.request((revision,) if revision else (), repository, options.cache_folder(cache), overrides, progress)
+        asked = comparison.request((revision,) if revision else (), project.repository, project.cache_folder, overrides, progress)
         ended = recorded(
             asked,
-            Wanted(
+            RecordingOrder(
                 command=command,
                 to=to.absolute(),
                 host=_host(host),
@@ -109,7 +107,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             ),
             progress,
         )
-        if not quiet:
+        if not project.quiet:
             gone = f", {ended.removed} older ones removed to keep {size}" if ended.removed else ""
             progress.note(f"{ended.written} {'part' if ended.written == 1 else 'parts'} in {to}{gone}")
         raise typer.Exit(ended.code)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -55,6 +55,7 @@ _SUFFIXES = {
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[
@@ -75,41 +76,22 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         bool, typer.Option("--instances", help="Tell the instances of C++ templates apart; else they count together.")
     ] = False,
     strict: options.Strict = False,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    project: groups.Project,
 ) -> None:
     """Count places of one revision or two and tell their trends."""
     with exits.exceptions_become_codes():
         chosen = _chosen(form, output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=None,
-            runs=None,
-            seed=seed,
-        )
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        overrides = comparison.overridden(context, project, workloads)
+        with project.progress() as progress:
             from perfdiff import trending
 
-            asked = comparison.request(tuple(revisions or ()), repository, options.cache_folder(cache), overrides, progress)
+            asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
             named = {name: partial(is_named, name) for name in calls or ()}
             found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
         output.write(_rendered(found, chosen, output_file), output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
 
 
