@@ -20,7 +20,7 @@ import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.counts.scoring import Kind
+from perfdiff.analysis.counts.scoring import DetectorKind
 from perfdiff.analysis.findings import (
     Acceptance,
     Anomaly,
@@ -81,7 +81,7 @@ def full() -> Findings:
         machines_q=0.01,
     )
     anomaly = Anomaly(
-        detector=next(iter(Kind)),
+        detector=next(iter(DetectorKind)),
         threshold=1.0,
         normal=0.1,
         quantile=0.5,
