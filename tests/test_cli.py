@@ -533,7 +533,7 @@ def test_help_tells_exit_codes_and_commands(run: Callable[..., int], capsys: pyt
     assert run("--help") == 0
     out = capsys.readouterr().out
     assert "Usage: perfdiff [OPTIONS] BASE [HEAD] [-- COMMAND…]" in out
-    for line in ("0    no regression", "1    regression", "3    could not measure", "4    inconclusive, under --strict"):
+    for line in ("0    no regression", "1    regression", "3    could not measure", "4    inconclusive, with --strict"):
         assert line in out
     for name in cli.COMMANDS:
         assert f"perfdiff {name}" in out

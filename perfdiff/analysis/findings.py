@@ -1,4 +1,4 @@
-"""What an analysis concludes: the values that reports are written from."""
+"""The findings of an analysis: the values that reports are written from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verdicts rest on, gathered of all functions: what is known before calls are compared, judgements, guilt, and single metrics."""
+"""The evidence for verdicts on all functions: what is known before calls are compared, judgements, guilt, and single metrics."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Learn how the cost of each function follows from its inputs, and say so in the language of performance annotations.
+Learn how the cost of each function follows from its inputs, and print it in the language of performance annotations.
 
-What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
-folder or URL, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
+Annotate a revision (by default the working tree), which is built with probes and run; or samples: an experiment's folder or URL, as
+--save writes it, or Freud's binary logs (idcm_*.bin) or a folder of them.
 
 \b
   perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
@@ -68,16 +68,18 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
     output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
     form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
-    plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG there.")] = None,
+    plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG in this folder.")] = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Annotate this metric (may be repeated), or `all`.")
     ] = None,
     function: Annotated[
-        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate this function only (may be repeated).")
+        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate only this function (may be repeated).")
     ] = None,
-    side: Annotated[_Chosen | None, typer.Option("--side", help="Which side of an experiment with two.")] = None,
+    side: Annotated[_Chosen | None, typer.Option("--side", help="Which side to use of an experiment with two sides.")] = None,
     save: options.Save = None,
-    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Keep the calls there as binary logs of Freud.")] = None,
+    logs: Annotated[
+        Path | None, typer.Option("--logs", metavar="FOLDER", help="Write the calls to this folder as Freud's binary logs.")
+    ] = None,
     *,
     workloads: groups.Workload,
     repeats: groups.Repeats,

@@ -23,13 +23,14 @@ app = options.application()
 _HELP = """
 Find the commit between GOOD and BAD that made something slower, and compare it with its parent.
 
-First the ends are compared: BAD must be slower. What is followed from there on is the function that this comparison ranks first, or
---function, by exact counts of its work where the regression shows in them, else by its time at equal inputs. Each measured commit makes
-some commits likelier and others less likely to be the culprit; the next one is the one that tells most. Commits that do not build or run
-are skipped, those that are the same as a neighbour for what is run need no run. Interrupted, it goes on where it was when asked again.
+First the ends are compared: BAD must be slower. Then bisect follows the function that this comparison ranks first, or --function: by
+exact counts of its work if the regression shows in them, otherwise by its time at equal inputs. Each measured commit makes some commits
+more and others less likely to be the culprit; the commit that is expected to tell most is measured next. Commits that do not build or
+run are skipped; commits whose code that runs is the same as a neighbour's need no run. After an interruption, the same command
+continues where it stopped.
 
-With --metric growth nothing is timed: what is followed is how often the lines of a function run, as `perfdiff trends` tells it, and each
-commit is counted once.
+With --metric growth, nothing is timed: bisect follows how often the lines of a function run, as `perfdiff trends` counts it, and counts
+each commit once.
 
 \b
   perfdiff bisect v1.2 main
@@ -41,10 +42,10 @@ commit is counted once.
 _EPILOG = """
 \b
 Exit codes:
-  1    culprit found, or the commits that hold it
+  1    culprit found, or several commits of which one is the culprit
   2    the command line is wrong, or BAD is not slower than GOOD
   3    could not measure
-  4    the confidence was not reached, under --strict
+  4    the confidence was not reached, with --strict
 """
 
 
@@ -53,11 +54,11 @@ Exit codes:
 def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
-    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later one that is.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later revision that is slow.")],
     function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Follow this function, NAME or FILE:NAME.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter, or `growth`.")] = None,
-    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this sure.")] = 0.95,
-    first_parent: Annotated[bool, typer.Option("--first-parent", help="Take merges as one commit each.")] = False,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this certain.")] = 0.95,
+    first_parent: Annotated[bool, typer.Option("--first-parent", help="Treat each merge as one commit.")] = False,
     path: Annotated[
         list[str] | None, typer.Option("--path", metavar="PATH", help="Only commits that touch this path (may be repeated).")
     ] = None,

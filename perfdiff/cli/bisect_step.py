@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Compare the checkout's commit with a good one, and exit as `git bisect run` wants it.
+Compare the checked-out commit with a good one, and exit as `git bisect run` expects.
 
-The good commit is the oldest that `git bisect good` was told, or --good.
+The good commit is the oldest that was given to `git bisect good`, or --good.
 
 \b
   git bisect start main v1.2
   git bisect run perfdiff bisect-step --function insert
 
-`perfdiff bisect` needs fewer commits, says how sure it is, and is not led astray by a single wrong answer.
+`perfdiff bisect` measures fewer commits, says how certain it is, and does not fail because of a single wrong answer.
 """
 
 _EPILOG = """
@@ -44,7 +44,7 @@ _EPILOG = """
 Exit codes:
   0    good: not slower
   1    bad: slower
-  125  skip: it does not build or run, or the answer stays open
+  125  skip: it does not build or run, or the answer is inconclusive
   128  abort: the command line, the configuration or the good commit is at fault
 """
 
@@ -83,7 +83,9 @@ def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType
 @groups.expanded
 def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     context: typer.Context,
-    good: Annotated[str | None, typer.Option("--good", metavar="REV", help="Compare with this, not with what git bisect knows.")] = None,
+    good: Annotated[
+        str | None, typer.Option("--good", metavar="REV", help="Compare with this revision, not with git bisect's good one.")
+    ] = None,
     function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Judge this function, NAME or FILE:NAME.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
     *,

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Hold a revision against saved annotations or trends, so that the version they were learnt from need not be built or run again.
+Check a revision against saved annotations or trends, without building or running the version that they were learnt from.
 
-FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, kept in git as a rule. What is checked is a revision (the
-working tree where nothing is named), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is
-violated where calls cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated
-where a cluster of lines grows by a higher power than it did, or a new one by a higher power than all; nothing is timed.
+FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, usually kept in git. Check a revision (by default the
+working tree), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is violated if calls
+cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated if a cluster of
+lines grows by a higher power than it did, or a new cluster by a higher power than all others; nothing is timed.
 
 \b
   perfdiff annotate v1.2 -o perf/annotations
@@ -42,8 +42,8 @@ where a cluster of lines grows by a higher power than it did, or a new one by a 
   perfdiff check perf/annotations --delay db=2ms
   perfdiff check perf/annotations --sweep db=0..10ms --plot sweep.svg
 
-With --delay, --bandwidth or --failures, a service of the configuration is worse to reach while the workloads run. --sweep runs them at
-several delays and tells which functions pass how often, and which wait for how many of the service's answers.
+With --delay, --bandwidth or --failures, a service of the configuration answers late, slowly or not at all while the workloads run.
+--sweep runs them at several delays, and reports how often each function passes and for how many of the service's answers it waits.
 
 \b
 Exit codes:
@@ -51,7 +51,7 @@ Exit codes:
   1    an assertion is violated; in a sweep, at a delay of 0
   2    the command line, the configuration, FILE or a revision is wrong
   3    could not measure: a build or a workload failed, or no assertion could be judged
-  4    under --strict: an assertion is inconclusive or could not be judged
+  4    with --strict: an assertion is inconclusive or could not be judged
 """
 
 _LARGEST_BYTES = 256_000_000  # annotations of some 100,000 functions
@@ -78,24 +78,24 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
     ] = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the outcome.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where an assertion has no answer.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG file.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if an assertion is inconclusive or could not be judged.")] = False,
     delay: Annotated[
         list[str] | None,
-        typer.Option("--delay", metavar="SERVICE=TIME", help="Let a service's answers come late: db=2ms, db=2ms+-0.5ms (may be repeated)."),
+        typer.Option("--delay", metavar="SERVICE=TIME", help="Delay a service's answers: db=2ms, db=2ms+-0.5ms (may be repeated)."),
     ] = None,
     bandwidth: Annotated[
         list[str] | None,
-        typer.Option(
-            "--bandwidth", metavar="SERVICE=SIZE/s", help="What each connection to a service carries: db=1MB/s (may be repeated)."
-        ),
+        typer.Option("--bandwidth", metavar="SERVICE=SIZE/s", help="Limit each connection to a service: db=1MB/s (may be repeated)."),
     ] = None,
     failures: Annotated[
         list[str] | None,
         typer.Option(
             "--failures",
             metavar="SERVICE=SHARE%",
-            help="Lose answers of a service with their connection: db=1%; or connections, db=refused:1%, db=after:4kB (may be repeated).",
+            help="Lose answers of a service (db=1%), or reset connections (db=refused:1%, db=after:4kB) (may be repeated).",
         ),
     ] = None,
     sweep: Annotated[

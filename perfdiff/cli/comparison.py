@@ -50,19 +50,19 @@ Other commands:
   perfdiff init               write a perfdiff.toml for this project
   perfdiff doctor             say what can be measured on this machine
   perfdiff counters [EVENT…]  say which events this machine really counts
-  perfdiff explain FUNCTION   tell all that the last comparison knows of a function
-  perfdiff accept FUNCTION    keep a known cost, so that it is no regression any more
-  perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
-  perfdiff check FILE [REV]   hold a revision or samples against saved annotations
+  perfdiff explain FUNCTION   show everything that the last comparison found out about a function
+  perfdiff accept FUNCTION    accept a known cost, so that it is no longer a regression
+  perfdiff annotate [REV]     learn how the cost of each function follows from its inputs
+  perfdiff check FILE [REV]   check a revision or samples against saved annotations
   perfdiff bisect GOOD BAD    find the commit that made a function slower
   perfdiff bisect-step        judge the checked-out commit for `git bisect run`
-  perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
+  perfdiff log FUNCTION       show what a function costs in each commit or tag, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
-  perfdiff trends [REV…]      tell how often lines run, how that grows, and where two revisions differ in it
-  perfdiff compare A B        compare two sets of samples without any source, or the parts of a fleet
-  perfdiff record [REV]       leave parts of a program in use, of what its functions take on what inputs
-  perfdiff cache              show, clear or verify what is kept between comparisons
-  perfdiff completion SHELL   print what makes the shell complete commands and options
+  perfdiff trends [REV…]      count how often lines run, how that grows, and where two revisions differ
+  perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
+  perfdiff record [REV]       record a program in use: the times and inputs of its functions
+  perfdiff cache              show, clear or verify the cache
+  perfdiff completion SHELL   print a script that makes the shell complete commands and options
 
 \b
 Exit codes:
@@ -70,7 +70,7 @@ Exit codes:
   1    regression
   2    the command line, the configuration or a revision is wrong
   3    could not measure: a build or a workload failed
-  4    inconclusive, under --strict
+  4    inconclusive, with --strict
   130  interrupted
   143  terminated
 """
@@ -101,7 +101,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     save: options.Save = None,
     ticket_folder: Annotated[
         Path | None,
-        typer.Option("--ticket", metavar="DIR", help="Leave there what a ticket needs: reports, plots, and commands that show the same."),
+        typer.Option(
+            "--ticket", metavar="DIR", help="Write a folder to attach to a ticket: reports, plots, and commands to reproduce them."
+        ),
     ] = None,
     thorough: options.Thorough = False,
     cluster: options.Cluster = None,
@@ -110,7 +112,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repeats: groups.Repeats,
     project: groups.Project,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be built, probed and run, and how long it should take, and do none of it.")
+        bool, typer.Option("--dry-run", help="Only say what would be built, probed and run, and how long it should take.")
     ] = False,
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Tell how the cost of a function follows from its inputs in one revision after the other, what a call costs at typical inputs, how often it
-is called, and where that changed.
+Show, revision by revision, how the cost of a function follows from its inputs, what a call costs at typical inputs, how often it is
+called, and where that changed.
 
-REVs are revisions by name, or one range A..B along first parents; without any, the last ten commits. Each one is built with probes and
-run, once: what was recorded is kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
+REVs are revisions by name, or one range A..B along first parents; by default the last ten commits. Each is built with probes and run
+only once, because recordings are kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
 such as allocated bytes, from the smallest effect of interest.
 
-With --metric growth nothing is timed: how often the lines of the function run is counted once, as `perfdiff trends` does, and the exponent
-by which that grows with the inputs is told.
+With --metric growth, nothing is timed: the runs of the function's lines are counted once, as by `perfdiff trends`, and the exponent by
+which the counts grow with the inputs is shown.
 
-With --cluster, or where the configuration names one, its workers record several revisions at the same time, each worker a stretch of them
-and the last one of the stretch before, so that changes are told from recordings of one machine.
+With --cluster, or if the configuration names a cluster, its workers record several revisions at the same time: each worker a stretch of
+them, and the last revision of the stretch before. So every change is judged by recordings of one machine.
 
 \b
   perfdiff log insert --tags
@@ -60,7 +60,7 @@ class Form(StrEnum):
 @groups.expanded
 def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME if several share the name.")],
     revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revisions.")] = None,
     tags: options.Tags = False,
     since: options.Since = None,

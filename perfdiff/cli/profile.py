@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Show the functions of a revision by the time they take themselves, with their calls, the time with callees, and how a call grows with its
-inputs; without a revision, those of the working tree.
+Show the functions of a revision (by default the working tree) by their own time, with their calls, their time with callees, and how the
+cost of a call grows with its inputs.
 
-Given a range A..B, several revisions, --since or --tags, each one is recorded, and the functions that grew are told, with the revisions
-where their own cost changed (`perfdiff log` tells more of one function). With --cluster several are recorded at the same time, as
-`perfdiff log` has it.
+With a range A..B, several revisions, --since or --tags, each revision is recorded, and the functions that grew are listed, with the
+revisions where their own cost changed (`perfdiff log` says more about one function). With --cluster, several revisions are recorded at
+the same time, as by `perfdiff log`.
 
 \b
   perfdiff profile v1.2

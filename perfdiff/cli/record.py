@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. What it records becomes parts, finished
-folders that hold features and times alone: no command lines, paths, sources or contents. `perfdiff compare` takes thousands of them.
+Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. It writes parts: finished folders
+that contain only features and times, no command lines, paths, sources or contents. `perfdiff compare` reads thousands of them.
 
-The command has this one's input, output and signals, and its exit code is this one's. Without REV it is the working tree that is built.
+The command gets the input, output and signals of `perfdiff record`, which exits with the command's exit code. Without REV, the
+working tree is built.
 
 \b
   perfdiff record v1.2 --to /var/lib/perfdiff --label site=lyon -- ./bin/server --port 8080
@@ -48,19 +49,20 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revision: Annotated[
-        str | None, typer.Argument(metavar="REV", help="What is built and run; the working tree where it is left out.")
+        str | None, typer.Argument(metavar="REV", help="The revision to build and run; by default the working tree.")
     ] = None,
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Leave parts below this folder.")] = Path("perfdiff-parts"),
-    host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Call the host by this name, not by its own.")] = None,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Write parts below this folder.")] = Path("perfdiff-parts"),
+    host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Record this name for the host, not its own.")] = None,
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Say what the program is used for (may be repeated).")
     ] = None,
     size: Annotated[
-        str, typer.Option("--size", metavar="SIZE", help="What all parts of the folder may take; others are removed.")
+        str, typer.Option("--size", metavar="SIZE", help="How much room all parts of the folder may take; excess ones are removed.")
     ] = _DEFAULT_SIZE,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="Finish a part so often.")] = _DEFAULT_EVERY_S,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often to finish a part.")] = _DEFAULT_EVERY_S,
     overhead: Annotated[
-        float | None, typer.Option("--overhead", metavar="SHARE", help="What probes may add to the CPU time, as 0.02; else as configured.")
+        float | None,
+        typer.Option("--overhead", metavar="SHARE", help="What probes may add to the CPU time, such as 0.02; by default as configured."),
     ] = None,
     functions: Annotated[
         list[str] | None,
@@ -68,7 +70,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     survey: Annotated[
         bool | None,
-        typer.Option("--survey/--no-survey", help="Choose probes by the configured workloads first, or not; done where there are any."),
+        typer.Option("--survey/--no-survey", help="Whether the configured workloads choose the probes first; by default if there are any."),
     ] = None,
     *,
     project: groups.Project,

@@ -1,4 +1,4 @@
-"""What became of a file of annotations, as text and as JSON, for `check`."""
+"""The outcome of a check against annotations, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of annotations while a service answered later and later, as text and as JSON, for `check --sweep`."""
+"""The outcome of `check --sweep`, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations as assertions: does what was recorded cost what its annotations say (Freud §6.1; HotCloud §5)?
+"""Annotations as assertions: whether recorded calls cost what the annotations say (Freud §6.1; HotCloud §5).
 
 The run is the unit. Its level, learnt from the probability-integral transforms of its calls (`models.levels`), is held against the
 levels of the runs that the annotation was learnt from, which are part of the annotation.

@@ -1,4 +1,4 @@
-"""What a function cost over many revisions, each recorded by itself, and where that changed."""
+"""The cost of a function over many revisions, each recorded separately, and its change points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two selections for the same calls, HotCloud's and ours, side by side: what each misses that the other says."""
+"""HotCloud's and perfdiff's models of the same calls side by side, with the error of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extra cost of every function, taken apart: more calls, larger inputs, or more cost at equal inputs.
+"""The extra cost of every function in three parts: more calls, larger inputs, and more cost at equal inputs.
 
 With n calls, mean self cost c, and m the factor by which base's cost moves with the inputs, base's code would cost
 V = n_head · c_base · m on head's calls. V - S_base is *volume* (calls and inputs), S_head - V is *cost per input*.

@@ -1,4 +1,4 @@
-"""What calls cost run by run: the level of every stratum in every run, as the panel that is compared."""
+"""The level of cost of every stratum in every run, as the panel that is compared."""
 
 from __future__ import annotations
 

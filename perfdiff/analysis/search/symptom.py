@@ -1,4 +1,4 @@
-"""What a regression is known by from commit to commit: one ratio of one function, or of whole runs."""
+"""The symptom that a bisect follows from commit to commit: one ratio of one function, or of whole runs."""
 
 from __future__ import annotations
 

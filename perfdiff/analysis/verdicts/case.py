@@ -1,4 +1,4 @@
-"""All that is known of one function when it is judged."""
+"""The evidence about one function when it is judged."""
 
 from __future__ import annotations
 
