@@ -13,6 +13,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect import caveats, counters, counting, folding, machine, placing, reach, schedule, survey, tally, toolchain, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
+from perfdiff.collect.counted import Counted
 from perfdiff.collect.executor import Executor
 from perfdiff.collect.inputs import InputFiles
 from perfdiff.collect.rates import Rate
@@ -170,10 +171,11 @@ class Bench:
             ),
         )
 
-    def answered_by_counts(self, site: Site, variant: Variant, called: Mapping[Side, Collection[int]]) -> Site:
-        """Return what there is to tell where the counts of all functions answer; raise WorkloadError where none was called on a side."""
-        reach.require_calls(called, variant.probes, variant.built)
-        ran = frozenset().union(*called.values())
+    def answered_by_counts(self, site: Site, variant: Variant, counted: Counted, collector: Collector) -> Site:
+        """Return what there is to tell where the counts of all functions answer; raise WorkloadError where they are of other code."""
+        ran = frozenset().union(*counted.called.values())
+        reach.require_tree(collector.misplaced, ran, site.subjects)
+        reach.require_calls(counted.called, variant.probes, variant.built)
         return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
 
     def _with_coverage(self, site: Site, measured: Collection[int], ran: Collection[int], lost: Collection[int]) -> Site:
@@ -275,7 +277,10 @@ class Bench:
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
         timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
-        seen = self._seen(self.collector({**site.targets, **variant.targets}), timing, timed_ns, probes)
+        collector = self.collector({**site.targets, **variant.targets})
+        seen = self._seen(collector, timing, timed_ns, probes)
+        if len(self.sides) > 1:
+            reach.require_tree(collector.misplaced, seen.ran, site.subjects)
         reach.require_calls(seen.called, probes, built)
         return seen, workshop.lost(built, probes)
 

@@ -143,7 +143,7 @@ class Rounds:
             is_late = time.monotonic() - started > budget_s * counting.share(ordered[:seen], points, self.runs)
             if (is_late and seen < len(ordered)) or not self._is_same_work(counted, seen):
                 return
-        self.site = self.bench.answered_by_counts(self.site, variant, counted.called)
+        self.site = self.bench.answered_by_counts(self.site, variant, counted, self._collector)
         self._keep(counted, variant)
 
     @property

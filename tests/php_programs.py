@@ -160,7 +160,7 @@ class Program:
 
 def outcome(out: Path, status: int, output: str = "", errors: str = "") -> Outcome:
     """Return what lies in a folder of recordings."""
-    notes = tuple(tuple(line.split("\t")) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
+    notes = tuple(tuple(line.split("\t", 1)) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
     return Outcome(status, output, errors, tuple(recording.read(path) for path in sorted(out.glob("*.pdrec"))), notes)
 
 

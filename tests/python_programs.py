@@ -138,7 +138,7 @@ class Program:
             check=False,
         )
         lines = [line for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines()]
-        notes = tuple((kind, text) for kind, text in (line.split("\t") for line in lines))
+        notes = tuple((kind, text) for kind, text in (line.split("\t", 1) for line in lines))
         recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
         return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
 

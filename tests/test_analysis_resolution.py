@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Columns, Made, World
+from experiments import BASE, HEAD, Columns, Made, Noise, World
 from perfdiff import analysis
 from perfdiff.analysis.compare.ratios import with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import HIDDEN_NS
-from perfdiff.records.schema import Change, Phase, Side
+from perfdiff.records.schema import Change, Phase, SampleTable, Side
 
 
 @pytest.mark.parametrize("hidden", [0.0, 0.5 * HIDDEN_NS, HIDDEN_NS])
@@ -101,3 +102,33 @@ def test_what_probes_of_callees_leave_in_a_caller_is_no_cost_of_its_own() -> Non
     )
     found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is not Verdict.REGRESSION, found.sentence
+
+
+def of_two_kinds(seed: int) -> tuple[Ratio, float]:
+    """Return the ratio that is told of calls of two kinds that no input tells apart, 15 of which a run records, and the true one."""
+    costs = {BASE: (730.0, 3700.0), HEAD: (3100.0, 8400.0)}
+
+    def cost(side: Side, inputs: Columns) -> np.ndarray:
+        return np.where(np.arange(len(inputs["n"])) % 2, costs[side][1], costs[side][0])
+
+    made = Made("f", cost, Change.CHANGED, calls=lambda side, n: {"": 600})
+    world = World((made,), runs=5, noise=Noise(0.02, 0.01, 0.01), seed=seed, kept=600, rest_ns=1e4)
+
+    def few(function: int, side: Side) -> SampleTable | None:
+        table, rng = world.samples(function, side), np.random.default_rng([seed, side is HEAD])
+        assert table is not None
+        kept = [rng.choice(np.flatnonzero(table.run == run), 15, replace=False) for run in np.unique(table.run)]
+        thin = table.rows(np.sort(np.concatenate(kept)))
+        return replace(thin, weight=np.full(len(thin), 40.0))
+
+    (found,) = analysis.analyse(world.experiment(), few, CompareConfig()).functions
+    assert found.verdict is Verdict.REGRESSION
+    ratio = found.metrics["self_ns"].ratio
+    assert ratio is not None
+    return ratio, sum(costs[HEAD]) / sum(costs[BASE])
+
+
+@pytest.mark.statistical
+def test_where_few_calls_leave_open_how_much_slower_a_function_is_its_sums_tell() -> None:
+    told = [of_two_kinds(seed) for seed in range(20)]
+    assert [ratio.value for ratio, truth in told if ratio.value != pytest.approx(truth, rel=0.1)] == []

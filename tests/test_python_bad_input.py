@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,10 +10,13 @@ from pathlib import Path
 import pytest
 
 import python_programs
-from perfdiff import cli
+import runtimes
+from perfdiff import cli, configuration, pipeline
 from perfdiff.cli.exits import ExitCode
 from perfdiff.languages.python.index import index
+from perfdiff.progress import Silent
 from perfdiff.records.recording import Recording
+from perfdiff.request import Request
 from programs import git
 from python_programs import Program
 from test_revisions import commit
@@ -187,3 +191,44 @@ def test_a_head_that_cannot_be_measured_is_neither_slower_nor_fine(
     assert words in said.err
     assert "Traceback" not in said.err.partition(f"[{slug}]")[0]
     assert list(cache.glob("experiments/*")) == []
+
+
+def copied(folder: Path, *, is_also_used: bool = False) -> tuple[Path, Path]:
+    """Return a project with the revisions `base` and `head`, whose workload imports `lib` from another place, and that place."""
+    project, other = folder / "project", folder / "other"
+    project.mkdir()
+    other.mkdir()
+    (other / "lib.py").write_text("def work(n):\n    return n\n")
+    git(project, "init", "-q")
+    own = "sys.path.pop(0)\ndel sys.modules['lib']\nimport lib\nlib.work(4)\n" if is_also_used else ""
+    main = f"import sys\nsys.path.insert(0, {str(other)!r})\nimport lib\nprint(lib.work(3))\n{own}"
+    commit(project, "base", FILES | {"perfdiff.toml": f"measure.budget_s = 1\n{FILES['perfdiff.toml']}", "main.py": main})
+    git(project, "tag", "base")
+    commit(project, "head", {"lib.py": "def work(n):\n    for _ in range(100_000): pass\n    return n\n"})
+    git(project, "tag", "head")
+    return project, other
+
+
+def test_another_copy_of_what_changed_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    project, other = copied(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["base", "head", "-q", "--repo", str(project), "--cache", str(runtimes.lent_to(tmp_path / "cache"))])
+    said = capfd.readouterr()
+    assert (left.value.code, said.out) == (ExitCode.NOT_MEASURED, "")
+    assert "[another-copy]" in said.err
+    assert f"another copy of lib.py, {other / 'lib.py'}," in said.err
+
+
+def test_what_ran_of_the_revisions_is_judged_though_another_copy_ran_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    project, _ = copied(tmp_path, is_also_used=True)
+    config = configuration.load(project, environment={})
+    found = pipeline.compare(
+        Request(project, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), os.environ), Silent()
+    ).findings
+    assert "lib.work" in [each.info.name for each in found.functions]
+    assert "probes-elsewhere" in [note.slug for note in found.notes]

@@ -483,11 +483,11 @@ def test_a_module_imported_from_elsewhere_is_told(make: Make, tmp_path: Path) ->
     (tmp_path / "other/lib/__init__.py").touch()
     (tmp_path / "other/lib/one.py").write_text("def work(): pass\n")
     outcome = program.run("main.py", str(tmp_path / "other"))
-    assert ("elsewhere", str(tmp_path / "other/lib/one.py")) in outcome.notes
+    assert ("elsewhere", f"{tmp_path / 'other/lib/one.py'}\tlib/one.py") in outcome.notes
     assert not calls(outcome.only)
     (tmp_path / "link").symlink_to(program.tree)
     outcome = program.run("main.py", str(tmp_path / "link"))
-    assert "elsewhere" not in dict(outcome.notes)
+    assert "elsewhere" not in [word for word, _ in outcome.notes]
     assert calls(outcome.only) == {1: 1.0}
 
 

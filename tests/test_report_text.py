@@ -287,6 +287,14 @@ def test_a_cost_that_only_conditions_tell_apart_is_told_over_all_calls_and_that_
     assert second.endswith("(type(x) = str)")
 
 
+def test_beside_the_mean_of_all_calls_stands_what_a_typical_one_costs() -> None:
+    wall = made.findings().functions[2].metrics["wall_ns"]
+    few = Ratio(5.0, 2.5, 10.2, 10, 10)
+    of_mean, of_some = (_facts(replace(wall, stratum=stratum, overall=few)) for stratum in ("mean of all calls", "n = 3"))
+    assert [text for text in of_mean if text.startswith("×5.0")] == ["×5.0 [2.5, 10.2] of a typical call"]
+    assert [text for text in of_some if text.startswith("×5.0")] == ["×5.0 [2.5, 10.2] over all calls"]
+
+
 def _scope(cost: float, share: float, condition: Condition) -> Scope:
     return Scope(CostClass.CONSTANT, (Term(cost),), 1.0, share, 100, (condition,))
 

@@ -96,6 +96,7 @@ class Collector:
     services: Services = field(default_factory=Services)
     inputs: InputFiles = NO_INPUTS
     told: dict[Note, None] = field(default_factory=dict)  # of their probes, by all processes so far
+    misplaced: dict[str, str] = field(default_factory=dict)  # files of the tree whose code was loaded from another place, and that place
     failures: Failures = field(default_factory=Failures)
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
@@ -328,6 +329,7 @@ class Collector:
     def _recordings(self, folder: Path) -> list[Recording]:
         """Return what the processes of a run recorded, and keep what they told."""
         self.told |= dict.fromkeys(remarks.read(folder)) | self.services.notes
+        self.misplaced |= remarks.misplaced(folder)
         return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
 
     def _stopped(self, slot: Slot, recordings: list[Recording]) -> list[Recording]:

@@ -1,4 +1,4 @@
-"""Whether the workloads reach what was probed: a comparison of functions that never ran must not read as "no regression"."""
+"""Whether the workloads reach what was probed: a comparison of code that never ran must not read as "no regression"."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def require_calls(called: Mapping[Side, Collection[int]], probes: Probes, built:
                 "built tree, so name the program by its path there, such as ./build/program",
                 slug="nothing-called",
             )
+
+
+def require_tree(misplaced: Mapping[str, str], ran: Collection[int], subjects: Subjects) -> None:
+    """Raise WorkloadError where the code of a changed file was loaded from another place, and none of what changed in the file was called.
+
+    `misplaced` gives for files of the tree where their code was loaded from instead; `ran` are the functions that were called.
+    """
+    changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
+    measured = {changed[id_].shown.file for id_ in changed.keys() & set(ran)}
+    lost = {pair.shown.file for pair in changed.values()} & misplaced.keys() - measured
+    if lost:
+        file = min(lost)
+        raise WorkloadError(
+            f"the workload loads another copy of {file}, {misplaced[file]}, not the one of the revisions: what changed in it is not "
+            "measured; have it load the built tree's (sys.path, PYTHONPATH, include paths, copies that are installed or vendored)",
+            slug="another-copy",
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.records.schema import Note
 
-FILES = "*.remarks"  # a line each: a word, a tab, a text
+FILES = "*.remarks"  # a line each: a word, a tab, a text; behind "elsewhere" and its path another tab, and the file of the tree
 MOST_BYTES = 65_536  # of a file that is read: processes tell little, and anybody may write there
 _KNOWN = {
     "elsewhere": Note(
@@ -38,11 +38,20 @@ def of_lost_calls(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 def read(folder: Path) -> list[Note]:
     """Return what the processes of a run told, as far as it is known what it means."""
-    found = []
+    return [
+        replace(known, text=known.text.format(text=text.partition("\t")[0])) for word, text in _told(folder) if (known := _KNOWN.get(word))
+    ]
+
+
+def misplaced(folder: Path) -> dict[str, str]:
+    """Return the files of the tree whose code the processes of a run loaded from another place, each with that place."""
+    places = (text.partition("\t") for word, text in _told(folder) if word == "elsewhere")
+    return {file: place for place, _, file in places if file}
+
+
+def _told(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the words of a run's processes with their texts."""
     for path in sorted(folder.glob(FILES)):
         with path.open("rb") as file:
             lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
-        for word, _, text in (line.partition("\t") for line in lines):
-            if known := _KNOWN.get(word):
-                found.append(replace(known, text=known.text.format(text=text)))
-    return found
+        yield from ((word, text) for word, _, text in (line.partition("\t") for line in lines))

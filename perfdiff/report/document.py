@@ -23,8 +23,9 @@ from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
-# Notes that stand right behind the answer, which does not tell of what they say: runs take longer for another reason, or in one layout.
-_BESIDE = ("layout-decides", "slower-beside", "waiting-grown", "workload-grown")
+# Notes that stand right behind the answer, which does not say so itself: runs take longer for another reason, or in one layout, or what
+# changed did not run.
+_BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.

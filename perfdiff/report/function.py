@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
+from perfdiff.analysis.compare.comparison import MEAN
 from perfdiff.analysis.findings import RUN, Cause, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
@@ -129,7 +130,8 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None:
-            yield Fact("overall", f"{wording.interval(metric.overall, metric.metric)} over all calls")
+            label, whose = ("typical", "of a typical call") if metric.stratum == MEAN else ("overall", "over all calls")
+            yield Fact(label, f"{wording.interval(metric.overall, metric.metric)} {whose}")
     for label, grown in (("growth", metric), ("of a run", finding.metrics.get(RUN))):
         growth = wording.classes(grown) if grown is not None else wording.ABSENT
         if grown is not None and growth != wording.ABSENT:
@@ -197,7 +199,11 @@ def _parts(metric: MetricFinding) -> Iterator[Table]:
     stratum = f" ({metric.stratum})" if metric.stratum else ""
     parts = [
         (f"cost of a call at equal inputs{stratum}", metric.ratio, metric.metric),
-        ("the same over all calls", metric.overall if metric.stratum else None, metric.metric),
+        (
+            "the same of a typical call" if metric.stratum == MEAN else "the same over all calls",
+            metric.overall if metric.stratum else None,
+            metric.metric,
+        ),
         ("inputs: cost of head's inputs by base's model", metric.mix, metric.metric),
         ("number of calls", metric.calls, "calls"),
         (f"{wording.metric_says(metric.metric)}, sum of a run", metric.total, metric.metric),

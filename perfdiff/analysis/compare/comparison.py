@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines
+from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, vagueness
 from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, cost_apart, expected_costs, grown_features, mix_by_point, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
@@ -29,6 +29,9 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 MEAN = "mean of all calls"
+# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
+# as it happens.
+BLURRED = math.log(2)
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
 
 
@@ -214,7 +217,7 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
             everything = Stratum(MEAN, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
             seen.append(_Seen(everything, of, first + len(at_points), StratumContrast(MEAN, False, mean, True)))
     strata = tuple(each.summary for each in seen)
-    worst = _worst(strata, config)
+    worst = _worst(strata, config, {each.summary.name: each.stratum for each in seen}, asked)
     place = None if worst is None else next(each for each in seen if each.summary is worst)
     question = asked.question
     typical = None if place is None or place.summary.name == MEAN else _typical(question, place.stratum)
@@ -355,8 +358,11 @@ def _whole_run(book: Book, metric: str) -> float:
     return book.cost_ns if metric_of(metric).unit == "ns" else book.largest[metric]
 
 
-def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumContrast | None:
-    """Return the stratum that differs most beyond doubt; all calls where none does."""
+def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], asked: Asked) -> StratumContrast | None:
+    """Return the stratum that differs most beyond doubt; all calls where none does.
+
+    Where its calls do not tell how much, it is the one whose calls do among those that differ by more than the smallest effect of interest.
+    """
     if not found:
         return None
     count = _tested(found)
@@ -367,8 +373,24 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig) -> StratumCo
         handicap = math.log1p(config.min_effect) if each.name == MEAN else 0.0
         return max(low, -high) - handicap if each.material else -math.inf
 
+    def is_blurred(each: StratumContrast) -> bool:
+        half = each.contrast.half_width(config.confidence, count)
+        return half > BLURRED or (each.name != MEAN and _vagueness(strata[each.name], asked) > BLURRED)
+
     best = max(found, key=beyond)
-    return best if beyond(best) > 0 else found[0]
+    if beyond(best) <= 0 or not is_blurred(best):
+        return best if beyond(best) > 0 else found[0]
+    clear = (each for each in found if beyond(each) > math.log1p(config.min_effect) and not is_blurred(each))
+    return max(clear, key=beyond, default=best)
+
+
+def _vagueness(stratum: Stratum, asked: Asked) -> float:
+    """Return how far from each other the ends lie between which the calls of a stratum have their median (log scale), on the worse side."""
+    ratios = _log_ratios(asked.question, asked.expected)
+    if ratios is None or _is_fine(asked.question):
+        return 0.0
+    masks, tables = (stratum.base, stratum.head), asked.question.tables.sides
+    return max(vagueness(values[mask], table.point[mask]) for values, mask, table in zip(ratios, masks, tables, strict=True))
 
 
 def _typical(question: Question, stratum: Stratum) -> Typical | None:

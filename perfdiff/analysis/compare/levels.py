@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,18 @@ def levels(of: SortedCalls, strata: Bools, *, fine: bool) -> Floats:
     places = [np.minimum(np.searchsorted(upto, before + half + 1), len(upto) - 1) for half in ((counts - 1) // 2, counts // 2)]
     low, high = (of.values[place % len(of.rows)] for place in places)
     return np.where(counts > 0, 0.5 * (low + high), np.nan)
+
+
+def vagueness(values: Floats, labels: Ints) -> float:
+    """Return the width of the interval that holds the median of `values` (95 %, by ranks: two standard errors), on average over labels."""
+    widths = []
+    for label in np.unique(labels):
+        ordered = np.sort(values[(labels == label) & np.isfinite(values)])
+        last = len(ordered) - 1
+        if last >= 0:
+            reach = math.sqrt(len(ordered))
+            widths.append(ordered[min(last, math.ceil(last / 2 + reach))] - ordered[max(0, math.floor(last / 2 - reach))])
+    return float(np.mean(widths)) if widths else 0.0
 
 
 def by_label(found: Sequence[Floats], sides: Sequence[SortedCalls], ledger: Ledger) -> list[Runs]:

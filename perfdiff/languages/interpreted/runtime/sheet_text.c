@@ -1,11 +1,13 @@
 /* Reads the text of a sheet of probes. Compiled into what probes Python and PHP functions. */
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "perfdiff_probe.h"
 #include "sheet_text.h"
 
 char *pd_text_read(const char *path)
@@ -156,4 +158,12 @@ struct pd_file_text *pd_file_at(struct pd_file_text *files, const char *path)
 		if (is_found(file, identity))
 			return file;
 	return NULL;
+}
+
+void pd_note_misplaced(const char *path, const char *name, size_t length)
+{
+	char text[2 * PATH_MAX];
+
+	if (snprintf(text, sizeof(text), "%s\t%.*s", path, (int)length, name) < (int)sizeof(text))
+		pd_note("elsewhere", text);
 }

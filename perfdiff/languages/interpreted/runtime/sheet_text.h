@@ -47,4 +47,7 @@ bool pd_file_is_at(const struct pd_file_text *file, const char *path);
 /* The file that is so at a path; one whose place is written so goes first. NULL: none of them. */
 struct pd_file_text *pd_file_at(struct pd_file_text *files, const char *path);
 
+/* Tells that the code of a file of the tree, by its name there, was loaded from another place. */
+void pd_note_misplaced(const char *path, const char *name, size_t length);
+
 #endif

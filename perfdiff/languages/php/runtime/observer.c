@@ -81,7 +81,7 @@ static zend_observer_fcall_handlers observe(zend_execute_data *frame)
 		return both;
 	misplaced = code->function_name || probe ? NULL : pd_sheet_misplaced(code);
 	if (misplaced)
-		pd_note("elsewhere", ZSTR_VAL(code->filename));
+		pd_note_misplaced(ZSTR_VAL(code->filename), misplaced, pd_line_length(misplaced));
 	return pd_counting_follow ? pd_counting_follow(frame) : none;
 }
 

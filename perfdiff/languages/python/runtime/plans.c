@@ -220,6 +220,7 @@ static void module_check(PyObject *globals, const char *file)
 {
 	static PyObject *name_key;
 	struct pd_file_text *found;
+	const char *relative; /* behind the module's name */
 	PyObject *name;
 
 	if (file[0] == '<')
@@ -230,8 +231,10 @@ static void module_check(PyObject *globals, const char *file)
 	if (!name || !PyUnicode_CheckExact(name) || !PyUnicode_IS_COMPACT_ASCII(name))
 		return;
 	found = pd_sheet_module(PyUnicode_DATA(name));
-	if (found && !pd_file_is_at(found, file))
-		pd_note("elsewhere", file);
+	if (!found || pd_file_is_at(found, file))
+		return;
+	relative = strchr(found->name, ' ') + 1;
+	pd_note_misplaced(file, relative, pd_line_length(relative));
 }
 
 /* Finds what a code object's executions do, and keeps it. An error that is set stays set. */
