@@ -1,4 +1,4 @@
-"""One comparison at work: its builds, the functions chosen in them, and what runs them. What is run, and how often, is said elsewhere."""
+"""The bench of one comparison: its builds, the functions chosen in them, and what runs them; `rounds` decides what is run how often."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Targets = Mapping[tuple[Phase, Side], Target]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is ready to be measured: the chosen functions, where plain builds run, what they were built with, and what cannot be had.
+    """The state before probes are chosen: functions, plain builds ready to run, their toolchain, and what is not available.
 
     `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
     chosen. `steering` is what timed builds are told of counters. Where both sides are the `same_code`, nothing runs.
@@ -68,7 +68,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Builds with probes, ready to run; no targets where they could not be made."""
+    """Builds with probes, ready to run; without targets if they could not be made."""
 
     probes: Probes
     targets: Targets
@@ -78,13 +78,13 @@ class Variant:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it could be made with all its probes, and counts in all objects if it counts."""
+        """Return whether the builds have all their probes, and counters in all objects if they count."""
         return bool(self.targets) and not self.skipped and not any(each.uncounted for each in self.built.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What builds with probes that time calls are made of, on this machine or another one that has the same plain builds."""
+    """The recipe of timed builds, for this machine or another one that has the same plain builds."""
 
     probes: Probes
     modes: Mapping[int, plan.Entry]
@@ -93,7 +93,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a comparison is carried out with: what was asked, and where and by what it is done."""
+    """The tools of one comparison: the request, and the folders and services that carry it out."""
 
     request: Request
     pins: PinnedPair
@@ -136,7 +136,7 @@ class Bench:
         return site
 
     def with_benchmarks(self, site: Site) -> tuple[Bench, Site]:
-        """Return the same with the benchmarks of suites in place of these; raise WorkloadError where there are none."""
+        """Return the bench with suites replaced by their benchmarks; raise WorkloadError if there are none."""
         config = self.request.config
         if site.same_code or not any(workload.suite for workload in config.workloads):
             return self, site
@@ -147,7 +147,7 @@ class Bench:
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
 
     def surveyed(self, site: Site) -> Site:
-        """Run a build with probes in all functions, and choose by what it tells what is measured within the budget of probes."""
+        """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes."""
         config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
@@ -224,7 +224,7 @@ class Bench:
         return self._counting(site, self._census_probes(site), plan.Entry.calls())
 
     def counting_apart(self, variant: Variant, functions: Collection[int]) -> Variant:
-        """Return the same builds, in which the calls of some functions have counts of their own, and other probes are off."""
+        """Return the same builds with separate counts for the calls of some functions, and other probes switched off."""
         return replace(variant, targets=self._counted_targets(variant.built, variant.probes, dict.fromkeys(functions, plan.Entry.sums())))
 
     def counted(self, site: Site) -> Variant:
@@ -323,7 +323,7 @@ class Bench:
         return programs
 
     def _subjects(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> tuple[Subjects, CodeComparison | None]:
-        """Return the functions under numbers, and what the code of two sides has in common."""
+        """Return the numbered functions, and what the code of both sides has in common."""
         if len(self.sides) == 1:
             return Subjects.alone(programs[Side.BASE].functions.values()), None
         pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])

@@ -19,8 +19,8 @@ from perfdiff import __version__, pipeline, searched, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
-from perfdiff.analysis.search.bisection import HIGHEST, Alike, Bisection, Measured, Passed, Standing
-from perfdiff.analysis.search.ends import Wanted, follow
+from perfdiff.analysis.search.bisection import HIGHEST, Alike, Bisection, CommitStanding, Measured, Passed
+from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
@@ -83,7 +83,7 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
     request = replace(request, revisions=(pins.base.commit, pins.head.commit))
     ends = pipeline.compare(request, progress)
     good, bad = question.request.revisions
-    wanted = Wanted(good, bad, question.function, question.named, question.metric)
+    wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
     followed = follow(ends.findings, wanted)
     progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
     hunt = Hunt(question, pins, commits, inert, ends, followed, progress)
@@ -360,9 +360,9 @@ class Hunt:
                 found[self._history.commits[number].id] = self._history.good if same is None else self._history.commits[same].id
         return found
 
-    def _standing(self, reading: Reading) -> Standing:
+    def _standing(self, reading: Reading) -> CommitStanding:
         holds = self._search().holds(reading)
-        return Standing.BAD if holds >= SURE else Standing.GOOD if holds <= 1 - SURE else Standing.UNCLEAR
+        return CommitStanding.BAD if holds >= SURE else CommitStanding.GOOD if holds <= 1 - SURE else CommitStanding.UNCLEAR
 
     def _revision(self, commit: str) -> Revision:
         number = self._numbers.get(commit)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from perfdiff import storage, trending
 from perfdiff.analysis.search import growth
-from perfdiff.analysis.search.bisection import Alike, Passed, Standing
+from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, GrowthSymptom, WantedGrowth
 from perfdiff.analysis.search.halving import narrowed, next_commit
 from perfdiff.bisecting import SHORT, Question
@@ -85,10 +85,10 @@ class GrowthHunt:
                 self._progress.note(f"{self._named(number)} is skipped: {self._skipped[number]}")
                 continue
             self._progress.note(f"{self._named(number)} is {standing}")
-            suspects = narrowed(self._held, suspects, number, is_bad=standing is Standing.BAD)
+            suspects = narrowed(self._held, suspects, number, is_bad=standing is CommitStanding.BAD)
         return suspects
 
-    def _standing(self, number: int, progress: Progress) -> Standing:
+    def _standing(self, number: int, progress: Progress) -> CommitStanding:
         """Count a commit, hold it against the good end, and keep what it shows."""
         experiment = trending.count(replace(self._request, revisions=(self._history.good, self._id(number))), progress)
         compare = self._request.config.compare

@@ -1,4 +1,4 @@
-"""Who makes pairs of runs: this machine one after the other, or several machines, each some of them."""
+"""Makers of pairs of runs: this machine, one pair after the other, or several machines at the same time."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class PairMaker(Protocol):
 
     @property
     def machines(self) -> tuple[Machine, ...]:
-        """Return the machines that runs name; none where there is only this one."""
+        """Return the machines that runs refer to; none if there is only this machine."""
         ...
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Return what there is to tell of the runs so far."""
+        """Return the notes on the runs so far."""
         ...
 
     def fitted(self, recipe: Recipe) -> Variant:
@@ -85,7 +85,7 @@ class OwnMachine:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Return what there is to tell of the runs so far."""
+        """Return the notes on the runs so far."""
         return (
             *(self._referee.notes(self._judged) if self._referee else ()),
             *(self._spread.notes if self._spread else ()),
@@ -107,7 +107,7 @@ class OwnMachine:
                 yield self.make(pair, planned)
 
     def make(self, pair: Pair, planned: int) -> Made:
-        """Make a pair; of `planned` runs those that other work disturbed are made again; raise WorkloadError or StoreError."""
+        """Make a pair; repeat it if other work disturbed it, within a share of `planned` runs; raise WorkloadError or StoreError."""
         advance, is_whole, begun = self.bench.progress.advance, not planned, time.monotonic()
         if is_whole:
             pair = self._laid_out(pair)

@@ -1,4 +1,4 @@
-"""What is measured of a comparison, or of one revision, in which order."""
+"""The stages of measuring a comparison, or one revision, and their order."""
 
 from __future__ import annotations
 

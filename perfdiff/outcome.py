@@ -1,4 +1,4 @@
-"""What came of a comparison: its findings with what they were concluded from, kept from the last time or concluded now."""
+"""The outcome of a comparison: its findings with their evidence, from the cache or analysed now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.recorded import Kept, Recorded
+from perfdiff.records.recorded import CachedTables, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.revisions.repository import find_repository
 
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def drawn(self) -> Callable[[int, Side], SampleTable | None]:
-        """Return what loads calls as reports draw them: those of several machines at the pace of one."""
+        """Return the loader of the calls that reports draw: those of several machines at the pace of one."""
         if self.experiment is None or len({run.machine for run in self.experiment.runs}) < 2:
             return self.samples
         from perfdiff.analysis.sums.levelling import levelled
@@ -47,12 +47,12 @@ class Outcome:
 def analysed(
     found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engines: Engines = nullcontext
 ) -> Outcome:
-    """Compare the two sides of what was recorded; where the findings are `kept`, take those, or leave them there.
+    """Compare the two sides of a recording; use the findings in `kept` if they are there, else store them there.
 
     Functions are analysed by what `engines` gives, or on this machine.
     """
     watch = Stopwatch(progress)
-    samples = Kept(found.samples, TABLES)
+    samples = CachedTables(found.samples, TABLES)
     findings = kept.load() if kept else None
     if findings is None:
         from perfdiff import analysis  # which takes half a second of CPU to load
@@ -67,7 +67,7 @@ def analysed(
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
-    """Return the outcome of the last comparison of a repository; raise RecordingError where there is none."""
+    """Return the outcome of the last comparison of a repository; raise RecordingError if there is none."""
     name = find_repository(repository).name
     with storage.in_use(cache):
         asked = storage.last(cache, name)
@@ -86,6 +86,6 @@ def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and 
 
 
 def named(found: Recorded, asked: storage.Asked) -> Recorded:
-    """Return what was recorded with its revisions under the names by which they were asked for."""
+    """Return the recording with its revisions named as the user asked for them."""
     stored = found.experiment
     return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))

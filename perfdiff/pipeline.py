@@ -35,7 +35,7 @@ from perfdiff.revisions.repository import find_repository
 
 
 def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
-    """Compare two revisions and return what was found; raise PerfdiffError where that cannot be done."""
+    """Compare two revisions and return the findings; raise PerfdiffError if that fails."""
     cache = request.cache
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
@@ -54,7 +54,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
 
 
 def judges(config: ClusterConfig, found: Recorded, progress: Progress) -> Engines:
-    """Return who analyses what was recorded: the workers of a cluster where one is asked for and that is much, else this machine."""
+    """Return the engines that analyse the recordings: a cluster's workers if there is one and much to do, else this machine."""
     if config.address is None or len(found.experiment.functions) < WORTH_SENDING:
         return nullcontext
     from perfdiff.cluster.crew import engine
@@ -63,7 +63,7 @@ def judges(config: ClusterConfig, found: Recorded, progress: Progress) -> Engine
 
 
 def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:
-    """Measure one revision, the working tree where none is asked for, and return its calls, which all are base's.
+    """Measure one revision (None: the working tree) and return its calls, all as base's.
 
     Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
     """
@@ -93,7 +93,7 @@ def relay(request: Request, address: str, names: Sequence[str | None], progress:
 
 
 def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], progress: Progress) -> None:
-    """Make several comparisons at the same time on a cluster, so that `compare` finds them made; each is whole on one worker.
+    """Make several comparisons at the same time on a cluster, each on one worker, so that `compare` finds them in the cache.
 
     `wanted` returns as many as there are workers, alike but for the revisions. One that fails, or is the only one, is left to `compare`.
     """
@@ -117,7 +117,7 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
 
 @contextmanager
 def _makers(bench: Bench) -> Iterator[Makers]:
-    """Return what makes who makes the pairs of a comparison: the workers of a cluster where one is asked for, else this machine."""
+    """Return a factory of the pair makers of a comparison: a cluster's workers if one is configured, else this machine."""
     address = bench.request.config.cluster.address
     if address is None or len(bench.sides) == 1:
         yield OwnMachine
@@ -129,7 +129,7 @@ def _makers(bench: Bench) -> Iterator[Makers]:
 
 
 def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
-    """Return what was recorded before, else what a bench, given the cache of builds and a room to work in, measures now."""
+    """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
     folder = storage.experiment(cache, asked)
     found = _kept(folder, progress)
     if found is None:
@@ -143,7 +143,7 @@ def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Pa
 
 
 def _kept(folder: Path, progress: Progress) -> Recorded | None:
-    """Return what was recorded before, None where there is nothing or it is damaged."""
+    """Return the stored recording, or None if there is none or it is damaged."""
     if not store.exists(folder):
         return None
     try:

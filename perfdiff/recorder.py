@@ -51,7 +51,7 @@ _COMPILED = "c"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordingOrder:
     """What is recorded, and where it is left: `command` as the shell takes it, parts below `to`, of `host` with `labels`.
 
     Parts take `most_bytes` in all; one is made every `every_s`. Probes may add `overhead`, a share of CPU time. Of `functions`, patterns of
@@ -78,7 +78,7 @@ class Ended:
     removed: int
 
 
-def record(request: Request, wanted: Wanted, progress: Progress) -> Ended:
+def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ended:
     """Build a revision, run the command in it, and leave parts meanwhile; raise PerfdiffError where it cannot be built or started."""
     progress.stage("resolving revisions", None)
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
@@ -93,7 +93,7 @@ def record(request: Request, wanted: Wanted, progress: Progress) -> Ended:
                 return _recorded(bench, wanted, progress)
 
 
-def _recorded(bench: Bench, wanted: Wanted, progress: Progress) -> Ended:
+def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended:
     site = bench.site(bench.plain())
     if wanted.survey:
         bench, site = bench.with_benchmarks(site)
@@ -109,7 +109,7 @@ def _recorded(bench: Bench, wanted: Wanted, progress: Progress) -> Ended:
     return _Recorder(bench, site, variant, wanted, progress, Live(out), environment).run()
 
 
-def _chosen(bench: Bench, site: Site, wanted: Wanted) -> Site:
+def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
     """Return a site whose selection has no conditions, as these are texts, and reads no texts; of the functions that are wanted."""
     subjects = site.subjects
     probeable = subjects.probeable(bench.request.config.probes.exclude)
@@ -150,7 +150,7 @@ class _Recorder:
     bench: Bench
     site: Site
     variant: Variant
-    wanted: Wanted
+    wanted: RecordingOrder
     progress: Progress
     live: Live
     environment: Environment

@@ -1,4 +1,4 @@
-"""The runs of a comparison, in rounds: of each kind as many as its answer needs, within the time that it may take."""
+"""The rounds of runs of a comparison: each kind makes as many runs as its answer needs, within its time budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
-from perfdiff.analysis.findings import EndToEnd, Findings, Standing, Verdict
+from perfdiff.analysis.findings import EndToEnd, Findings, PointStanding, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
@@ -63,7 +63,7 @@ class Rounds:
         self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:
-        """Run the plain builds in pairs until every point is decided, or one is slower, or the time is over.
+        """Run the plain builds in pairs until every point is decided, or one is slower, or the time budget is used up.
 
         The time is the budget, and up to as much again where that will decide what is open. Called again, it goes on where it ended, with
         as much time. Several machines make as many pairs each as one would alone.
@@ -87,9 +87,9 @@ class Rounds:
                 continue
             if turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends()[point.id].standing
-                if standing is Standing.SLOWER:
+                if standing is PointStanding.SLOWER:
                     is_over = True
-                elif standing is not Standing.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
+                elif standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
             spent_s = time.monotonic() - started
@@ -99,26 +99,26 @@ class Rounds:
                 limit_s = spent_s + missing_s
 
     def _next_look(self, point: Point) -> int:
-        """Return at how many pairs of a point the next look is."""
+        """Return the number of pairs of a point at which the next look is due."""
         count = self._maker.count
         return count * next_look(self._turns.pairs[point.id] // count)
 
     @property
     def hang_on_whole_runs(self) -> bool:
-        """Return whether calls and counts leave the answer open, and so many more whole runs as time allows would decide it."""
+        """Return whether calls and counts leave the answer open, but more whole runs within the time budget would decide it."""
         is_near = not self._whole().slower and 0 < self._missing_s() <= BUDGETS * self.budget_s
         return is_near and self._look().verdict is Verdict.INCONCLUSIVE
 
     def _missing_s(self) -> float:
-        """Return how long the pairs would take that, by what was seen, decide the open points."""
+        """Return how many seconds the pairs would take that decide the open points, estimated from the runs so far."""
         return self._turns.missing_s({point: end.needed for point, end in self._ends().items()}) / self._maker.count
 
     def _ends(self) -> dict[int, EndToEnd]:
-        """Return what the whole runs so far show, by point."""
+        """Return the results of the whole runs so far, by point."""
         return {end.point.id: end for end in self._whole().ends}
 
     def count_all(self) -> None:
-        """Count all functions where whole runs leave nothing else to be asked: where all counts are the same, nothing has to be chosen.
+        """Count all functions if whole runs exclude a slow-down: if all counts are the same, no functions need to be chosen.
 
         Shorter runs come first, as counts that differ mostly do so at small inputs, too: nothing is kept from the first that do, or where
         all points would take longer than the budget at the pace of those before, and a survey then chooses what is counted.
@@ -153,13 +153,13 @@ class Rounds:
         return counting.affordable(self.bench.points, self.runs, budget_s, len(self.bench.sides), each)
 
     def _counted_apart(self, calls: Counted, point: Point) -> frozenset[int]:
-        """Return the functions whose own counts are worth their cost, by the calls that were made at a point."""
+        """Return the functions whose own counts are worth their cost, given their numbers of calls at a point."""
         changed = [id_ for id_, pair in self.site.subjects.pairs.items() if pair.change.is_suspect]
         cpu_ns = float(np.median([run.cpu_ns for run in self.runs if run.phase is Phase.PLAIN and run.point == point.id]))
         return census.counted_apart(calls.calls, calls.starts, changed, cpu_ns)
 
     def _is_same_work(self, counted: Counted, points: int) -> bool:
-        """Return whether all functions counted the same at so many points."""
+        """Return whether all functions have the same counts on both sides at that many points."""
         functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
         called = counted.library.named(self.bench.packs.compiled)
         found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals(), library=called)
@@ -171,7 +171,7 @@ class Rounds:
         self.site = self.bench.surveyed(self.site)
 
     def count(self) -> None:
-        """Count the chosen functions within the budget, until counts of a lone thread repeat; where a run fails, nothing was counted."""
+        """Count the chosen functions within the budget, until counts of a single thread repeat; discard all counts if a run fails."""
         variant = self.bench.counted(self.site)
         self.notes += variant.notes
         budget_s = self.bench.request.config.counters.budget_s
@@ -193,7 +193,7 @@ class Rounds:
         self._keep(counted, variant)
 
     def _failure(self, variant: Variant, points: Sequence[Point], block: int, counted: Counted) -> str:
-        """Make a block of counted runs; return why one of them failed, "" where none did."""
+        """Make a block of counted runs; return the reason if one of them failed, else ""."""
         self._collector.targets = {**self._collector.targets, **variant.targets}
         slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
         try:
@@ -216,7 +216,7 @@ class Rounds:
 
     @property
     def are_answered(self) -> bool:
-        """Return whether no single call has to be timed: the machine code is the same, or whole runs and exact counts exclude a slow-down.
+        """Return whether no calls need to be timed: the machine code is the same, or whole runs and exact counts exclude a slow-down.
 
         Who asked for calls, of one function or of all, gets them wherever anything has to run.
         """
@@ -229,15 +229,15 @@ class Rounds:
         return self.bench.request.config.measure.thorough or bool(self.bench.request.followed)
 
     def _whole(self) -> WholeRuns:
-        """Return what the whole runs so far show."""
+        """Return the results of the whole runs so far."""
         return whole_runs(self.bench.points, self.runs, self.bench.request.config.compare)
 
     def _work(self, found: Experiment, points: int) -> Work | None:
-        """Return how the counts of an experiment differ, None where not so many points were counted."""
+        """Return how the counts of an experiment differ, or None if fewer points were counted."""
         return work_of(open_counts(found), points, departures(found, self.bench.request.config.compare))
 
     def time_calls(self) -> None:
-        """Run the builds with probes in interleaved blocks until the findings are settled, or the configured number or the time is over."""
+        """Run the builds with probes in interleaved blocks until the findings are settled, or the number of runs or the time is used up."""
         config, points, sides = self.bench.request.config, self.bench.points, self.bench.sides
         variant = self._maker.fitted(self.bench.timed(self.site))
         self._skipped = variant.skipped
@@ -273,7 +273,7 @@ class Rounds:
         self.notes += caveats.recordings_incomplete(incomplete, points)
 
     def _is_settled(self) -> bool:
-        """Return whether more runs with probes could not change the answer; the look ends at the first function that they could change."""
+        """Return whether more probed runs cannot change the answer; the look ends at the first function whose verdict they could change."""
         config = self.bench.request.config.compare
         seen = analysis.glance(self.experiment(), Held(self._timed.tables()), config, self._open)
         self._open = seen.keeps_open
@@ -283,7 +283,7 @@ class Rounds:
         return settled(seen.findings, config)
 
     def _look(self) -> Findings:
-        """Return the findings half-way, those of the last look where no run came since: one of a large program takes seconds."""
+        """Return the findings so far, from the last look if no run was made since: a look at a large program takes seconds."""
         if self._seen is None or self._seen[0] != len(self.runs):
             found = analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
             self._seen = len(self.runs), found
@@ -291,7 +291,7 @@ class Rounds:
 
     @property
     def ask_for_lines(self) -> bool:
-        """Return whether something is slower, or the answer is open, so that a reader asks which lines run more often."""
+        """Return whether something is slower, or the answer is open, so that lines should be counted."""
         if self.are_answered or not self._points_for_lines:
             return False
         found = self._look()
@@ -300,13 +300,13 @@ class Rounds:
 
     @property
     def _points_for_lines(self) -> tuple[Point, ...]:
-        """Return the points at which the budget allows to count lines, none where they are too few or nothing is to be counted."""
+        """Return the points at which the budget allows counting lines; none if they are too few, or nothing is to be counted."""
         config = self.bench.request.config.counters
         points = counting.affordable(self.bench.points, self.runs, config.budget_s, len(self.bench.sides), placing.USUAL_SLOWDOWN)
         return points if config.software and len(points) >= placing.FEWEST_POINTS else ()
 
     def count_lines(self) -> None:
-        """Count how often lines ran, at as many points as the budget allows, the shortest first; where that fails, lines are not told."""
+        """Count how often lines run, at as many points as the budget allows, shortest first; on failure the report has no lines."""
         points, budget_s = self._points_for_lines, self.bench.request.config.counters.budget_s
         if not points:
             return
@@ -323,7 +323,7 @@ class Rounds:
             self.notes += (placing.failed(str(error)),)
 
     def _counted_lines(self, variant: Variant, points: Sequence[Point], budget_s: float) -> PlaceExperiment | None:
-        """Return how often each line ran on both sides, None where too few points were reached in half of the budget by head."""
+        """Return how often each line ran on both sides, or None if head reached too few points in half of the budget."""
         pins, advance = self.bench.pins, self.bench.progress.advance
         self.bench.progress.stage("counting lines", len(points) * len(self.bench.sides))
         end = time.monotonic() + budget_s / len(Side)
@@ -337,7 +337,7 @@ class Rounds:
         return PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, counterparts.heads(pins, base, head))
 
     def experiment(self) -> Experiment:
-        """Return what was measured so far."""
+        """Return the experiment measured so far."""
         bench, site = self.bench, self.site
         return Experiment(
             base=bench.pins.base.revision,
@@ -372,11 +372,11 @@ class Rounds:
         return folding.with_folded(self._counted, self.site.selection.folds)
 
     def save(self, folder: Path) -> None:
-        """Keep what was measured."""
+        """Store the experiment."""
         store.save(folder, self.experiment(), self._timed.tables(), self._counted.tables() if self._counted else (), self._lines)
 
     @property
     def budget_s(self) -> float:
-        """Return how long whole runs, and again runs with probes, may take."""
+        """Return how many seconds whole runs may take, and the same again for runs with probes."""
         asked = self.bench.request.config.measure.budget_s
         return max(LEAST_BUDGET_S, self.site.built_s) if asked is None else asked

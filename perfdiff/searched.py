@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff.analysis.search.posterior import Reading
-from perfdiff.analysis.search.symptom import Place
+from perfdiff.analysis.search.symptom import FunctionStart
 from perfdiff.errors import (
     DiskFilledError,
     InputChangedError,
@@ -30,7 +30,7 @@ class Taken:
 
     reading: Reading
     times: int
-    place: Place | None
+    place: FunctionStart | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Print what analysis on workers takes: of many functions by processes and by a cluster, by 1, 2 and 4 workers, and of up to 10⁹ calls.
+"""Print what workers gain: pairs of runs made by 1 and 2, many functions analysed by processes and by a cluster, and up to 10⁹ calls.
 
     scripts/bench cluster                              all of it, up to 10⁸ calls
+    scripts/bench cluster measuring                    pairs of runs in the same time, some minutes
     scripts/bench cluster calls --most 1e9 --room DIR  the large one: 16 GB of disk and six minutes of two cores
     scripts/bench cluster joblib --functions 1000
     scripts/bench cluster workers
 
 Calls are generated: 200 functions, ten runs of either side, one function in forty of which head is slower by 20 %. Answers are checked.
+Pairs of runs are those of a program that spins for 50 to 100 ms. Its head is slower by just what is of interest, so that they take the
+whole budget.
 """
 
 from __future__ import annotations
@@ -21,21 +24,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import figures
 import numpy as np
+import spinning
 from bench_analysis import recorded as many_functions
 
-from perfdiff import analysis, units
+import dask_lab
+from perfdiff import analysis, pipeline, units
 from perfdiff.analysis.findings import Verdict
-from perfdiff.config import CompareConfig
+from perfdiff.config import BuildConfig, ClusterConfig, CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.engines.cluster import Cluster
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
+from perfdiff.progress import Silent
 from perfdiff.records import codec, recorded, store, tables
 from perfdiff.records.schema import (
     Change,
@@ -54,6 +60,7 @@ from perfdiff.records.schema import (
     Totals,
     Workload,
 )
+from perfdiff.request import Request
 
 FUNCTIONS, RUNS, RECORDS = 200, 10, 10_000
 SLOWER = 1.2
@@ -310,15 +317,65 @@ def cluster(cores: Sequence[Sequence[int]]) -> Iterator[Cluster]:
         yield Cluster(client, least=0)
 
 
+def by_measuring_workers(budget_s: float, room: Path) -> None:
+    """Print how many pairs of runs 1 and 2 workers, each pinned to a core, make in the same time, and how wide intervals are then."""
+    with figures.printed(
+        f"Pairs of runs in {budget_s:g} s", "who runs them", "cores", "pairs", "a second", "efficiency", "half width", "whole comparison, s"
+    ) as table:
+        checkout = spinning.program(room)
+        rates: dict[int, float] = {}
+        for workers in range(len(CORES) + 1):
+            with ExitStack() as stack:
+                address = None
+                if workers:
+                    lab = stack.enter_context(dask_lab.lab(room / f"lab{workers}"))
+                    for number in range(workers):
+                        lab.add(f"w{number}", prefix=("taskset", "-c", str(CORES[number])))
+                    lab.wait()
+                    address = lab.address
+                start = time.perf_counter()
+                found = pipeline.compare(spinning_request(checkout, room / f"cache{workers}", budget_s, address), Silent())
+                taken = time.perf_counter() - start
+            assert found.experiment is not None
+            pairs = sum(run.phase is Phase.PLAIN and run.side is Side.BASE for run in found.experiment.runs)
+            rates[workers] = pairs / found.findings.stages["comparing whole runs"]
+            widths = [each.ratio.high - each.ratio.low for each in found.findings.end_to_end if each.ratio]
+            table.add(
+                f"{workers} worker{'s' * (workers > 1)}" if workers else "this machine, no cluster",
+                workers or len(CORES),
+                pairs,
+                f"{rates[workers]:.1f}",
+                f"{rates[workers] / rates[1] / workers:.2f}" if workers else "",
+                f"{100 * max(widths) / 2:.2f} %",
+                f"{taken:.0f}",
+            )
+
+
+def spinning_request(checkout: Path, cache: Path, budget_s: float, address: str | None) -> Request:
+    """Ask for whole runs of a program whose head is slower by the smallest effect of interest, in time that is bounded."""
+    workload = WorkloadConfig("spin", "./spin {which} {n}", {"which": (1.0,), "n": tuple(10 * n for n in spinning.SIZES)})
+    config = Config(
+        BuildConfig("make"),
+        (workload,),
+        compare=CompareConfig(min_effect=spinning.FACTORS[1]),
+        measure=MeasureConfig(budget_s=budget_s),
+        counters=CountersConfig(software=False),
+        cluster=ClusterConfig(address),
+    )
+    return Request(checkout, ("base", "head0"), config, cache, dict(os.environ))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("all", "calls", "joblib", "workers"), default="all")
+    parser.add_argument("what", nargs="?", choices=("all", "measuring", "calls", "joblib", "workers"), default="all")
     parser.add_argument("--most", type=float, default=1e8, help="calls at most; 1e9 are the figures of the documentation")
+    parser.add_argument("--budget", type=float, default=30, help="seconds that whole runs may take")
     parser.add_argument("--functions", type=int, default=1000, help="functions that joblib and workers analyse")
     parser.add_argument("--room", type=Path, default=None, help="where calls are generated; they are removed in the end")
     given = parser.parse_args()
     parts: dict[str, Callable[[Path], Any]] = {
+        "measuring": lambda room: by_measuring_workers(given.budget, room),
         "joblib": lambda room: against_joblib(given.functions, room),
         "workers": lambda room: by_workers(min(given.functions, 200), room),
         "calls": lambda room: by_calls(given.most, room),

@@ -23,7 +23,7 @@ import figures
 from bench_counted import ROUNDS, SOURCE
 
 import runtimes
-from perfdiff.build.masquerade import Flags, Kind, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, set_up_masquerade
 from perfdiff.build.variants import elsewhere
 from perfdiff.languages.c.threads import has_threads
 from programs import PROGRAMS
@@ -101,7 +101,7 @@ def measure(program: Program, folder: Path, compiler: str, runs: int) -> Cost:
     """Run a program plain and placed by turns."""
     plain = built(program, folder / "plain", None, compiler)
     atomic = has_threads(plain)
-    flags = Flags(None, runtimes.library(), Kind.PLACED_IN_THREADS if atomic else Kind.PLACED)
+    flags = Flags(None, runtimes.library(), FlagKind.PLACED_IN_THREADS if atomic else FlagKind.PLACED)
     trees = (plain, built(program, folder / "placed", flags, compiler))
     times = [[cpu_s(program.command, tree, folder / "counts") for tree in trees] for _ in range(runs)]
     plain_s, placed_s = map(min, zip(*times, strict=True))

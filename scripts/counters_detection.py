@@ -23,7 +23,7 @@ from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.policy import ANOMALOUS
 from perfdiff.config import CompareConfig
 from perfdiff.languages.packs import Packs
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.progress import Silent
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Side
@@ -83,7 +83,7 @@ class Judged:
     verdict: Verdict
     cause_is_right: bool
     guilty_is_first: bool
-    alarms: Mapping[tuple[str, Kind], Alarm]
+    alarms: Mapping[tuple[str, DetectorKind], Alarm]
 
 
 def study(names: Sequence[str], size: Size, room: Path) -> None:
@@ -127,7 +127,7 @@ def _keep(found: Judged, path: Path) -> None:
 
 def _kept(of: Kindred, path: Path) -> Judged:
     verdict, cause, guilty, alarms = json.loads(path.read_text())
-    return Judged(of, Verdict(verdict), cause, guilty, {(source, Kind(kind)): Alarm(*rest) for source, kind, *rest in alarms})
+    return Judged(of, Verdict(verdict), cause, guilty, {(source, DetectorKind(kind)): Alarm(*rest) for source, kind, *rest in alarms})
 
 
 def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
@@ -150,13 +150,13 @@ def _compare(of: Kindred, size: Size, seed: int, room: Path) -> Judged:
         alarms={
             (source, kind): alarm
             for source, samples in zip(SOURCES, (outcome.counts, outcome.samples), strict=True)
-            for kind in Kind
+            for kind in DetectorKind
             if (alarm := _alarm(suspects, samples, config.compare, kind)) is not None
         },
     )
 
 
-def _alarm(suspects: Sequence[FunctionFinding], samples: Samples, config: CompareConfig, kind: Kind) -> Alarm | None:
+def _alarm(suspects: Sequence[FunctionFinding], samples: Samples, config: CompareConfig, kind: DetectorKind) -> Alarm | None:
     """Return a detector's answer over the functions where the defect would show; a run is anomalous where it is in one of them."""
     raised, anomalous, runs = False, set[int](), set[int]()
     for function in suspects:
@@ -222,7 +222,7 @@ def _print_detectors(source: str, judged: Sequence[Judged]) -> None:
         defects, others = _parted(judged)
         single = [each for each in others if each.of.threads == 1]
         many = [each for each in others if each.of.threads > 1]
-        for kind in Kind:
+        for kind in DetectorKind:
             key = source, kind
             table.add(
                 kind,
@@ -249,7 +249,7 @@ def _print_detectors(source: str, judged: Sequence[Judged]) -> None:
             ]
 
 
-def _runs(judged: Sequence[Judged], key: tuple[str, Kind]) -> int:
+def _runs(judged: Sequence[Judged], key: tuple[str, DetectorKind]) -> int:
     return sum(each.alarms[key].runs for each in judged if key in each.alarms)
 
 

@@ -22,7 +22,7 @@ from perfdiff.analysis.counts.anomaly import COSTLY, concluded
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
 from perfdiff.analysis.policy import ANOMALOUS
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.kinds import Kind, learn
+from perfdiff.models.detectors.kinds import DetectorKind, learn
 from perfdiff.records.schema import Floats
 from perfdiff.report import picture
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times
@@ -82,7 +82,7 @@ def trials(rounds: int) -> Iterator[Trial]:
         yield Trial(program, threads, edit, FIRST_SEED + place)
 
 
-def outcomes(trial: Trial, kinds: Sequence[Kind], make: Make) -> dict[Kind, Outcome]:
+def outcomes(trial: Trial, kinds: Sequence[DetectorKind], make: Make) -> dict[DetectorKind, Outcome]:
     """Return what each detector makes of a trial."""
     tables = pair(trial.setting, trial.edit, trial.seed, make)
     prepared = prepare(tables, counters_of(*tables), CONFIG)
@@ -130,7 +130,7 @@ def _scores(judged: Judged) -> tuple[Floats, Floats]:
 def run(size: str, plots: Path | None) -> None:
     """Print all tables of this study; draw its ROC curves into a folder where one is named."""
     rounds = FULL_ROUNDS if size == "full" else 1
-    kinds = tuple(kind for kind in Kind if size != "quick" or kind not in COSTLY)
+    kinds = tuple(kind for kind in DetectorKind if size != "quick" or kind not in COSTLY)
     for make, source in ((counts, "counts"), (times, "times and software metrics")):
         seen = baselines(f"Detectors on simulated {source}", make, rounds, kinds)
         scores = {kind: _due_and_harmless(kind, seen) for kind in kinds}
@@ -138,11 +138,11 @@ def run(size: str, plots: Path | None) -> None:
         if plots is not None:
             plots.mkdir(parents=True, exist_ok=True)
             (plots / f"roc-{make.__name__}.svg").write_bytes(drawn(f"by {source}", scores))
-    clusters([kind for kind in (Kind.MAHALANOBIS, Kind.AUTOENCODER) if kind in kinds])
+    clusters([kind for kind in (DetectorKind.MAHALANOBIS, DetectorKind.AUTOENCODER) if kind in kinds])
     training(kinds)
 
 
-def baselines(title: str, make: Make, rounds: int, kinds: Sequence[Kind]) -> list[tuple[Trial, dict[Kind, Outcome]]]:
+def baselines(title: str, make: Make, rounds: int, kinds: Sequence[DetectorKind]) -> list[tuple[Trial, dict[DetectorKind, Outcome]]]:
     """Print false positives and negatives of every detector, of comparisons and of single runs; return the outcomes."""
     columns = ("detector", "threads", "false alarms", "missed", "cause first", "runs: false positive", "runs: false negative", "seconds")
     seen = []
@@ -185,13 +185,13 @@ def _row(own: Sequence[tuple[Trial, Outcome]]) -> list[str]:
 Scores = tuple[Floats, Floats]
 
 
-def _due_and_harmless(kind: Kind, seen: Sequence[tuple[Trial, dict[Kind, Outcome]]]) -> Scores:
+def _due_and_harmless(kind: DetectorKind, seen: Sequence[tuple[Trial, dict[DetectorKind, Outcome]]]) -> Scores:
     """Return a detector's scores of all runs of defective heads, and of harmless ones."""
     due, harmless = (np.concatenate([found[kind].scores[1] for trial, found in seen if trial.due is wanted]) for wanted in (True, False))
     return due, harmless
 
 
-def roc(title: str, scores: Mapping[Kind, Scores]) -> None:
+def roc(title: str, scores: Mapping[DetectorKind, Scores]) -> None:
     """Print the area under each detector's ROC curve of single runs, and the true positives at some rates of false ones."""
     columns = ("detector", "area", *(f"true positives at {rate:.2f}" for rate in FALSE_POSITIVE_RATES))
     with figures.printed(title, *columns) as table:
@@ -201,7 +201,7 @@ def roc(title: str, scores: Mapping[Kind, Scores]) -> None:
             table.add(kind, f"{ranks.mean():.3f}", *(f"{rate:.3f}" for rate in rates))
 
 
-def drawn(title: str, scores: Mapping[Kind, Scores]) -> bytes:
+def drawn(title: str, scores: Mapping[DetectorKind, Scores]) -> bytes:
     """Return the ROC curves of single runs as SVG; false positives on a scale of roots, which shows where users live."""
     from matplotlib.figure import Figure
 
@@ -218,7 +218,7 @@ def drawn(title: str, scores: Mapping[Kind, Scores]) -> bytes:
         return picture.saved(figure, "svg")
 
 
-def clusters(kinds: Sequence[Kind], threads: int = 4) -> None:
+def clusters(kinds: Sequence[DetectorKind], threads: int = 4) -> None:
     """Print F1 over single runs of seven functions, each with a defect and its harmless twin, that share k models (AutoPerf, Figure 5)."""
     with figures.printed("F1 over k models for seven functions", "models", *kinds) as table:
         due, harmless = (_seven(threads, defective=wanted) for wanted in (True, False))
@@ -234,7 +234,7 @@ def _seven(threads: int, *, defective: bool) -> dict[int, Tables]:
     return functions
 
 
-def _f1(due: dict[int, Tables], harmless: dict[int, Tables], kind: Kind, models: int) -> float:
+def _f1(due: dict[int, Tables], harmless: dict[int, Tables], kind: DetectorKind, models: int) -> float:
     hits, alarms = (
         sum(flagged(judged)[1] for judged in judge_together(functions, kind, CONFIG, models=models).values())
         for functions in (due, harmless)
@@ -242,7 +242,7 @@ def _f1(due: dict[int, Tables], harmless: dict[int, Tables], kind: Kind, models:
     return 2 * hits / (2 * hits + alarms + (RUNS * len(due) - hits))
 
 
-def training(kinds: Sequence[Kind]) -> None:
+def training(kinds: Sequence[DetectorKind]) -> None:
     """Print the seconds that models for 27 functions take, one after the other, and with what surrounds them."""
     tables = [pair(Setting(PROGRAMS[place % len(PROGRAMS)], 2, RUNS), Edit.NONE, FIRST_SEED + place) for place in range(MANY)]
     with figures.printed(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,8 +16,8 @@ from perfdiff.cli import COMPARISON
 from perfdiff.cli.whole import PROGRAM, Command, command, commands
 
 _ABOUT = """\
-Written by `scripts/reference` from what the commands say of themselves; `COMMAND --help` shows the same. `scripts/man` makes a manual page
-of it all. What the commands print is explained in [report.md](report.md) and [history.md](history.md)."""
+`scripts/reference` writes this page from the help texts of the commands; `COMMAND --help` shows the same. `scripts/man` makes a manual page
+of them. [report.md](report.md) and [history.md](history.md) explain what the commands print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def markdown() -> str:
         parts.append(f"## `{each.name}`")
         parts.append(f"```\n{each.usage}\n```")
         for paragraph in each.paragraphs:
-            parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else paragraph)
+            parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else textwrap.fill(paragraph, 140, break_on_hyphens=False))
         if each.entries:
             rows = [f"| `{_cell(entry.written)}` | {_cell(entry.says)} |" for entry in each.entries]
             parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))

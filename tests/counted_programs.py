@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build.commands import CompileLog, read_compile_log
-from perfdiff.build.masquerade import Flags, Kind, Masquerade, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, set_up_masquerade
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
@@ -115,7 +115,7 @@ def counted(folder: Path, runtime: Path, tree: Path, command: str) -> Project:
 
 
 def _counted(folder: Path, runtime: Path, header: Path, command: str) -> Project:
-    probes = Flags(header, runtime, kind=Kind.COUNTED)
+    probes = Flags(header, runtime, kind=FlagKind.COUNTED)
     masquerade = set_up_masquerade(folder / "build", folder / "counted", {"PATH": os.environ["PATH"], "LC_ALL": "C"}, probes)
     _build(command, folder / "counted", {**masquerade.environment, "F": ""})
     return Project(folder, masquerade)

@@ -130,7 +130,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
         stack.callback(run, "ip", "link", "del", BRIDGE)
         run("ip", "addr", "add", f"{NET}.1/24", "dev", BRIDGE)
         run("ip", "link", "set", BRIDGE, "up")
-        prefixes = []
+        prefixes: list[tuple[str, ...]] = []
         for number in range(1, count + 1):
             name = f"pdlab{number}"
             run("ip", "netns", "add", name)

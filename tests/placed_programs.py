@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff.build.commands import CompileLog, Uncounted, read_compile_log
-from perfdiff.build.masquerade import Flags, Kind, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, set_up_masquerade
 from perfdiff.build.variants import elsewhere
 from perfdiff.languages.c import places
 from perfdiff.languages.protocol import CompileCommand, PlaceReader
@@ -112,7 +112,7 @@ def placed(room: Path, runtime: Path, sources: Mapping[str, str], commands: Sequ
 
 def flags(runtime: Path, *, threads: bool) -> Flags:
     """Return what a placed build adds."""
-    return Flags(None, runtime, Kind.PLACED_IN_THREADS if threads else Kind.PLACED)
+    return Flags(None, runtime, FlagKind.PLACED_IN_THREADS if threads else FlagKind.PLACED)
 
 
 @dataclass(frozen=True, slots=True)

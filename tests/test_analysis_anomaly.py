@@ -15,7 +15,7 @@ from perfdiff.analysis.counts.scoring import judge_together
 from perfdiff.analysis.findings import Anomaly
 from perfdiff.analysis.policy import EVIDENCE
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.records.schema import Floats, SampleTable
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, joined, pair, times
 
@@ -158,8 +158,8 @@ def test_calls_without_a_counter_are_left_out() -> None:
     assert all(call.call % 4 for call in found.calls)
 
 
-@pytest.mark.parametrize("kind", [Kind.MAHALANOBIS, Kind.PCA, Kind.ROBUST_Z])
-def test_counts_that_no_counter_holds_are_absent(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [DetectorKind.MAHALANOBIS, DetectorKind.PCA, DetectorKind.ROBUST_Z])
+def test_counts_that_no_counter_holds_are_absent(kind: DetectorKind) -> None:
     base, head = pair(Setting(MEDOIDS, 2, 8), Edit.NONE, 1)
     for wild in (np.inf, 1e300, -1.0):
         of_base, of_head = (with_counter(t, "hitm", np.where(t.call % 7 == 0, wild, t.metrics["hitm"])) for t in (base, head))
@@ -222,12 +222,12 @@ FUNCTIONS = {number: pair(Setting(PROGRAMS[number + 2], 4, 10), edit, number) fo
 
 @pytest.mark.parametrize("models", [1, 2, 4])
 def test_functions_that_share_models_keep_their_verdicts(models: int) -> None:
-    found = judge_together(FUNCTIONS, Kind.MAHALANOBIS, CONFIG, models=models)
+    found = judge_together(FUNCTIONS, DetectorKind.MAHALANOBIS, CONFIG, models=models)
     assert [concluded(found[number], CONFIG).is_anomalous for number in FUNCTIONS] == [False, True, True, False]
 
 
-@pytest.mark.parametrize(("kind", "shared"), [(Kind.MAHALANOBIS, False), (Kind.ISOLATION, True)])
-def test_only_costly_detectors_are_shared(kind: Kind, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "shared"), [(DetectorKind.MAHALANOBIS, False), (DetectorKind.ISOLATION, True)])
+def test_only_costly_detectors_are_shared(kind: DetectorKind, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(anomaly, "judge_together", lambda functions, kind, config, models: asked.append(models) or {})
     assert (len(find_all(FUNCTIONS, CONFIG, kind=kind, models=2)) == 0) == shared
@@ -236,9 +236,9 @@ def test_only_costly_detectors_are_shared(kind: Kind, shared: bool, monkeypatch:
 
 def test_the_autoencoder_finds_what_the_default_finds() -> None:
     for edit in (Edit.NONE, Edit.FALSE_SHARING):
-        found = find(*pair(Setting(MEDOIDS, 4, 10), edit, 1), CONFIG, kind=Kind.AUTOENCODER)
+        found = find(*pair(Setting(MEDOIDS, 4, 10), edit, 1), CONFIG, kind=DetectorKind.AUTOENCODER)
         assert found is not None
-        assert found.detector is Kind.AUTOENCODER
+        assert found.detector is DetectorKind.AUTOENCODER
         assert found.is_anomalous is (edit is Edit.FALSE_SHARING)
 
 

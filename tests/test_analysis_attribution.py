@@ -95,6 +95,18 @@ def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: floa
     assert sentence(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG).startswith(says)
 
 
+def test_a_slower_function_is_not_said_to_grow_less() -> None:
+    of = {CostClass.N_LOG_N: Term(0.5, (("n", "xlogx"),)), CostClass.LINEAR: Term(1.2, (("n", "x"),))}
+    base, head = (
+        Annotation("f", "wall_ns", kind, (Scope(kind, (term,), 1.0, 1.0, 9),), ("n",), {}, {"n": (2.0, 500.0)}, 1.0, 1.0, 9)
+        for kind, term in of.items()
+    )
+    for value, says in ((2.2, "at n = 188, 400 ns became 880 ns a call"), (0.5, "was n log n in n, now linear: at n = 188, 400 ns")):
+        moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
+        found = MetricFinding("wall_ns", base, head, "n", moved, "n", moved, 0.0, None, None, None, 0.01, class_changed=True)
+        assert sentence(found, Spot(base=400.0, switch="", feature="n", x=188.0), CONFIG).startswith(says)
+
+
 def test_calls_told_apart_by_a_type_are_named_once() -> None:
     grew = Ratio(9.0, 8.0, 10.0, 5, 5)
     found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)

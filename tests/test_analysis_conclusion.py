@@ -9,7 +9,7 @@ import pytest
 import findings as made
 from experiments import BASE, Made, World
 from perfdiff.analysis import analyse, look
-from perfdiff.analysis.findings import EndToEnd, Ratio, Standing, Verdict
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Verdict
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
@@ -17,7 +17,7 @@ from perfdiff.records.schema import Change, Point
 from perfdiff.report import terminal
 from perfdiff.report.document import build
 
-FASTER = Standing.FASTER
+FASTER = PointStanding.FASTER
 
 
 @pytest.mark.parametrize(

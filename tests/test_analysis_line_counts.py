@@ -11,7 +11,7 @@ from experiments import HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.counts.work import Work, work_of
-from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Ratio, Rung, Standing, Verdict
+from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.search.symptom import Figure, symptoms
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
@@ -97,8 +97,8 @@ def test_equal_lines_answer_beside_whole_runs_and_never_alone(counter: str, besi
     assert found is not None
     assert (found.is_same, found.excludes_more) == (True, excludes)
     point = Point(0, "run", {}, "./prog")
-    decided = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None, standing=Standing.NOT_SLOWER),))
-    bounded = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.95, 1.08, 26, 26), None, standing=Standing.OPEN),))
+    decided = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None, standing=PointStanding.NOT_SLOWER),))
+    bounded = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.95, 1.08, 26, 26), None, standing=PointStanding.OPEN),))
     assert answered(decided, found)
     assert not answered(bounded, found)
     rung = conclude((), Evidence(bounded, found), CompareConfig()).rung

@@ -11,7 +11,7 @@ import pytest
 
 from experiments import BASE, ENVIRONMENT, HEAD, Host, Made, Noise, World, same
 from perfdiff import analysis
-from perfdiff.analysis.findings import Findings, FunctionFinding, Standing, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Verdict
 from perfdiff.analysis.stats.machines import spread
 from perfdiff.analysis.stats.pairs import shift
 from perfdiff.analysis.sums.levelling import levelled
@@ -199,7 +199,7 @@ def test_opposite_effects_are_inconclusive() -> None:
     assert found.verdict is work(found).verdict is Verdict.INCONCLUSIVE
     assert work(found).reason.startswith("machines disagree: slower on slow (×1.")
     assert "machines disagree" in found.sentence
-    assert all(end.standing is Standing.OPEN and not end.needed for end in found.end_to_end)
+    assert all(end.standing is PointStanding.OPEN and not end.needed for end in found.end_to_end)
 
 
 def test_a_look_gives_the_verdicts_of_the_end() -> None:
@@ -328,7 +328,7 @@ def test_whole_runs_pair_runs_of_one_machine_and_tell_each() -> None:
                 runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, cost, cost, 1e6, None, None, "", layout=block % 6, machine=machine))
     (end,) = whole_runs([point], runs, CompareConfig(), ("a", "b")).ends
     assert end.disagree
-    assert end.standing is Standing.SLOWER
+    assert end.standing is PointStanding.SLOWER
     assert end.machines["a"].high < 1.05
     assert end.machines["b"].low > 1.15
     assert end.ratio == end.machines["b"]

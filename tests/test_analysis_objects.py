@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.objects import asked
 from perfdiff.analysis.findings import CountFinding, Ratio
 from perfdiff.records.schema import Change, FunctionInfo, Point
@@ -33,7 +33,7 @@ def count(counter: str, base: float, head: float) -> CountFinding:
 
 def told(*counts: CountFinding) -> dict[str, tuple[float, str]]:
     """Return the causes by name: the ns that each may explain, and what it says."""
-    place = Place(FunctionInfo(1, "read", "read.py", 1, "python", Change.CHANGED), {each.counter: each for each in counts})
+    place = MemoryEvidence(FunctionInfo(1, "read", "read.py", 1, "python", Change.CHANGED), {each.counter: each for each in counts})
     return {cause.name: (ns, cause.says) for ns, cause in asked(place, "it ", " (read.py, line 2)")}
 
 

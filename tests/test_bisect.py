@@ -12,8 +12,8 @@ import findings as made
 from laboratory import ABSENT, BROKEN, FAST, SLOW, Laboratory, commit, line, request
 from perfdiff import bisecting, cli
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.search.bisection import Bisection, Standing
-from perfdiff.analysis.search.ends import Wanted, follow
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding
+from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.bisecting import Question
 from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent
@@ -57,7 +57,8 @@ def test_the_commit_that_is_slower_than_its_parent_is_named_and_compared_with_it
     assert (found.findings.base.commit, found.findings.head.commit) == (commits[8], commits[9])
     assert len(found.measured) <= 4 + 4
     assert {each.revision.commit: each.standing for each in found.measured} == {
-        each.revision.commit: Standing.BAD if commits.index(each.revision.commit or "") >= 9 else Standing.GOOD for each in found.measured
+        each.revision.commit: CommitStanding.BAD if commits.index(each.revision.commit or "") >= 9 else CommitStanding.GOOD
+        for each in found.measured
     }
 
 
@@ -158,7 +159,7 @@ def test_ends_that_cannot_be_told_apart_are_no_usage_error(folder: Path, monkeyp
 def test_ends_stay_open_only_where_what_is_asked_for_does(asked: dict[str, str], slug: str) -> None:
     found = made.findings(Verdict.INCONCLUSIVE, made.others()[1:3])
     function = asked.get("function")
-    wanted = Wanted("good", "bad", function, (lambda name, _file: name == function) if function else None, asked.get("metric"))
+    wanted = SearchSubject("good", "bad", function, (lambda name, _file: name == function) if function else None, asked.get("metric"))
     with pytest.raises(PerfdiffError) as told:
         follow(found, wanted)
     assert told.value.slug == slug

@@ -533,7 +533,7 @@ def test_help_tells_exit_codes_and_commands(run: Callable[..., int], capsys: pyt
     assert run("--help") == 0
     out = capsys.readouterr().out
     assert "Usage: perfdiff [OPTIONS] BASE [HEAD] [-- COMMAND…]" in out
-    for line in ("0    no regression", "1    regression", "3    could not measure", "4    inconclusive, under --strict"):
+    for line in ("0    no regression", "1    regression", "3    could not measure", "4    inconclusive, with --strict"):
         assert line in out
     for name in cli.COMMANDS:
         assert f"perfdiff {name}" in out
@@ -566,7 +566,7 @@ def test_reader_who_left_is_no_error() -> None:
 
 def test_what_strangers_wrote_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
-    waiting.Lines(stream, verbose=False).note("commit \x1b[2Jwiped")
+    waiting.LineProgress(stream, verbose=False).note("commit \x1b[2Jwiped")
     assert stream.getvalue() == "perfdiff: note: commit \\x1b[2Jwiped\n"
     with pytest.raises(typer.Exit), exits.exceptions_become_codes():
         raise BuildError("'make' exited 2", slug="build-failed", detail="a.c:\x1b]0;title\x07 error\nthe end\n")
@@ -575,7 +575,7 @@ def test_what_strangers_wrote_does_not_steer_the_terminal(capsys: pytest.Capture
 
 def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
     stream, now = io.StringIO(), [0.0]
-    progress = waiting.Lines(stream, verbose=False, clock=lambda: now[0])
+    progress = waiting.LineProgress(stream, verbose=False, clock=lambda: now[0])
     progress.stage("measuring", 10)
     for _ in range(10):
         now[0] += 12

@@ -16,10 +16,15 @@ import pytest
 
 from perfdiff.cli import COMMANDS, COMPARISON
 from perfdiff.cli.whole import Command, command, commands
+from perfdiff.configuration.settings import SECTIONS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OURS = re.compile(
+    r"(?:perfdiff|scripts|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
+)  # of what is cited by its path
+THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c"}  # files of the examples' projects
 
 
 def _manual() -> ModuleType:
@@ -75,6 +80,42 @@ def test_a_wrong_option_would_be_seen() -> None:
     )
     lines = list(spoken(text))
     assert [unknown_options(line) for line in lines] == [["--formt"], [], ["--sinse"]]
+
+
+def inline(text: str) -> list[str]:
+    """Return the inline code of a document."""
+    return re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+
+
+def missing_files(text: str) -> list[str]:
+    """Return the files of this repository that a document cites, by their path or the end of it, and that are not there."""
+    files = [path for folder in ("perfdiff", "scripts", "tests", "fixtures", "docs") for path in (ROOT / folder).rglob("*")]
+    names = {f"/{path.relative_to(ROOT).as_posix()}" for path in files}
+    cited = [code.rstrip("/") for code in inline(text) if OURS.fullmatch(code) and code not in THEIRS]
+    return [path for path in cited if not any(name.endswith(f"/{path}") for name in names)]
+
+
+def unknown_keys(text: str) -> list[str]:
+    """Return the keys that a document names, as `[section] key` or `PERFDIFF_SECTION_KEY`, and that do not exist."""
+    named = [match.groups() for code in inline(text) if (match := re.match(r"\[(\w+)\] (\w+)", code))]
+    named += [(section.lower(), key.lower()) for section, key in re.findall(r"PERFDIFF_([A-Z]+)_([A-Z_]+)", text)]
+    return [f"{section}.{key}" for section, key in named if section in SECTIONS and key not in SECTIONS[section]]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_cited_files_benches_and_keys_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert missing_files(text) == []
+    assert unknown_keys(text) == []
+    assert [name for name in re.findall(r"scripts/bench ([a-z_]+)", text) if not (ROOT / "scripts" / f"bench_{name}.py").is_file()] == []
+
+
+def test_a_dead_file_or_key_would_be_seen() -> None:
+    text = (
+        "`perfdiff/no_such.py`, `cli/whole.py`, `sums/no_such.py`, `[measure] budget_s`, `[measure] bugdet_s = 3`, `PERFDIFF_COMPARE_FRD=1`"
+    )
+    assert missing_files(text) == ["perfdiff/no_such.py", "sums/no_such.py"]
+    assert unknown_keys(text) == ["measure.bugdet_s", "compare.frd"]
 
 
 def test_the_reference_is_what_the_commands_say_of_themselves() -> None:

@@ -200,7 +200,7 @@ def test_instructions_of_a_call_are_those_of_its_loop(measured: Measured, name: 
             usual = np.median(around)
             others = around[around != usual]
             assert len(others) <= 1, (n, values)
-            assert all(usual < others) and all(others <= usual + LOOKED), (n, values)
+            assert all((usual < others) & (others <= usual + LOOKED)), (n, values)
             assert 0 <= usual <= AROUND
         else:
             assert 0 <= np.median(around) <= max(AROUND, 0.01 * expected * n)

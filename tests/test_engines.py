@@ -21,7 +21,7 @@ from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
 from perfdiff.errors import MeasurementError, RecordingError
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.records import codec, recorded, store
 from perfdiff.records.schema import Change, SampleTable, Side
 from simulated_counts import PROGRAMS, Edit, Setting, pair
@@ -101,9 +101,9 @@ def _own_process() -> str:
 
 def test_autoencoders_of_workers_judge_as_ours_do(workers: Cluster) -> None:
     judged = {1: pair(Setting(PROGRAMS[2], threads=1, runs=8), Edit.LOCALITY, seed=1)}
-    here = find_all(judged, CONFIG, kind=Kind.AUTOENCODER)
+    here = find_all(judged, CONFIG, kind=DetectorKind.AUTOENCODER)
     assert here[1].is_anomalous
-    assert find_all(judged, CONFIG, kind=Kind.AUTOENCODER, engine=workers) == here
+    assert find_all(judged, CONFIG, kind=DetectorKind.AUTOENCODER, engine=workers) == here
 
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "cluster"])

@@ -10,10 +10,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from perfdiff.analysis.search.bisection import Alike, Passed, Standing
+from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, WantedGrowth, follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.analysis.trends.findings import Difference, Kind, TrendFindings
+from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, GrowthHistory, growth_history
 from perfdiff.cli import log_growth
 from perfdiff.cli.explain import is_named
@@ -120,7 +120,7 @@ def wanted(function: str | None = None) -> WantedGrowth:
     return WantedGrowth("v1", "v2", function, partial(is_named, function) if function else None)
 
 
-def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[Standing, Difference | None]:
+def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[CommitStanding, Difference | None]:
     symptom = follow(compared(good, bad), wanted())
     return reading(experiment(good, commit), symptom, min_effect=0.05, seed=1)
 
@@ -141,44 +141,44 @@ def test_a_function_that_was_renamed_is_known_by_either_name(name: str) -> None:
 
 
 def test_a_commit_is_bad_where_its_function_grows_as_in_the_bad_end() -> None:
-    assert standing(GOOD, GOOD, BAD) == (Standing.GOOD, None)
+    assert standing(GOOD, GOOD, BAD) == (CommitStanding.GOOD, None)
     is_bad, difference = standing(GOOD, BAD, BAD)
-    assert is_bad is Standing.BAD
+    assert is_bad is CommitStanding.BAD
     assert difference is not None
-    assert difference.kind is Kind.EXPONENT
-    assert standing(GOOD, renamed(BAD, "append", "push"), BAD)[0] is Standing.BAD
+    assert difference.kind is DifferenceKind.EXPONENT
+    assert standing(GOOD, renamed(BAD, "append", "push"), BAD)[0] is CommitStanding.BAD
 
 
 def test_another_function_that_grows_is_not_the_one_that_is_followed() -> None:
     other = (*MAIN, *APPEND, PRINT[0], ("print", "for (;;) look();", times(0.5, 2)), PRINT[1])
-    assert standing(GOOD, other, BAD)[0] is Standing.GOOD
+    assert standing(GOOD, other, BAD)[0] is CommitStanding.GOOD
 
 
 def test_a_commit_that_adds_less_than_half_is_good_but_shown() -> None:
     little = (*MAIN, *APPEND[:1], ("append", WALK[1], times(0.1, 2)), *APPEND[1:], *PRINT)
     is_good, difference = standing(GOOD, little, BAD)
-    assert is_good is Standing.GOOD
+    assert is_good is CommitStanding.GOOD
     assert difference is not None
     most = (*MAIN, *APPEND[:1], ("append", WALK[1], times(0.3, 2)), *APPEND[1:], *PRINT)
-    assert standing(GOOD, most, BAD)[0] is Standing.BAD
+    assert standing(GOOD, most, BAD)[0] is CommitStanding.BAD
 
 
 def test_work_that_later_moves_to_a_function_of_its_own_is_known_where_it_was_before() -> None:
     moved = (*GOOD, ("walk", WALK[1], WALK[2]))
     symptom = follow(compared(GOOD, moved), wanted())
     assert (symptom.base, symptom.head) == (None, ("walk.c", "walk"))
-    assert reading(experiment(GOOD, BAD), symptom, min_effect=0.05, seed=1)[0] is Standing.BAD
-    assert reading(experiment(GOOD, GOOD), symptom, min_effect=0.05, seed=1)[0] is Standing.GOOD
-    assert reading(experiment(GOOD, moved), symptom, min_effect=0.05, seed=1)[0] is Standing.BAD
+    assert reading(experiment(GOOD, BAD), symptom, min_effect=0.05, seed=1)[0] is CommitStanding.BAD
+    assert reading(experiment(GOOD, GOOD), symptom, min_effect=0.05, seed=1)[0] is CommitStanding.GOOD
+    assert reading(experiment(GOOD, moved), symptom, min_effect=0.05, seed=1)[0] is CommitStanding.BAD
 
 
 def test_a_new_function_is_known_although_one_of_its_lines_runs_as_often_as_one_that_is_gone() -> None:
     before = (*GOOD, ("cut", "m = length;", times(3)), ("cut", "k = m;", times(3)), ("cut", "copy();", times(2)))
     after = (*GOOD, before[-3], before[-1], ("count", "for (;;) next();", times(3, 2)), ("count", "return i;", times(3)))
     symptom = follow(compared(before, after), wanted())
-    assert (symptom.base, symptom.head, symptom.difference.kind) == (None, ("count.c", "count"), Kind.NEW)
-    assert standing(before, after, after)[0] is Standing.BAD
-    assert standing(before, before, after)[0] is Standing.GOOD
+    assert (symptom.base, symptom.head, symptom.difference.kind) == (None, ("count.c", "count"), DifferenceKind.NEW)
+    assert standing(before, after, after)[0] is CommitStanding.BAD
+    assert standing(before, before, after)[0] is CommitStanding.GOOD
 
 
 def test_growth_that_cannot_be_told_has_no_reading() -> None:
@@ -257,7 +257,7 @@ def conclusion(suspects: int = 1) -> GrowthBisection:
         symptom=symptom,
         commits=4,
         suspects=tuple(commits[3 - suspects : 3]),
-        measured=(GrowthReading(commits[0], Standing.GOOD, None), GrowthReading(commits[2], Standing.BAD, symptom.difference)),
+        measured=(GrowthReading(commits[0], CommitStanding.GOOD, None), GrowthReading(commits[2], CommitStanding.BAD, symptom.difference)),
         passed=(Passed(commits[1], "'make' exited 2 [build-failed]"),),
         alike=(Alike(commits[3], commits[2]),),
         findings=compared(GOOD, BAD),

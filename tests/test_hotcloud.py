@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from perfdiff.analysis.annotations.selections import Reason, side_by_side
-from perfdiff.models.correlation import MOST_CLUSTERS, Kind, clusters, select
+from perfdiff.models.correlation import MOST_CLUSTERS, CorrelationKind, clusters, select
 from perfdiff.models.fitting import fit
 from perfdiff.records.schema import Floats, Origin
 from perfdiff.report import annotations, hotcloud
@@ -31,21 +31,21 @@ def modes(rng: np.random.Generator, n: Floats) -> Floats:
 
 
 # What a cost does, the kind that the paper's method should find, and in how many of 100 simulated functions it does at least.
-TRUTHS: tuple[tuple[Truth, Kind, int], ...] = (
-    (lambda _, n: 500 + 40 * n, Kind.LINEAR, 99),
-    (lambda _, n: 500 + 0.4 * n**2, Kind.SUPERLINEAR, 99),
-    (lambda _, n: 500 + 4e-4 * n**3, Kind.SUPERLINEAR, 99),
-    (lambda _, n: 20_000 - 20_000 / (1 + n / 50), Kind.SUBLINEAR, 95),
-    (lambda _, n: 0 * n + 5_000, Kind.CONSTANT, 99),
-    (modes, Kind.UNCORRELATED, 99),
-    (lambda rng, n: rng.exponential(5_000, len(n)), Kind.UNCORRELATED, 99),
+TRUTHS: tuple[tuple[Truth, CorrelationKind, int], ...] = (
+    (lambda _, n: 500 + 40 * n, CorrelationKind.LINEAR, 99),
+    (lambda _, n: 500 + 0.4 * n**2, CorrelationKind.SUPERLINEAR, 99),
+    (lambda _, n: 500 + 4e-4 * n**3, CorrelationKind.SUPERLINEAR, 99),
+    (lambda _, n: 20_000 - 20_000 / (1 + n / 50), CorrelationKind.SUBLINEAR, 95),
+    (lambda _, n: 0 * n + 5_000, CorrelationKind.CONSTANT, 99),
+    (modes, CorrelationKind.UNCORRELATED, 99),
+    (lambda rng, n: rng.exponential(5_000, len(n)), CorrelationKind.UNCORRELATED, 99),
 )
 
 
 @pytest.mark.parametrize(
     ("truth", "kind", "least"), TRUTHS, ids=["linear", "square", "cube", "flattens", "constant", "modes", "exponential"]
 )
-def test_the_kinds_of_figure_1_are_told_apart(truth: Truth, kind: Kind, least: int) -> None:
+def test_the_kinds_of_figure_1_are_told_apart(truth: Truth, kind: CorrelationKind, least: int) -> None:
     found = 0
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def test_a_falling_cost_is_passed_over_as_the_highest_value_is_taken() -> None:
     n = rng.integers(1, 1000, CALLS).astype(float)
     calls = table({"n": n}, scattered(rng, 50_000 - 40 * n))
     found = side_by_side(fit(calls, "wall_ns", seed=1), calls)
-    assert found.paper.kind is Kind.UNCORRELATED
+    assert found.paper.kind is CorrelationKind.UNCORRELATED
     assert found.reason is Reason.FALLING
     assert found.paper_misses == ("that they follow `n`",)
 
@@ -107,7 +107,7 @@ def test_each_says_what_the_other_misses() -> None:
 @pytest.mark.parametrize("cost", [0.0, 64.0, 1e18])
 def test_a_cost_that_never_differs_is_constant(cost: float) -> None:
     found = select(table({"n": np.arange(50.0)}, np.full(50, cost), metric="alloc_bytes"), "alloc_bytes")
-    assert (found.kind, found.error) == (Kind.CONSTANT, 0.0)
+    assert (found.kind, found.error) == (CorrelationKind.CONSTANT, 0.0)
 
 
 def test_calls_without_features_are_clustered() -> None:

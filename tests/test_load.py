@@ -21,7 +21,7 @@ import findings as examples
 from experiments import Made, World, same
 from perfdiff import configuration
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import Ratio, RequestFinding, Standing
+from perfdiff.analysis.findings import PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -320,7 +320,7 @@ def test_the_same_work_that_waits_longer_is_no_slower_program(head_cpu: float, w
     """CPU time that grows by a fifth beside waits that double is theirs where exact counts are the same."""
     experiment = measured(Point(0, "w", {}, "", ("db",)), 200.0, head_cpu)
     runs = whole_runs(experiment.points, experiment.runs, CompareConfig())
-    assert [end.standing for end in runs.ends] == [Standing.SLOWER]
+    assert [end.standing for end in runs.ends] == [PointStanding.SLOWER]
     assert bool(without_waiting(runs, experiment, work, CompareConfig()).ends) is remains
     assert bool(list(waiting_notes(experiment, runs, work, CompareConfig()))) is not remains
 

@@ -23,7 +23,7 @@ from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Pha
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
 from perfdiff.request import Request
-from perfdiff.revisions.lineage import Wanted, lineage
+from perfdiff.revisions.lineage import RevisionRange, lineage
 from perfdiff.revisions.repository import find_repository
 from programs import git
 from sampled import table
@@ -268,7 +268,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def subjects(repository: Path, wanted: Wanted) -> list[str]:
+def subjects(repository: Path, wanted: RevisionRange) -> list[str]:
     names = lineage(find_repository(repository), wanted)
     return [git(repository, "log", "-1", "--format=%s", name) for name in names]
 
@@ -276,34 +276,34 @@ def subjects(repository: Path, wanted: Wanted) -> list[str]:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), ["c1", "c2", "c3", "c4", "c5", "merge", "c6"]),
-        (Wanted(("v1..v2",)), ["c1", "c2", "c3", "c4", "c5"]),
-        (Wanted(("v2..",)), ["c5", "merge", "c6"]),
-        (Wanted(("other...v2",)), ["c3", "c4", "c5"]),
-        (Wanted(("v2...other",)), ["c3", "other"]),
-        (Wanted(("HEAD^{/[..]*4}",)), ["c4"]),
-        (Wanted(since="HEAD~3"), ["c4", "c5", "merge", "c6"]),
-        (Wanted(tags=True), ["c1", "c5"]),
-        (Wanted(tags=True, since="v2"), ["c5"]),
-        (Wanted(("HEAD", "v1", "HEAD~2")), ["c1", "c5", "c6"]),
-        (Wanted(("v1..HEAD",), most=3), ["c1", "c4", "c6"]),
-        (Wanted(("HEAD", "side", "v1")), ["c1", "side", "c6"]),
+        (RevisionRange(), ["c1", "c2", "c3", "c4", "c5", "merge", "c6"]),
+        (RevisionRange(("v1..v2",)), ["c1", "c2", "c3", "c4", "c5"]),
+        (RevisionRange(("v2..",)), ["c5", "merge", "c6"]),
+        (RevisionRange(("other...v2",)), ["c3", "c4", "c5"]),
+        (RevisionRange(("v2...other",)), ["c3", "other"]),
+        (RevisionRange(("HEAD^{/[..]*4}",)), ["c4"]),
+        (RevisionRange(since="HEAD~3"), ["c4", "c5", "merge", "c6"]),
+        (RevisionRange(tags=True), ["c1", "c5"]),
+        (RevisionRange(tags=True, since="v2"), ["c5"]),
+        (RevisionRange(("HEAD", "v1", "HEAD~2")), ["c1", "c5", "c6"]),
+        (RevisionRange(("v1..HEAD",), most=3), ["c1", "c4", "c6"]),
+        (RevisionRange(("HEAD", "side", "v1")), ["c1", "side", "c6"]),
     ],
 )
-def test_revisions_go_from_the_oldest_to_the_newest(repository: Path, wanted: Wanted, expected: list[str]) -> None:
+def test_revisions_go_from_the_oldest_to_the_newest(repository: Path, wanted: RevisionRange, expected: list[str]) -> None:
     assert subjects(repository, wanted) == expected
 
 
 @pytest.mark.parametrize(
     ("wanted", "slug"),
     [
-        (Wanted(("v2..v1",)), "not-an-ancestor"),
-        (Wanted(("v1", "v7")), "unknown-revision"),
-        (Wanted(("v1",), tags=True), "bad-specification"),
-        (Wanted(since="--all"), "unknown-revision"),
+        (RevisionRange(("v2..v1",)), "not-an-ancestor"),
+        (RevisionRange(("v1", "v7")), "unknown-revision"),
+        (RevisionRange(("v1",), tags=True), "bad-specification"),
+        (RevisionRange(since="--all"), "unknown-revision"),
     ],
 )
-def test_wrong_ranges_are_refused(repository: Path, wanted: Wanted, slug: str) -> None:
+def test_wrong_ranges_are_refused(repository: Path, wanted: RevisionRange, slug: str) -> None:
     with pytest.raises(RevisionError) as raised:
         lineage(find_repository(repository), wanted)
     assert raised.value.slug == slug
@@ -312,7 +312,7 @@ def test_wrong_ranges_are_refused(repository: Path, wanted: Wanted, slug: str) -
 def test_a_history_without_tags_says_so(repository: Path) -> None:
     git(repository, "tag", "-d", "v1", "v2")
     with pytest.raises(RevisionError) as raised:
-        lineage(find_repository(repository), Wanted(tags=True))
+        lineage(find_repository(repository), RevisionRange(tags=True))
     assert raised.value.slug == "no-revisions"
 
 

@@ -49,9 +49,9 @@ def test_every_message_is_explained_once_in_alphabetical_order() -> None:
     assert entries() == sorted(entries())
 
 
-def test_every_explanation_says_what_to_do() -> None:
+def test_every_explanation_says_once_what_to_do() -> None:
     sections = re.split(r"^### `", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    assert [section.split("`")[0] for section in sections if "**Do:**" not in section] == []
+    assert [section.split("`")[0] for section in sections if section.count("**Do:**") != 1] == []
 
 
 def test_slugs_are_found_in_all_their_forms() -> None:

@@ -15,7 +15,7 @@ import simulated_counts
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import Training, threshold
-from perfdiff.models.detectors.kinds import Kind, learn
+from perfdiff.models.detectors.kinds import DetectorKind, learn
 from perfdiff.models.detectors.mahalanobis import shrunk_covariance
 from perfdiff.models.detectors.residuals import Expectation, Scale, apart, included
 from perfdiff.records.schema import Floats, SampleTable
@@ -23,9 +23,9 @@ from simulated_counts import PROGRAMS, Edit, Setting
 
 ROOT = Path(__file__).parent.parent
 COUNTERS = 6
-KINDS = pytest.mark.parametrize("kind", list(Kind))
+KINDS = pytest.mark.parametrize("kind", list(DetectorKind))
 # A forest cuts at random counters: one that is far off among many ordinary ones is rarely cut.
-SHARP = pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.ISOLATION])
+SHARP = pytest.mark.parametrize("kind", [kind for kind in DetectorKind if kind is not DetectorKind.ISOLATION])
 
 
 def training(rows: Floats, slack: float = 0.1) -> Training:
@@ -42,7 +42,7 @@ def correlated(n: int = 400, seed: int = 1) -> Floats:
 
 
 @SHARP
-def test_a_call_far_from_all_of_base_in_one_counter_has_a_larger_error_than_any_of_base(kind: Kind) -> None:
+def test_a_call_far_from_all_of_base_in_one_counter_has_a_larger_error_than_any_of_base(kind: DetectorKind) -> None:
     detector = learn(kind, training(correlated()))
     odd = np.zeros((1, COUNTERS))
     odd[0, 2] = 30.0
@@ -50,20 +50,20 @@ def test_a_call_far_from_all_of_base_in_one_counter_has_a_larger_error_than_any_
 
 
 def test_a_call_far_from_all_of_base_in_all_counters_is_isolated() -> None:
-    detector = learn(Kind.ISOLATION, training(correlated()))
+    detector = learn(DetectorKind.ISOLATION, training(correlated()))
     odd = np.full((1, COUNTERS), 30.0) * np.where(np.arange(COUNTERS) % 2, 1, -1)
     assert detector.errors(odd)[0] > np.quantile(detector.errors(correlated(seed=2)), 0.95)
 
 
 @KINDS
-def test_the_counter_that_is_off_has_the_largest_part(kind: Kind) -> None:
+def test_the_counter_that_is_off_has_the_largest_part(kind: DetectorKind) -> None:
     detector = learn(kind, training(correlated()))
     odd = np.zeros((COUNTERS, COUNTERS)) + 30.0 * np.eye(COUNTERS)
     assert (detector.parts(odd).argmax(axis=1) == np.arange(COUNTERS)).mean() >= 0.8
 
 
 @SHARP
-def test_counters_that_never_vary_are_no_division_by_zero_and_a_glaring_change_is_seen(kind: Kind) -> None:
+def test_counters_that_never_vary_are_no_division_by_zero_and_a_glaring_change_is_seen(kind: DetectorKind) -> None:
     detector = learn(kind, training(np.zeros((100, COUNTERS)), slack=1.0))
     rows = np.zeros((3, COUNTERS))
     rows[1, 3], rows[2, 3] = 0.1, 50.0
@@ -74,13 +74,13 @@ def test_counters_that_never_vary_are_no_division_by_zero_and_a_glaring_change_i
 
 
 @KINDS
-def test_the_same_calls_teach_the_same_detector_to_the_byte(kind: Kind) -> None:
+def test_the_same_calls_teach_the_same_detector_to_the_byte(kind: DetectorKind) -> None:
     first, second = (learn(kind, training(correlated())).errors(correlated(seed=3)) for _ in range(2))
     assert first.tobytes() == second.tobytes()
 
 
 @KINDS
-def test_fewer_calls_than_counters_still_teach_a_detector(kind: Kind) -> None:
+def test_fewer_calls_than_counters_still_teach_a_detector(kind: DetectorKind) -> None:
     assert np.isfinite(learn(kind, training(correlated(4))).errors(correlated(20))).all()
 
 
@@ -89,7 +89,7 @@ def test_a_broken_correlation_is_seen_by_the_distance_and_not_by_single_counters
     common = rng.standard_normal((500, 1))
     rows = np.hstack([common, common]) + 0.05 * rng.standard_normal((500, 2))
     odd = np.array([[1.5, -1.5]])
-    for kind, seen in ((Kind.MAHALANOBIS, True), (Kind.ROBUST_Z, False)):
+    for kind, seen in ((DetectorKind.MAHALANOBIS, True), (DetectorKind.ROBUST_Z, False)):
         detector = learn(kind, training(rows, slack=0.01))
         bound = threshold(detector.errors(rows), np.zeros(1))
         assert (detector.errors(odd)[0] > bound.value) == seen
@@ -102,7 +102,7 @@ def test_the_autoencoder_leaves_the_programs_random_numbers_and_threads_alone() 
     torch.manual_seed(5)
     wanted = torch.rand(3)
     torch.manual_seed(5)
-    learn(Kind.AUTOENCODER, training(correlated()))
+    learn(DetectorKind.AUTOENCODER, training(correlated()))
     assert torch.equal(torch.rand(3), wanted)
     assert torch.get_num_threads() == threads
 

@@ -131,7 +131,7 @@ def test_what_a_build_runs_under_is_kept_beside_it(tmp_path: Path, monkeypatch: 
         made = Homes(config, tmp_path, {})
         prepared = made.prepare(beside, place, place, {"PATH": "/usr/bin"})
         made.finish(beside, place, place, {})
-        assert homes.read(beside) == homes.Kept(program, "8.2.1", {"acme/box": "1.2.0", "acme/tip": "dev-main 0123456"})
+        assert homes.read(beside) == homes.PhpHome(program, "8.2.1", {"acme/box": "1.2.0", "acme/tip": "dev-main 0123456"})
         assert homes.variables(beside, {"PATH": "/usr/bin"}) == prepared.variables
         found.append(beside)
     assert homes.variables(found[0], {}) == {}

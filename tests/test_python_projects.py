@@ -11,7 +11,7 @@ import pytest
 
 from perfdiff.errors import BuildError
 from perfdiff.languages.python import interpreters, projects, requirements
-from perfdiff.languages.python.requirements import Wanted
+from perfdiff.languages.python.requirements import Requirements
 
 SETUPTOOLS = '[build-system]\nrequires = ["setuptools>=61", "wheel"]\nbuild-backend = "setuptools.build_meta"\n'
 HATCHLING = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
@@ -118,7 +118,7 @@ def test_requirements_files_are_followed_and_the_project_is_not_required_of_itse
     (tmp_path / "needs" / "limits.txt").write_text("b<3\n")
     found = requirements.wanted(tmp_path, projects.read(tmp_path), ["bench.txt", "e", ".[bench]"], ())
     vendored = str((tmp_path / "vendored").resolve())
-    assert found == Wanted(("a>=1", vendored, "file-like>=1", "b==2 --hash=sha256:00", "c", "d", "--pre", "e"), ("b<3",), "my-pack")
+    assert found == Requirements(("a>=1", vendored, "file-like>=1", "b==2 --hash=sha256:00", "c", "d", "--pre", "e"), ("b<3",), "my-pack")
 
 
 def test_scripts_have_the_requirements_that_lie_beside_them(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import cmark
 import runtimes
 from perfdiff import pipeline, trending
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.trends.findings import Kind
+from perfdiff.analysis.trends.findings import DifferenceKind
 from perfdiff.config import CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.clusters import ALPHA
@@ -43,7 +43,7 @@ def test_the_line_of_cmark_that_became_quadratic_is_named_by_how_often_it_runs(r
     findings = trending.trends(request, Silent(), alpha=ALPHA)
     assert findings.verdict is Verdict.REGRESSION
     leading = findings.differences[0]
-    assert (leading.kind, leading.feature, leading.place.function) == (Kind.EXPONENT, "n", "cmark_inline_parser_in_bracket")
+    assert (leading.kind, leading.feature, leading.place.function) == (DifferenceKind.EXPONENT, "n", "cmark_inline_parser_in_bracket")
     assert leading.place.text.startswith("for (bracket *b = parser->last_bracket; b;")
     assert leading.base is not None
     assert leading.head is not None

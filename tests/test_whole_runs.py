@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import findings as examples
-from perfdiff.analysis.findings import Standing, Verdict
+from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, Shift, next_look, shift
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -167,7 +167,7 @@ def test_no_effect_is_decided_where_layouts_differ_as_there_are_many_of_them() -
 def test_too_few_pairs_say_nothing() -> None:
     few = Pairs(np.zeros(FEWEST_PAIRS - 1), np.full(FEWEST_PAIRS - 1, 0.5), np.zeros(FEWEST_PAIRS - 1, int))
     assert shift(*few) is None
-    assert judged({1: few}).ends[0].standing is Standing.OPEN
+    assert judged({1: few}).ends[0].standing is PointStanding.OPEN
 
 
 def test_one_slower_point_is_told_and_the_others_are_not_pooled_with_it() -> None:
@@ -175,15 +175,15 @@ def test_one_slower_point_is_told_and_the_others_are_not_pooled_with_it() -> Non
     pairs = {id_: pairs_of(40, effect=0.15 if id_ == 4 else 0.0, deviation=0.02, rng=rng) for id_ in (1, 2, 3, 4)}
     seen = judged(pairs)
     assert [end.point.id for end in seen.slower] == [4]
-    assert [end.standing for end in seen.ends] == [Standing.NOT_SLOWER] * 3 + [Standing.SLOWER]
+    assert [end.standing for end in seen.ends] == [PointStanding.NOT_SLOWER] * 3 + [PointStanding.SLOWER]
     assert not seen.are_not_slower
 
 
 def test_less_than_what_layouts_make_is_no_proof_where_there_was_one_layout() -> None:
     rng = np.random.default_rng(7)
     pairs = {1: pairs_of(80, effect=0.12, deviation=0.01, rng=rng)}
-    assert judged(pairs, layouts=1).ends[0].standing is Standing.OPEN
-    assert judged(pairs, layouts=6).ends[0].standing is Standing.SLOWER
+    assert judged(pairs, layouts=1).ends[0].standing is PointStanding.OPEN
+    assert judged(pairs, layouts=6).ends[0].standing is PointStanding.SLOWER
 
 
 def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
@@ -191,14 +191,14 @@ def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
     still = Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))
     waiting = [replace(run, wall_ns=run.wall_ns * (1.5 if run.side is Side.HEAD else 1.0)) for run in runs({1: still}, idle=0.5)]
     (end,) = whole_runs(points, waiting, CompareConfig()).ends
-    assert (end.standing, end.by) == (Standing.SLOWER, "wall_ns")
+    assert (end.standing, end.by) == (PointStanding.SLOWER, "wall_ns")
 
 
 def test_pairs_that_were_made_at_the_same_time_tell_alone_where_there_are_enough_of_them() -> None:
     rng = np.random.default_rng(13)
     of = pairs_of(12, effect=0.0, deviation=0.005, rng=rng)
     odd = of._replace(head=np.where(np.arange(12) < 4, of.head + 0.3, of.head))  # four pairs that the machine slowed on one side alone
-    for apart, expected in ((4, Standing.NOT_SLOWER), (8, Standing.OPEN)):
+    for apart, expected in ((4, PointStanding.NOT_SLOWER), (8, PointStanding.OPEN)):
         made = [replace(run, together=run.block >= apart, wall_ns=run.wall_ns * (1 + (run.block >= apart))) for run in runs({1: odd})]
         (end,) = whole_runs([Point(1, "w", {}, "")], made, CompareConfig()).ends
         assert end.standing is expected
@@ -215,6 +215,6 @@ def test_a_slower_program_whose_function_is_not_found_is_not_settled() -> None:
 def test_what_is_open_says_how_many_pairs_would_decide() -> None:
     rng = np.random.default_rng(8)
     (end,) = judged({1: pairs_of(20, effect=0.02, deviation=0.06, rng=rng)}).ends
-    assert end.standing is Standing.OPEN
+    assert end.standing is PointStanding.OPEN
     assert end.needed > 20
     assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).shift.upper(0.95) < INTEREST

@@ -9,7 +9,7 @@ import numpy as np
 
 import findings as made
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.findings import Cluster, Difference, Kind, TrendFindings, Trends
+from perfdiff.analysis.trends.findings import Cluster, Difference, DifferenceKind, TrendFindings, Trends
 from perfdiff.models.trend import Fit, Growth, Joint, Prediction
 from perfdiff.records.places import Instances, Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Note, Point, Revision, Side
@@ -145,18 +145,21 @@ def one() -> TrendFindings:
     return TrendFindings(experiment, {BASE: walking_trends()}, (), Verdict.UNCHANGED)
 
 
-def difference(verdict: Verdict = Verdict.REGRESSION, kind: Kind = Kind.EXPONENT) -> Difference:
+def difference(verdict: Verdict = Verdict.REGRESSION, kind: DifferenceKind = DifferenceKind.EXPONENT) -> Difference:
     """Return the difference of the loop: worse or better, or there on one side alone."""
     slow, fast = quadratic(0.5), linear(2.1)
     base, head = (slow, fast) if verdict is Verdict.IMPROVEMENT else (fast, slow)
     ends = [0.0 if each is None else each.a * 1e5**each.b for each in (base, head)]
     ci: tuple[float, float] | None = (head.b - base.b - 0.02, head.b - base.b + 0.02)
     n = np.array(SIZES, dtype=np.float64)
-    counts = [np.zeros_like(n) if gone else each.a * n**each.b for each, gone in ((base, kind is Kind.NEW), (head, kind is Kind.GONE))]
+    counts = [
+        np.zeros_like(n) if gone else each.a * n**each.b
+        for each, gone in ((base, kind is DifferenceKind.NEW), (head, kind is DifferenceKind.GONE))
+    ]
     found = Difference(kind, LOOP, (0, 1), "n", counts[0], counts[1], base, head, ci, 1e5, ends[0], ends[1], verdict)
-    if kind is Kind.NEW:
+    if kind is DifferenceKind.NEW:
         return replace(found, base=None, ci=None, base_cost=0.0)
-    if kind is Kind.GONE:
+    if kind is DifferenceKind.GONE:
         return replace(found, head=None, ci=None, head_cost=0.0, side=BASE)
     return found
 

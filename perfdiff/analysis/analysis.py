@@ -1,4 +1,4 @@
-"""The analysis: from what was measured of a comparison to what can be said of it."""
+"""The analysis: from the measurements of a comparison to its findings."""
 
 from __future__ import annotations
 

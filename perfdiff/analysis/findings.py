@@ -1,4 +1,4 @@
-"""What an analysis concludes: the values that reports are written from."""
+"""The findings of an analysis: the values that reports are written from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
@@ -207,7 +207,7 @@ class Anomaly:
     one version. `is_anomalous` is the verdict; `open` says why there is none, "" where there is.
     """
 
-    detector: Kind
+    detector: DetectorKind
     threshold: float
     normal: float
     quantile: float
@@ -321,7 +321,7 @@ class FunctionFinding:
         return self.verdict is Verdict.REGRESSION and not self.accepted
 
 
-class Standing(StrEnum):
+class PointStanding(StrEnum):
     """What whole runs say of a point."""
 
     SLOWER = "slower"
@@ -354,7 +354,7 @@ class EndToEnd:
     head_ns: float
     ratio: Ratio | None
     overhead: float | None
-    standing: Standing = Standing.OPEN
+    standing: PointStanding = PointStanding.OPEN
     by: str = "cpu_ns"
     needed: int = 0
     machines: Mapping[str, Ratio] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What verdicts rest on, gathered of all functions: what is known before calls are compared, judgements, guilt, and single metrics."""
+"""The evidence for verdicts on all functions: what is known before calls are compared, judgements, guilt, and single metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, sma
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
-from perfdiff.analysis.counts.memory import Place
+from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, suspects_by_counts
 from perfdiff.analysis.counts.tallies import count_all, works_more
 from perfdiff.analysis.counts.work import work_of
@@ -85,7 +85,7 @@ class Known:
         found = []
         for each in studies:
             function = each.info.id
-            place = Place(each.info, self.tallies.get(function, {}), self.experiment.spots, self.leaving.get(function, ()))
+            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, self.leaving.get(function, ()))
             found.append(
                 Case(
                     each,

@@ -1,4 +1,4 @@
-"""Looks at the findings while runs go on: the verdicts alone, or no more than that runs must go on."""
+"""Looks at the findings while runs continue: only the verdicts, or only whether runs must continue."""
 
 from __future__ import annotations
 

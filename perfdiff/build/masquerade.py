@@ -26,7 +26,7 @@ sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
 _MODULES = (wrapper, calls, compiling, additions, placing)
 
 
-class Kind(StrEnum):
+class FlagKind(StrEnum):
     """What a build adds to compile and link commands."""
 
     PROBED = calls.PROBED
@@ -41,7 +41,7 @@ class Flags:
 
     header: Path | None
     runtime: Path
-    kind: Kind = Kind.PROBED
+    kind: FlagKind = FlagKind.PROBED
 
 
 @dataclass(frozen=True, slots=True)

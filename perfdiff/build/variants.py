@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perfdiff
-from perfdiff.build.masquerade import Kind
+from perfdiff.build.masquerade import FlagKind
 from perfdiff.config import BuildConfig
 from perfdiff.languages.protocol import Workplace
 from perfdiff.records.schema import Phase, Side
@@ -48,7 +48,7 @@ class Instrumentation:
     digest: str
     insert: Callable[[Path], Path] | None
     runtime: Path
-    kind: Kind = Kind.PROBED
+    kind: FlagKind = FlagKind.PROBED
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def build_key(request: BuildRequest, compilers: str) -> str:
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
         *((request.workplace.identity,) if request.workplace else ()),
-        *((instrumentation.kind,) if instrumentation and instrumentation.kind is not Kind.PROBED else ()),
+        *((instrumentation.kind,) if instrumentation and instrumentation.kind is not FlagKind.PROBED else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

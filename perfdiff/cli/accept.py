@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Accept what a function costs now: the last comparison's ratio, for a reason, in a file beside perfdiff.toml that belongs in git.
+Accept what a function costs now: write the last comparison's ratio, with a reason, to a file beside perfdiff.toml that belongs in git.
 
-Later comparisons still list the function, with the reason, but do not call it a regression up to that ratio. Beyond it, and after the
-day that --until names, it is one again. A function that is slower only because of another one needs an acceptance of its own.
+Later comparisons still list the function, with the reason, but do not call it a regression up to that ratio. Above that ratio, or after
+the day that --until names, it is a regression again. A function that is slower only because of another one must be accepted separately.
 
 \b
   perfdiff v1.2 HEAD
@@ -35,11 +35,14 @@ day that --until names, it is one again. A function that is slower only because 
 
 @app.command(help=_HELP)
 def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why this cost is fine; reports repeat it.")],
-    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="The last day on which it counts, as 2027-06-30.")] = None,
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME if several share the name.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why this cost is acceptable; reports repeat it.")],
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DATE", help="The last day on which the acceptance holds, such as 2027-06-30.")
+    ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="Accept this metric only, not all that make it a regression.")
+        str | None,
+        typer.Option("--metric", metavar="NAME", help="Accept only this metric, not all metrics that make the function a regression."),
     ] = None,
     config: options.ConfigFile = None,
     repository: options.Repository = Path(),

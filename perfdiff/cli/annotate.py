@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples
 from perfdiff.cli.explain import is_named
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Learn how the cost of each function follows from its inputs, and say so in the language of performance annotations.
+Learn how the cost of each function follows from its inputs, and print it in the language of performance annotations.
 
-What is annotated is a revision (the working tree where nothing is named), which is built with probes and run; or samples: an experiment's
-folder or URL, as --save leaves it, or binary logs of Freud, idcm_*.bin, or a folder of them.
+Annotate a revision (by default the working tree), which is built with probes and run; or samples: an experiment's folder or URL, as
+--save writes it, or Freud's binary logs (idcm_*.bin) or a folder of them.
 
 \b
   perfdiff annotate v1.2 --param n=1000,3000,10000 -- ./bench/sort {n}
@@ -62,34 +62,28 @@ class _Chosen(StrEnum):
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
     output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
     form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
-    plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG there.")] = None,
+    plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG in this folder.")] = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Annotate this metric (may be repeated), or `all`.")
     ] = None,
     function: Annotated[
-        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate this function only (may be repeated).")
+        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate only this function (may be repeated).")
     ] = None,
-    side: Annotated[_Chosen | None, typer.Option("--side", help="Which side of an experiment with two.")] = None,
+    side: Annotated[_Chosen | None, typer.Option("--side", help="Which side to use of an experiment with two sides.")] = None,
     save: options.Save = None,
-    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Keep the calls there as binary logs of Freud.")] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    logs: Annotated[
+        Path | None, typer.Option("--logs", metavar="FOLDER", help="Write the calls to this folder as Freud's binary logs.")
+    ] = None,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Annotate a revision or samples."""
     with exits.exceptions_become_codes():
@@ -100,23 +94,12 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        overrides = comparison.overridden(context, project, workloads, repeats)
+        with project.progress() as progress:
             counts = asks_counts(metric or [])
-            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress, counts=counts)
+            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress, counts=counts)
             chosen = _side(recorded, side)
-            own_seed = recordings.limits(repository, overrides).seed
+            own_seed = recordings.limits(project.repository, overrides).seed
             from perfdiff.report.printable import printable
 
             progress.stage("annotating", len(recorded.experiment.functions))
@@ -134,7 +117,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if logs:
             samples.export(logs, recorded, chosen)
         output.write(_written(learnt, selections, form), output_file)
-        output.tell(_answer(learnt), output_file, quiet=quiet)
+        output.tell(_answer(learnt), output_file, quiet=project.quiet)
 
 
 def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:

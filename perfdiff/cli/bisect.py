@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import bisect_growth, comparison, exits, options, output, waiting
+from perfdiff.cli import bisect_growth, comparison, exits, groups, options, output
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -23,13 +23,14 @@ app = options.application()
 _HELP = """
 Find the commit between GOOD and BAD that made something slower, and compare it with its parent.
 
-First the ends are compared: BAD must be slower. What is followed from there on is the function that this comparison ranks first, or
---function, by exact counts of its work where the regression shows in them, else by its time at equal inputs. Each measured commit makes
-some commits likelier and others less likely to be the culprit; the next one is the one that tells most. Commits that do not build or run
-are skipped, those that are the same as a neighbour for what is run need no run. Interrupted, it goes on where it was when asked again.
+First the ends are compared: BAD must be slower. Then bisect follows the function that this comparison ranks first, or --function: by
+exact counts of its work if the regression shows in them, otherwise by its time at equal inputs. Each measured commit makes some commits
+more and others less likely to be the culprit; the commit that is expected to tell most is measured next. Commits that do not build or
+run are skipped; commits whose code that runs is the same as a neighbour's need no run. After an interruption, the same command
+continues where it stopped.
 
-With --metric growth nothing is timed: what is followed is how often the lines of a function run, as `perfdiff trends` tells it, and each
-commit is counted once.
+With --metric growth, nothing is timed: bisect follows how often the lines of a function run, as `perfdiff trends` counts it, and counts
+each commit once.
 
 \b
   perfdiff bisect v1.2 main
@@ -41,42 +42,34 @@ commit is counted once.
 _EPILOG = """
 \b
 Exit codes:
-  1    culprit found, or the commits that hold it
+  1    culprit found, or several commits of which one is the culprit
   2    the command line is wrong, or BAD is not slower than GOOD
   3    could not measure
-  4    the confidence was not reached, under --strict
+  4    the confidence was not reached, with --strict
 """
 
 
 @app.command(help=_HELP, epilog=_EPILOG)
+@groups.expanded
 def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
-    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later one that is.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later revision that is slow.")],
     function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Follow this function, NAME or FILE:NAME.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter, or `growth`.")] = None,
-    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this sure.")] = 0.95,
-    first_parent: Annotated[bool, typer.Option("--first-parent", help="Take merges as one commit each.")] = False,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this certain.")] = 0.95,
+    first_parent: Annotated[bool, typer.Option("--first-parent", help="Treat each merge as one commit.")] = False,
     path: Annotated[
         list[str] | None, typer.Option("--path", metavar="PATH", help="Only commits that touch this path (may be repeated).")
     ] = None,
     output_file: options.Output = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes():
@@ -89,21 +82,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             check_metric(metric)
         if not 0.5 <= confidence < 1:
             raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            request = comparison.request((good, bad), repository, options.cache_folder(cache), overrides, progress)
+        with project.progress() as progress:
+            request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
             from perfdiff import bisecting
 
             named = functools.partial(is_named, function) if function else None
@@ -115,10 +97,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 found, outcome = bisecting.bisect(question, progress)
         if by_growth:
             output.write(bisect_growth.rendered(culprit, chosen, output_file), output_file)
-            output.tell(bisect_growth.answer(culprit), output_file, quiet=quiet)
+            output.tell(bisect_growth.answer(culprit), output_file, quiet=project.quiet)
             raise typer.Exit(exits.ExitCode.REGRESSION)
         _deliver(found, outcome, chosen, output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         if strict and not found.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output
 from perfdiff.cli.bisect import check_metric
 from perfdiff.cli.explain import is_named
 from perfdiff.config import RUNS_FOR_TIME
@@ -21,22 +21,22 @@ from perfdiff.errors import MeasurementError, StoreError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
-    from perfdiff.analysis.search.ends import Wanted
+    from perfdiff.analysis.search.ends import SearchSubject
     from perfdiff.progress import Progress
     from perfdiff.request import Request
 
 app = options.application()
 
 _HELP = """
-Compare the checkout's commit with a good one, and exit as `git bisect run` wants it.
+Compare the checked-out commit with a good one, and exit as `git bisect run` expects.
 
-The good commit is the oldest that `git bisect good` was told, or --good.
+The good commit is the oldest that was given to `git bisect good`, or --good.
 
 \b
   git bisect start main v1.2
   git bisect run perfdiff bisect-step --function insert
 
-`perfdiff bisect` needs fewer commits, says how sure it is, and is not led astray by a single wrong answer.
+`perfdiff bisect` measures fewer commits, says how certain it is, and does not fail because of a single wrong answer.
 """
 
 _EPILOG = """
@@ -44,7 +44,7 @@ _EPILOG = """
 Exit codes:
   0    good: not slower
   1    bad: slower
-  125  skip: it does not build or run, or the answer stays open
+  125  skip: it does not build or run, or the answer is inconclusive
   128  abort: the command line, the configuration or the good commit is at fault
 """
 
@@ -80,44 +80,27 @@ def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType
 
 
 @app.command(cls=_Step, help=_HELP, epilog=_EPILOG)
-def bisect_step(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+@groups.expanded
+def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     context: typer.Context,
-    good: Annotated[str | None, typer.Option("--good", metavar="REV", help="Compare with this, not with what git bisect knows.")] = None,
+    good: Annotated[
+        str | None, typer.Option("--good", metavar="REV", help="Compare with this revision, not with git bisect's good one.")
+    ] = None,
     function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Judge this function, NAME or FILE:NAME.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Compare HEAD with the good commit and exit with git's code."""
     with exits.exceptions_become_codes():
         check_metric(metric)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            reference = good or _known_good(repository)
-            asked = comparison.request((reference, "HEAD"), repository, options.cache_folder(cache), overrides, progress)
-            findings = _measured(asked, repository, overrides, progress)
+        overrides = comparison.overridden(context, project, workloads, repeats)
+        with project.progress() as progress:
+            reference = good or _known_good(project.repository)
+            asked = comparison.request((reference, "HEAD"), project.repository, project.cache_folder, overrides, progress)
+            findings = _measured(asked, project.repository, overrides, progress)
         timed = max(each.runs for each in asked.config.workloads) >= RUNS_FOR_TIME
         raise typer.Exit(_code(findings, function, metric, timed=timed))
 
@@ -147,10 +130,10 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
 
 def _code(findings: Findings, function: str | None, metric: str | None, *, timed: bool) -> StepCode:
     from perfdiff.analysis.findings import Verdict
-    from perfdiff.analysis.search.ends import Wanted, standing
+    from perfdiff.analysis.search.ends import SearchSubject, standing
 
     named = functools.partial(is_named, function) if function else None
-    wanted = Wanted(findings.base.rev, findings.head.rev, function, named, metric)
+    wanted = SearchSubject(findings.base.rev, findings.head.rev, function, named, metric)
     verdict = standing(findings, wanted)
     code, says = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD), findings.sentence
     if code is StepCode.SKIP:
@@ -159,7 +142,7 @@ def _code(findings: Findings, function: str | None, metric: str | None, *, timed
     return code
 
 
-def _counted(findings: Findings, wanted: Wanted, *, timed: bool) -> tuple[StepCode, str] | None:
+def _counted(findings: Findings, wanted: SearchSubject, *, timed: bool) -> tuple[StepCode, str] | None:
     """Return what exact counts of work say where time leaves it open, and in which words; None where they do not settle it.
 
     More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge time at all: not `timed`.

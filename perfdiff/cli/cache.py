@@ -1,4 +1,4 @@
-"""`perfdiff cache`: show, clear or verify what is kept between comparisons."""
+"""`perfdiff cache`: show, clear or verify the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfdiff.cli import exits, options, output
 
 app = options.application(
     invoke_without_command=True,
-    help="Show what is kept between comparisons, so that a repeated one builds and runs nothing again.",
+    help="Show what is kept between comparisons, so that repeated ones build and run nothing again.",
 )
 
 _SECONDS_PER_DAY = 86400.0
@@ -36,10 +36,10 @@ def show(context: typer.Context, cache: options.Cache = None) -> None:
 @app.command()
 def prune(
     context: typer.Context,
-    days: Annotated[float, typer.Option("--days", min=0, help="Remove what was not used for so many days.")] = _DAYS,
+    days: Annotated[float, typer.Option("--days", min=0, help="Remove what was not used for this many days.")] = _DAYS,
     cache: options.Cache = None,
 ) -> None:
-    """Remove builds and recordings that were not used for long; --days 0 removes all that is not in use."""
+    """Remove builds and recordings that were not used for a long time; --days 0 removes everything that is not in use."""
     from perfdiff import storage
 
     with exits.exceptions_become_codes():
@@ -51,10 +51,10 @@ def prune(
 @app.command()
 def verify(
     context: typer.Context,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove what is damaged; it is made anew where it is needed.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what is damaged; it is made again when needed.")] = False,
     cache: options.Cache = None,
 ) -> None:
-    """Read all recordings and what is known of builds, and say what is damaged. Exits with 3 where something is, and stays."""
+    """Read all recordings and the records of builds, and say what is damaged. Exits with 3 if damage was found and not removed."""
     from perfdiff import storage
 
     with exits.exceptions_become_codes():

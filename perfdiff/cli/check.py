@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import check_trends, check_worse, comparison, exits, options, output, recordings, samples, waiting
+from perfdiff.cli import check_trends, check_worse, comparison, exits, groups, options, output, recordings, samples
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.configuration import Worse
 from perfdiff.errors import UsageError
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Hold a revision against saved annotations or trends, so that the version they were learnt from need not be built or run again.
+Check a revision against saved annotations or trends, without building or running the version that they were learnt from.
 
-FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, kept in git as a rule. What is checked is a revision (the
-working tree where nothing is named), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is
-violated where calls cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated
-where a cluster of lines grows by a higher power than it did, or a new one by a higher power than all; nothing is timed.
+FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, usually kept in git. Check a revision (by default the
+working tree), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is violated if calls
+cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated if a cluster of
+lines grows by a higher power than it did, or a new cluster by a higher power than all others; nothing is timed.
 
 \b
   perfdiff annotate v1.2 -o perf/annotations
@@ -42,8 +42,8 @@ where a cluster of lines grows by a higher power than it did, or a new one by a 
   perfdiff check perf/annotations --delay db=2ms
   perfdiff check perf/annotations --sweep db=0..10ms --plot sweep.svg
 
-With --delay, --bandwidth or --failures, a service of the configuration is worse to reach while the workloads run. --sweep runs them at
-several delays and tells which functions pass how often, and which wait for how many of the service's answers.
+With --delay, --bandwidth or --failures, a service of the configuration answers late, slowly or not at all while the workloads run.
+--sweep runs them at several delays, and reports how often each function passes and for how many of the service's answers it waits.
 
 \b
 Exit codes:
@@ -51,7 +51,7 @@ Exit codes:
   1    an assertion is violated; in a sweep, at a delay of 0
   2    the command line, the configuration, FILE or a revision is wrong
   3    could not measure: a build or a workload failed, or no assertion could be judged
-  4    under --strict: an assertion is inconclusive or could not be judged
+  4    with --strict: an assertion is inconclusive or could not be judged
 """
 
 _LARGEST_BYTES = 256_000_000  # annotations of some 100,000 functions
@@ -69,6 +69,7 @@ _SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `perfdiff annotate` or `perfdiff trends` wrote.")],
@@ -77,24 +78,24 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
     ] = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the outcome.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 where an assertion has no answer.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG file.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if an assertion is inconclusive or could not be judged.")] = False,
     delay: Annotated[
         list[str] | None,
-        typer.Option("--delay", metavar="SERVICE=TIME", help="Let a service's answers come late: db=2ms, db=2ms+-0.5ms (may be repeated)."),
+        typer.Option("--delay", metavar="SERVICE=TIME", help="Delay a service's answers: db=2ms, db=2ms+-0.5ms (may be repeated)."),
     ] = None,
     bandwidth: Annotated[
         list[str] | None,
-        typer.Option(
-            "--bandwidth", metavar="SERVICE=SIZE/s", help="What each connection to a service carries: db=1MB/s (may be repeated)."
-        ),
+        typer.Option("--bandwidth", metavar="SERVICE=SIZE/s", help="Limit each connection to a service: db=1MB/s (may be repeated)."),
     ] = None,
     failures: Annotated[
         list[str] | None,
         typer.Option(
             "--failures",
             metavar="SERVICE=SHARE%",
-            help="Lose answers of a service with their connection: db=1%; or connections, db=refused:1%, db=after:4kB (may be repeated).",
+            help="Lose answers of a service (db=1%), or reset connections (db=refused:1%, db=after:4kB) (may be repeated).",
         ),
     ] = None,
     sweep: Annotated[
@@ -102,19 +103,10 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option("--sweep", metavar="SERVICE=FROM..TO", help="Check at several delays of a service: db=0..10ms, or db=0,1,2,5,10ms."),
     ] = None,
     save: options.Save = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
@@ -124,41 +116,30 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(written)
         if save:
             samples.check(save)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         worse = Worse(tuple(delay or ()), tuple(bandwidth or ()), tuple(failures or ()), sweep)
         overrides = replace(overrides, worse=worse)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
-            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-                asked = comparison.request(tuple(subjects or ()), repository, options.cache_folder(cache), overrides, progress)
+            with project.progress() as progress:
+                asked = comparison.request(tuple(subjects or ()), project.repository, project.cache_folder, overrides, progress)
                 trends = check_trends.checked(rules, asked, progress)
             output.write(check_trends.written(trends, output_file, as_json=chosen is Form.JSON), output_file)
-            output.tell(check_trends.answer(trends), output_file, quiet=quiet)
+            output.tell(check_trends.answer(trends), output_file, quiet=project.quiet)
             raise typer.Exit(check_trends.code(trends, strict=strict))
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        with project.progress() as progress:
             if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                 raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
-            recorded = recorded_calls(subjects or [], repository, options.cache_folder(cache), overrides, progress)
+            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
             if save:
                 samples.save(save, recorded)
-            limits = recordings.limits(repository, overrides)
+            limits = recordings.limits(project.repository, overrides)
             progress.stage("checking", None)
             found = check_worse.checked(rules, recorded, worse, limits)
         if plot:
             output.write(_written(found, Form.SVG, None), plot)
         output.write(_written(found, chosen, output_file), output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(_code(found, strict=strict))
 
 
@@ -213,13 +194,13 @@ def _answer(found: Checked | Sweep) -> str:
 
 
 def _code(found: Checked | Sweep, *, strict: bool) -> exits.ExitCode:
-    from perfdiff.analysis.annotations.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import AssertionStanding
 
     match check_worse.verdict(found):
-        case Standing.VIOLATED:
+        case AssertionStanding.VIOLATED:
             return exits.ExitCode.REGRESSION
-        case Standing.NOT_JUDGED:
+        case AssertionStanding.NOT_JUDGED:
             return exits.ExitCode.NOT_MEASURED
-        case Standing.OPEN if strict:
+        case AssertionStanding.OPEN if strict:
             return exits.ExitCode.INCONCLUSIVE
     return exits.ExitCode.FINE

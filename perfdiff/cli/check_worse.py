@@ -10,7 +10,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.configuration import Worse, links
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.annotations.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import AssertionStanding
     from perfdiff.analysis.annotations.checking import Checked
     from perfdiff.analysis.annotations.sweep import Sweep
     from perfdiff.models.annotation import Annotation
@@ -32,17 +32,21 @@ def checked(rules: Sequence[Annotation], recorded: Recorded, worse: Worse, confi
     return replace(found, notes=(*notes, *found.notes))
 
 
-def verdict(found: Checked | Sweep) -> Standing:
+def verdict(found: Checked | Sweep) -> AssertionStanding:
     """Return how the whole stands; a sweep is an experiment: only what is violated without any delay is."""
-    from perfdiff.analysis.annotations.assertion import Standing
+    from perfdiff.analysis.annotations.assertion import AssertionStanding
     from perfdiff.analysis.annotations.checking import Checked
 
     if isinstance(found, Checked):
         return found.verdict
     first = found.steps[0]
-    if all(step.checked.verdict is Standing.NOT_JUDGED for step in found.steps):
-        return Standing.NOT_JUDGED
-    return first.checked.verdict if first.delay_ms == 0 and first.checked.verdict is not Standing.NOT_JUDGED else Standing.HOLDS
+    if all(step.checked.verdict is AssertionStanding.NOT_JUDGED for step in found.steps):
+        return AssertionStanding.NOT_JUDGED
+    return (
+        first.checked.verdict
+        if first.delay_ms == 0 and first.checked.verdict is not AssertionStanding.NOT_JUDGED
+        else AssertionStanding.HOLDS
+    )
 
 
 def report(found: Checked | Sweep) -> Any:

@@ -28,15 +28,14 @@ app = options.application()
 _PAIR = 2
 
 _HELP = """
-Compare two sets of recorded calls, function by function, without any source.
+Compare two sets of recorded calls, function by function, without sources.
 
-Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` leaves it, or binary logs of Freud: a folder with `idcm_*.bin`,
-or one file. Functions are the same where their names are. Of an experiment with two sides, BASE_SAMPLES stands for its base and
-HEAD_SAMPLES for its head; the same folder twice is analysed as it was measured. Each run, and each log, is one of the runs that the
-statistics count.
+Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs: a folder with `idcm_*.bin`,
+or one file. Functions are matched by name. If an experiment has two sides, BASE_SAMPLES uses its base and HEAD_SAMPLES its head; the
+same folder given twice is analysed as it was measured. Each run, and each log, is one run for the statistics.
 
-Or folders with parts that `perfdiff record` left, of any number of hosts: two revisions in them are compared within kinds of hosts. Which
-is base, --base and --head say, or the order of two folders, or git where a repository is at hand.
+Alternatively, give folders with parts that `perfdiff record` wrote on any number of hosts: two revisions in them are compared within
+kinds of hosts. --base and --head say which is which; otherwise the order of two folders does, or git if a repository is at hand.
 
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
@@ -48,17 +47,14 @@ is base, --base and --head say, or the order of two folders, or git where a repo
 @app.command(help=_HELP)
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     folders: Annotated[list[str], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | PARTS…", help="What was recorded.")],
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="REV", help="Of a fleet's parts, those of this revision are base's.")
-    ] = None,
-    head: Annotated[
-        str | None, typer.Option("--head", metavar="REV", help="Of a fleet's parts, those of this revision are head's.")
-    ] = None,
+    base: Annotated[str | None, typer.Option("--base", metavar="REV", help="Use a fleet's parts of this revision as base.")] = None,
+    head: Annotated[str | None, typer.Option("--head", metavar="REV", help="Use a fleet's parts of this revision as head.")] = None,
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Compare only parts with this label (may be repeated).")
     ] = None,
     pool: Annotated[
-        list[str] | None, typer.Option("--pool", metavar="NAME", help="Compare parts whatever this label says (may be repeated).")
+        list[str] | None,
+        typer.Option("--pool", metavar="NAME", help="Compare parts with different values of this label, too (may be repeated)."),
     ] = None,
     save: options.Save = None,
     cluster: options.Cluster = None,

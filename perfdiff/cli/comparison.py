@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, exits, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, exits, groups, options, output, samples, ticket, waiting
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError, RevisionError
@@ -50,19 +50,19 @@ Other commands:
   perfdiff init               write a perfdiff.toml for this project
   perfdiff doctor             say what can be measured on this machine
   perfdiff counters [EVENT…]  say which events this machine really counts
-  perfdiff explain FUNCTION   tell all that the last comparison knows of a function
-  perfdiff accept FUNCTION    keep a known cost, so that it is no regression any more
-  perfdiff annotate [REV]     learn how the cost of each function follows from its inputs, of a revision or of samples
-  perfdiff check FILE [REV]   hold a revision or samples against saved annotations
+  perfdiff explain FUNCTION   show everything that the last comparison found out about a function
+  perfdiff accept FUNCTION    accept a known cost, so that it is no longer a regression
+  perfdiff annotate [REV]     learn how the cost of each function follows from its inputs
+  perfdiff check FILE [REV]   check a revision or samples against saved annotations
   perfdiff bisect GOOD BAD    find the commit that made a function slower
   perfdiff bisect-step        judge the checked-out commit for `git bisect run`
-  perfdiff log FUNCTION       tell what a function cost over commits or tags, and where that changed
+  perfdiff log FUNCTION       show what a function costs in each commit or tag, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
-  perfdiff trends [REV…]      tell how often lines run, how that grows, and where two revisions differ in it
-  perfdiff compare A B        compare two sets of samples without any source, or the parts of a fleet
-  perfdiff record [REV]       leave parts of a program in use, of what its functions take on what inputs
-  perfdiff cache              show, clear or verify what is kept between comparisons
-  perfdiff completion SHELL   print what makes the shell complete commands and options
+  perfdiff trends [REV…]      count how often lines run, how that grows, and where two revisions differ
+  perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
+  perfdiff record [REV]       record a program in use: the times and inputs of its functions
+  perfdiff cache              show, clear or verify the cache
+  perfdiff completion SHELL   print a script that makes the shell complete commands and options
 
 \b
 Exit codes:
@@ -70,7 +70,7 @@ Exit codes:
   1    regression
   2    the command line, the configuration or a revision is wrong
   3    could not measure: a build or a workload failed
-  4    inconclusive, under --strict
+  4    inconclusive, with --strict
   130  interrupted
   143  terminated
 """
@@ -91,6 +91,7 @@ def _version(asked: bool) -> None:
 
 
 @app.command(cls=_Comparison, help=_HELP, epilog=_EPILOG)
+@groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
@@ -100,25 +101,18 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     save: options.Save = None,
     ticket_folder: Annotated[
         Path | None,
-        typer.Option("--ticket", metavar="DIR", help="Leave there what a ticket needs: reports, plots, and commands that show the same."),
+        typer.Option(
+            "--ticket", metavar="DIR", help="Write a folder to attach to a ticket: reports, plots, and commands to reproduce them."
+        ),
     ] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     thorough: options.Thorough = False,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be built, probed and run, and how long it should take, and do none of it.")
+        bool, typer.Option("--dry-run", help="Only say what would be built, probed and run, and how long it should take.")
     ] = False,
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
@@ -130,26 +124,15 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
-        overrides = overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = overridden(context, project, workloads, repeats)
         overrides = replace(overrides, thorough=thorough, cluster=cluster)
         if dry_run:
-            _rehearse(tuple(revisions), repository, options.cache_folder(cache), overrides, quiet=quiet)
+            _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            asked = request(tuple(revisions), repository, options.cache_folder(cache), overrides, progress)
+        with project.progress() as progress:
+            asked = request(tuple(revisions), project.repository, project.cache_folder, overrides, progress)
             uncommitted = ticket.changes(asked, ticket_folder) if ticket_folder else None
-            outcome = answered(asked, repository, overrides, progress)
+            outcome = answered(asked, project.repository, overrides, progress)
             if ticket_folder:
                 progress.stage("writing the ticket", None)
                 ticket.write(ticket_folder, outcome, asked, uncommitted)
@@ -158,9 +141,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
         deliver(outcome, chosen, output_file)
-        if verbose:
+        if project.verbose:
             output.tell_stages(outcome.findings.stages)
-        output.tell(headline(outcome), output_file, quiet=quiet, ticket=ticket_folder)
+        output.tell(headline(outcome), output_file, quiet=project.quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -247,31 +230,21 @@ def _guess(config: Config) -> str:
     return f"building with '{config.build.command}', guessed from {told}; {how}"
 
 
-def overridden(  # noqa: PLR0913 (each is an option of the command line)
-    context: typer.Context,
-    *,
-    file: Path | None,
-    build: str | None,
-    workload: list[str] | None,
-    param: list[str] | None,
-    setup: str | None,
-    prepare: str | None,
-    warmup: int | None,
-    runs: int | None,
-    seed: int | None,
+def overridden(
+    context: typer.Context, project: groups.Project, workloads: groups.Workload, repeats: groups.Repeats | None = None
 ) -> Overrides:
     """Return what the command line of a measuring command says over its configuration."""
     return Overrides(
-        file=file,
-        build=build,
+        file=project.config,
+        build=project.build,
         command=command_text(context.obj or []),
-        workloads=tuple(workload or ()),
-        parameters=options.parameters(param),
-        setup=setup,
-        prepare=prepare,
-        warmup=warmup,
-        runs=runs,
-        seed=seed,
+        workloads=tuple(workloads.workload or ()),
+        parameters=options.parameters(workloads.param),
+        setup=workloads.setup,
+        prepare=workloads.prepare,
+        warmup=repeats.warmup if repeats else None,
+        runs=repeats.runs if repeats else None,
+        seed=workloads.seed,
     )
 
 

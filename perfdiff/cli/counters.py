@@ -32,16 +32,16 @@ class Format(StrEnum):
 
 @app.command()
 def counters(
-    events: Annotated[list[str] | None, typer.Argument(metavar="EVENT…", help="Try these, by their PAPI names.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Try every event that PAPI names here.")] = False,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENT…", help="Events to try, by their PAPI names.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Try every event that PAPI knows on this machine.")] = False,
     chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
     repository: options.Repository = Path(),
     config: options.ConfigFile = None,
 ) -> None:
-    """Try events by counting a loop, and say which this machine counts, what each counts, and why the others cannot be had.
+    """Count events in a test loop, and say which of them this machine can count, what each counts, and why the others are not available.
 
-    Without EVENT these are the configured events, else those that comparisons count by default and the common ones beside them.
-    Exits with 0 where all events that were asked for or configured can be counted, with 3 where one cannot, with 2 where a name is unknown.
+        Without EVENT, the configured events are tried; if none are configured, those that comparisons count by default and other common
+    ones. Exits with 0 if all events that were asked for or configured can be counted, with 3 if one cannot, with 2 if a name is unknown.
     """
     from perfdiff.collect import counters as trying
 

@@ -39,9 +39,10 @@ def doctor(
     cluster: options.Cluster = None,
     chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
 ) -> None:
-    """Say what can be measured on this machine, what is missing, and what to do about it; of a Python, Java or PHP project, what runs it.
+    """Say what can be measured on this machine, what is missing, and what to do about it.
 
-    With --cluster it says the same of each worker. Exits with 0 where a comparison is possible, with 3 where something it needs is missing.
+    For Python, Java and PHP projects it also says which interpreter or JDK is used. With --cluster it says the same of each
+    worker. Exits with 0 if a comparison is possible, with 3 if something that it needs is missing.
     """
     from perfdiff.collect import doctor as examination
 

@@ -25,7 +25,7 @@ app = options.application()
 
 
 _HELP = """
-Tell all that a comparison knows of a function: which inputs, how much, how sure, why, and the source on both sides.
+Show everything that a comparison found out about a function: for which inputs, how much, how certain, why, and the source on both sides.
 
 \b
   perfdiff explain insert
@@ -36,7 +36,7 @@ Tell all that a comparison knows of a function: which inputs, how much, how sure
 
 @app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or FILE:LINE where several share one.")],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or FILE:LINE if several share the name.")],
     revisions: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
     ] = None,

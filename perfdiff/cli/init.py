@@ -94,7 +94,7 @@ class PhpFound:
 
 @app.command()
 def init(
-    force: Annotated[bool, typer.Option("--force", help="Replace a perfdiff.toml that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing perfdiff.toml.")] = False,
     repository: options.Repository = Path(),
 ) -> None:
     """Find the build system and write a commented perfdiff.toml to fill in."""

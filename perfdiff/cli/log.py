@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, log_growth, options, output, recordings, waiting
+from perfdiff.cli import comparison, exits, groups, log_growth, options, output, recordings
 from perfdiff.cli.annotate import chosen_metrics
 from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Tell how the cost of a function follows from its inputs in one revision after the other, what a call costs at typical inputs, how often it
-is called, and where that changed.
+Show, revision by revision, how the cost of a function follows from its inputs, what a call costs at typical inputs, how often it is
+called, and where that changed.
 
-REVs are revisions by name, or one range A..B along first parents; without any, the last ten commits. Each one is built with probes and
-run, once: what was recorded is kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
+REVs are revisions by name, or one range A..B along first parents; by default the last ten commits. Each is built with probes and run
+only once, because recordings are kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
 such as allocated bytes, from the smallest effect of interest.
 
-With --metric growth nothing is timed: how often the lines of the function run is counted once, as `perfdiff trends` does, and the exponent
-by which that grows with the inputs is told.
+With --metric growth, nothing is timed: the runs of the function's lines are counted once, as by `perfdiff trends`, and the exponent by
+which the counts grow with the inputs is shown.
 
-With --cluster, or where the configuration names one, its workers record several revisions at the same time, each worker a stretch of them
-and the last one of the stretch before, so that changes are told from recordings of one machine.
+With --cluster, or if the configuration names a cluster, its workers record several revisions at the same time: each worker a stretch of
+them, and the last revision of the stretch before. So every change is judged by recordings of one machine.
 
 \b
   perfdiff log insert --tags
@@ -57,9 +57,10 @@ class Form(StrEnum):
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME where several share one.")],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME if several share the name.")],
     revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revisions.")] = None,
     tags: options.Tags = False,
     since: options.Since = None,
@@ -69,55 +70,35 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     output_file: options.Drawn = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Record revisions and tell the history of a function."""
     with exits.exceptions_become_codes():
         by_growth = _is_growth(metric or [])
         metrics = () if by_growth else chosen_metrics(metric or [])
         chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        with project.progress() as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-            limits = recordings.limits(repository, overrides)
+            limits = recordings.limits(project.repository, overrides)
             if by_growth:
-                counted = recordings.counted(wanted, repository, options.cache_folder(cache), overrides, progress)
+                counted = recordings.counted(wanted, project.repository, project.cache_folder, overrides, progress)
                 grown = log_growth.history_of(function, counted, seed=limits.seed)
             else:
-                found = recordings.recorded(wanted, repository, options.cache_folder(cache), overrides, progress)
+                found = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
                 progress.stage("annotating", None)
                 told = history_of(function, found.found, metrics, limits, found.relay)
         if by_growth:
             log_growth.write(grown, chosen.value, output_file)
-            output.tell(log_growth.answer(grown), output_file, quiet=quiet)
+            output.tell(log_growth.answer(grown), output_file, quiet=project.quiet)
             raise typer.Exit
         write(told, chosen, output_file)
-        output.tell(_answer(told), output_file, quiet=quiet)
+        output.tell(_answer(told), output_file, quiet=project.quiet)
 
 
 def _is_growth(metrics: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from perfdiff.configuration import settings
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.revisions.lineage import Wanted
+    from perfdiff.revisions.lineage import RevisionRange
 
 
 class Format(StrEnum):
@@ -42,7 +42,7 @@ _SUFFIXES = {
 }
 
 Repository = Annotated[
-    Path, typer.Option("--repo", metavar="DIR", help="The checkout to compare in, if not where you stand.", show_default=False)
+    Path, typer.Option("--repo", metavar="DIR", help="The checkout to compare in, if not the current folder.", show_default=False)
 ]
 Cache = Annotated[Path | None, typer.Option("--cache", metavar="DIR", help="Keep builds and recordings here, not in ~/.cache/perfdiff.")]
 ConfigFile = Annotated[
@@ -56,34 +56,36 @@ Parameters = Annotated[
 Setup = Annotated[
     str | None,
     typer.Option(
-        "--setup", metavar="COMMAND", help="Run this in the tree before all runs of a point; what it leaves there stays for them."
+        "--setup", metavar="COMMAND", help="Run this in the tree once before the runs of a point; they find what it leaves there."
     ),
 ]
 Prepare = Annotated[
-    str | None, typer.Option("--prepare", metavar="COMMAND", help="Run this in the tree before each run, outside the time that is taken.")
+    str | None, typer.Option("--prepare", metavar="COMMAND", help="Run this in the tree before each run; its time does not count.")
 ]
-Warmup = Annotated[int | None, typer.Option("--warmup", metavar="N", help="Runs of each side at each point to make first and throw away.")]
+Warmup = Annotated[int | None, typer.Option("--warmup", metavar="N", help="Number of first runs of each side at each point to throw away.")]
 Runs = Annotated[
-    int | None, typer.Option("--runs", metavar="N", help="Runs of each side at each point at most; 4 or more for a verdict on time.")
+    int | None, typer.Option("--runs", metavar="N", help="Most runs of each side at each point; at least 4 for a verdict on time.")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of everything that is drawn at random.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
 ]
 Drawn = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json, .svg and .png choose the format.")
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .json, .svg and .png choose the format.")
 ]
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 where the answer stays open.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the answer is inconclusive.")]
 Save = Annotated[
     str | None,
     typer.Option(
-        "--save", metavar="FOLDER", help="Keep the recorded calls there, or at a URL, for `perfdiff compare` and `annotate` on any machine."
+        "--save",
+        metavar="FOLDER",
+        help="Keep the recorded calls in this folder, or at a URL, for `perfdiff compare` and `annotate` on any machine.",
     ),
 ]
 Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]
-Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="What came since this revision, itself included.")]
-Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="At most so many revisions of a range, spread evenly over it.")]
+Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="Only revisions since this one, itself included.")]
+Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="Use at most this many revisions of a range, spread evenly over it.")]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -95,9 +97,9 @@ Cluster = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Thorough = Annotated[
-    bool, typer.Option("--thorough", help="Run with probes even where whole runs and exact counts already say that nothing is slower.")
+    bool, typer.Option("--thorough", help="Run with probes even if whole runs and exact counts already show that nothing is slower.")
 ]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say every step.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Report every step.")]
 
 
 MOST_REVISIONS = 20
@@ -138,8 +140,8 @@ def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:
     return named
 
 
-def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int) -> Wanted:
+def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int) -> RevisionRange:
     """Return which revisions a history goes through."""
-    from perfdiff.revisions.lineage import Wanted
+    from perfdiff.revisions.lineage import RevisionRange
 
-    return Wanted(tuple(words or ()), since, tags, most)
+    return RevisionRange(tuple(words or ()), since, tags, most)

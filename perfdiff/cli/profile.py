@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, options, output, recordings, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, recordings
 from perfdiff.cli.log import Form, chosen_form
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Show the functions of a revision by the time they take themselves, with their calls, the time with callees, and how a call grows with its
-inputs; without a revision, those of the working tree.
+Show the functions of a revision (by default the working tree) by their own time, with their calls, their time with callees, and how the
+cost of a call grows with its inputs.
 
-Given a range A..B, several revisions, --since or --tags, each one is recorded, and the functions that grew are told, with the revisions
-where their own cost changed (`perfdiff log` tells more of one function). With --cluster several are recorded at the same time, as
-`perfdiff log` has it.
+With a range A..B, several revisions, --since or --tags, each revision is recorded, and the functions that grew are listed, with the
+revisions where their own cost changed (`perfdiff log` says more about one function). With --cluster, several revisions are recorded at
+the same time, as by `perfdiff log`.
 
 \b
   perfdiff profile v1.2
@@ -38,6 +38,7 @@ where their own cost changed (`perfdiff log` tells more of one function). With -
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revision, or revisions.")] = None,
@@ -46,49 +47,29 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     most: options.Most = options.MOST_REVISIONS,
     output_file: options.Drawn = None,
     form: Annotated[Form | None, typer.Option("--format", help="Form of the profile.")] = None,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    warmup: options.Warmup = None,
-    runs: options.Runs = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
     cluster: options.Cluster = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    repeats: groups.Repeats,
+    project: groups.Project,
 ) -> None:
     """Record one revision or several and show their profile."""
     with exits.exceptions_become_codes():
         chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=warmup,
-            runs=runs,
-            seed=seed,
-        )
+        overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            folder = options.cache_folder(cache)
-            if since or tags or _are_several(revisions or (), repository):
+        with project.progress() as progress:
+            folder = project.cache_folder
+            if since or tags or _are_several(revisions or (), project.repository):
                 wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-                recorded = recordings.recorded(wanted, repository, folder, overrides, progress)
+                recorded = recordings.recorded(wanted, project.repository, folder, overrides, progress)
             else:
-                recorded = recordings.alone(next(iter(revisions or ()), None), repository, folder, overrides, progress)
-            limits = recordings.limits(repository, overrides)
+                recorded = recordings.alone(next(iter(revisions or ()), None), project.repository, folder, overrides, progress)
+            limits = recordings.limits(project.repository, overrides)
             found = _profiles(recorded, limits, progress)
             written = _written(found, recorded.found, chosen, output_file, limits)
         output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
 
 
 def _are_several(words: Sequence[str], directory: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, waiting
 from perfdiff.config import PLACE
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. What it records becomes parts, finished
-folders that hold features and times alone: no command lines, paths, sources or contents. `perfdiff compare` takes thousands of them.
+Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. It writes parts: finished folders
+that contain only features and times, no command lines, paths, sources or contents. `perfdiff compare` reads thousands of them.
 
-The command has this one's input, output and signals, and its exit code is this one's. Without REV it is the working tree that is built.
+The command gets the input, output and signals of `perfdiff record`, which exits with the command's exit code. Without REV, the
+working tree is built.
 
 \b
   perfdiff record v1.2 --to /var/lib/perfdiff --label site=lyon -- ./bin/server --port 8080
@@ -44,22 +45,24 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revision: Annotated[
-        str | None, typer.Argument(metavar="REV", help="What is built and run; the working tree where it is left out.")
+        str | None, typer.Argument(metavar="REV", help="The revision to build and run; by default the working tree.")
     ] = None,
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Leave parts below this folder.")] = Path("perfdiff-parts"),
-    host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Call the host by this name, not by its own.")] = None,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Write parts below this folder.")] = Path("perfdiff-parts"),
+    host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Record this name for the host, not its own.")] = None,
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Say what the program is used for (may be repeated).")
     ] = None,
     size: Annotated[
-        str, typer.Option("--size", metavar="SIZE", help="What all parts of the folder may take; others are removed.")
+        str, typer.Option("--size", metavar="SIZE", help="How much room all parts of the folder may take; excess ones are removed.")
     ] = _DEFAULT_SIZE,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="Finish a part so often.")] = _DEFAULT_EVERY_S,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often to finish a part.")] = _DEFAULT_EVERY_S,
     overhead: Annotated[
-        float | None, typer.Option("--overhead", metavar="SHARE", help="What probes may add to the CPU time, as 0.02; else as configured.")
+        float | None,
+        typer.Option("--overhead", metavar="SHARE", help="What probes may add to the CPU time, such as 0.02; by default as configured."),
     ] = None,
     functions: Annotated[
         list[str] | None,
@@ -67,14 +70,10 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     survey: Annotated[
         bool | None,
-        typer.Option("--survey/--no-survey", help="Choose probes by the configured workloads first, or not; done where there are any."),
+        typer.Option("--survey/--no-survey", help="Whether the configured workloads choose the probes first; by default if there are any."),
     ] = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    project: groups.Project,
 ) -> None:
     """Record a command and exit with its code."""
     with exits.exceptions_become_codes():
@@ -83,20 +82,21 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise UsageError(
                 "there is nothing to record: give the command behind `--`, as in `perfdiff record v1.2 -- ./server`", slug="no-command"
             )
-        from perfdiff.recorder import Wanted
+        from perfdiff.recorder import RecordingOrder
         from perfdiff.recorder import record as recorded
 
         output.make_folder(to)
         command = words[0] if len(words) == 1 else shlex.join(words)
-        overrides = Overrides(file=config, build=build)
-        is_surveyed = _is_surveyed(survey, functions or [], repository, overrides)
-        progress = Silent() if quiet else waiting.Lines(sys.stderr, verbose=verbose)  # the command may write to the terminal, too
+        overrides = Overrides(file=project.config, build=project.build)
+        is_surveyed = _is_surveyed(survey, functions or [], project.repository, overrides)
+        # The command may write to the terminal, too.
+        progress = Silent() if project.quiet else waiting.LineProgress(sys.stderr, verbose=project.verbose)
         if not is_surveyed:
             overrides = replace(overrides, command=PLACE.sub("place", command))
-        asked = comparison.request((revision,) if revision else (), repository, options.cache_folder(cache), overrides, progress)
+        asked = comparison.request((revision,) if revision else (), project.repository, project.cache_folder, overrides, progress)
         ended = recorded(
             asked,
-            Wanted(
+            RecordingOrder(
                 command=command,
                 to=to.absolute(),
                 host=_host(host),
@@ -109,7 +109,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             ),
             progress,
         )
-        if not quiet:
+        if not project.quiet:
             gone = f", {ended.removed} older ones removed to keep {size}" if ended.removed else ""
             progress.note(f"{ended.written} {'part' if ended.written == 1 else 'parts'} in {to}{gone}")
         raise typer.Exit(ended.code)

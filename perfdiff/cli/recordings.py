@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfdiff.records.relay import Relay
     from perfdiff.records.schema import Revision
     from perfdiff.request import Request
-    from perfdiff.revisions.lineage import Wanted
+    from perfdiff.revisions.lineage import RevisionRange
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Recordings:
     relay: Relay | None = None
 
 
-def recorded(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
+def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
     """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`.
 
     The workers of a cluster record several at the same time.
@@ -67,7 +67,7 @@ def alone(name: str | None, directory: Path, cache: Path, overrides: Overrides, 
     return Recordings([] if isinstance(made, str) else [(made.experiment.base, made)], relay)
 
 
-def counted(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Counted]:
+def counted(wanted: RevisionRange, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Counted]:
     """Count the places of the revisions, oldest first; see `_each`."""
     from perfdiff import trending
     from perfdiff.records.schema import Side
@@ -76,7 +76,7 @@ def counted(wanted: Wanted, directory: Path, cache: Path, overrides: Overrides, 
     return _each(wanted, asked, progress, lambda request: trending.count(request, progress).sides[Side.BASE])
 
 
-def _each(wanted: Wanted, asked: Request, progress: Progress, measure: Callable[[Request], T]) -> list[tuple[Revision, T | str]]:
+def _each(wanted: RevisionRange, asked: Request, progress: Progress, measure: Callable[[Request], T]) -> list[tuple[Revision, T | str]]:
     """Measure the revisions, oldest first.
 
     One that differs from the one before in nothing that is built or run has what was measured of that. One that does not build or run
@@ -100,7 +100,7 @@ def _each(wanted: Wanted, asked: Request, progress: Progress, measure: Callable[
     return found
 
 
-def _same(wanted: Wanted, asked: Request) -> Iterator[tuple[Revision, int]]:
+def _same(wanted: RevisionRange, asked: Request) -> Iterator[tuple[Revision, int]]:
     """Yield the revisions, oldest first, each with the place of the first that differs from it in nothing that is built or run."""
     from perfdiff.revisions.history import changed_files, inert_files
     from perfdiff.revisions.lineage import lineage, revision

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Count how often each line of code runs at every point of the workloads, and tell how these counts grow with the inputs: lines that vary
+Count how often each line of code runs at every point of the workloads, and show how these counts grow with the inputs: lines that vary
 together form clusters, each with the power law that describes it.
 
-Of two revisions, tell at which line growth differs. Nothing is timed: one run a point is enough, and the machine may be busy. Inputs of
-many sizes tell most; `inputs = ["corpus/**"]` in perfdiff.toml makes a point of each file.
+For two revisions, show at which line growth differs. Nothing is timed: one run per point is enough, and the machine may be busy. Use
+inputs of many sizes; `inputs = ["corpus/**"]` in perfdiff.toml makes a point of each file.
 
 \b
   perfdiff trends
@@ -55,61 +55,42 @@ _SUFFIXES = {
 
 
 @app.command(help=_HELP)
+@groups.expanded
 def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[
-        list[str] | None, typer.Argument(metavar="[REV | BASE HEAD]", help="The revision, or two; the working tree without any.")
+        list[str] | None, typer.Argument(metavar="[REV | BASE HEAD]", help="One or two revisions; by default the working tree.")
     ] = None,
     output_file: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .html, .md, .json and .csv choose the format.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .html, .md, .json and .csv choose the format."),
     ] = None,
     form: Annotated[Form | None, typer.Option("--format", help="Format; csv is the matrix of counts.")] = None,
     alpha: Annotated[
-        float, typer.Option("--alpha", min=0.0001, max=0.5, help="Lines fit their cluster's representative with R² above 1 less this.")
+        float, typer.Option("--alpha", min=0.0001, max=0.5, help="Lines of a cluster fit its representative with R² above 1 minus this.")
     ] = 0.02,
     calls: Annotated[
         list[str] | None,
-        typer.Option("--calls", metavar="FUNCTION", help="Take how often this function is called as a feature (may be repeated)."),
+        typer.Option("--calls", metavar="FUNCTION", help="Use the number of calls of this function as a feature (may be repeated)."),
     ] = None,
-    instances: Annotated[
-        bool, typer.Option("--instances", help="Tell the instances of C++ templates apart; else they count together.")
-    ] = False,
+    instances: Annotated[bool, typer.Option("--instances", help="Count the instances of C++ templates separately.")] = False,
     strict: options.Strict = False,
-    workload: options.Workloads = None,
-    param: options.Parameters = None,
-    setup: options.Setup = None,
-    prepare: options.Prepare = None,
-    build: options.Build = None,
-    config: options.ConfigFile = None,
-    repository: options.Repository = Path(),
-    cache: options.Cache = None,
-    seed: options.Seed = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    workloads: groups.Workload,
+    project: groups.Project,
 ) -> None:
     """Count places of one revision or two and tell their trends."""
     with exits.exceptions_become_codes():
         chosen = _chosen(form, output_file)
-        overrides = comparison.overridden(
-            context,
-            file=config,
-            build=build,
-            workload=workload,
-            param=param,
-            setup=setup,
-            prepare=prepare,
-            warmup=None,
-            runs=None,
-            seed=seed,
-        )
-        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+        overrides = comparison.overridden(context, project, workloads)
+        with project.progress() as progress:
             from perfdiff import trending
 
-            asked = comparison.request(tuple(revisions or ()), repository, options.cache_folder(cache), overrides, progress)
+            asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
             named = {name: partial(is_named, name) for name in calls or ()}
             found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
         output.write(_rendered(found, chosen, output_file), output_file)
-        output.tell(_answer(found), output_file, quiet=quiet)
+        output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
 
 

@@ -27,7 +27,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Progress]:
         with _terminal(verbose=verbose) as display:
             yield display
     else:
-        yield Lines(sys.stderr, verbose=verbose)
+        yield LineProgress(sys.stderr, verbose=verbose)
 
 
 def _shown(text: str) -> str:
@@ -37,7 +37,7 @@ def _shown(text: str) -> str:
     return printable(text)
 
 
-class Lines:
+class LineProgress:
     """One line a stage, and in long stages one now and then; with `verbose` one a step."""
 
     def __init__(self, stream: TextIO, *, verbose: bool, clock: Callable[[], float] = time.monotonic) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from perfdiff.errors import RecordingError
 from perfdiff.records import recording
 from perfdiff.records.recording import Recording
-from perfdiff.records.standing import Standing
+from perfdiff.records.standing import RunningSums
 
 _ENDED = ("Z", "X", "")
 
@@ -19,7 +19,7 @@ class Live:
 
     folder: Path
     problems: dict[str, str] = field(default_factory=dict)  # by slug: the first that could not be read
-    _standing: dict[Path, Standing] = field(default_factory=dict)
+    _standing: dict[Path, RunningSums] = field(default_factory=dict)
 
     def gained(self) -> list[Recording]:
         """Return what all recordings gained since the last look; of those that gained nothing, nothing."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
-from perfdiff.build.masquerade import Kind
+from perfdiff.build.masquerade import FlagKind
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
@@ -68,7 +68,7 @@ class Workshop:
                 digest=subjects.digest(inserted[side]),
                 insert=partial(self.packs.compiled.insert, probes=inserted[side]),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
-                kind=Kind.COUNTED if phase is Phase.COUNTED else Kind.PROBED,
+                kind=FlagKind.COUNTED if phase is Phase.COUNTED else FlagKind.PROBED,
             )
             for side in self.pins
         }
@@ -87,7 +87,7 @@ class Workshop:
                 digest="",
                 insert=None,
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
-                kind=Kind.PLACED_IN_THREADS if self.packs.compiled.has_threads(plain[side].tree) else Kind.PLACED,
+                kind=FlagKind.PLACED_IN_THREADS if self.packs.compiled.has_threads(plain[side].tree) else FlagKind.PLACED,
             )
             for side in self.pins
         }

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfdiff.records import entry
 
 
-class Kept:
+class TextCache:
     """Texts by content. `reader` are the files of the code that makes them: what another version of it told is never used."""
 
     def __init__(self, folder: Path | None, reader: Iterable[Path]) -> None:

@@ -38,7 +38,7 @@ ORIGINS = (Origin.ARGUMENT, Origin.FIELD, Origin.DERIVED)
 _FACTORS = ("x", "x2", "x3")
 
 
-class Kind(StrEnum):
+class CorrelationKind(StrEnum):
     """The kinds of Figure 1, and one that the paper has no example of."""
 
     LINEAR = "linear"
@@ -57,7 +57,7 @@ class Selection:
     negative correlation with its feature, which the paper's highest value passes over.
     """
 
-    kind: Kind
+    kind: CorrelationKind
     annotation: Annotation
     feature: str | None
     pcc: float | None
@@ -70,7 +70,7 @@ class Selection:
     @property
     def clusters(self) -> tuple[Scope, ...]:
         """Return the clusters, none where a polynomial or one constant serves."""
-        return self.annotation.scopes if self.kind is Kind.UNCORRELATED else ()
+        return self.annotation.scopes if self.kind is CorrelationKind.UNCORRELATED else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +194,15 @@ def _sigma(residuals: Floats, cost: Floats) -> float:
     return six_digits(found) if found > _EQUAL * float(np.abs(cost).max()) else 0.0
 
 
-def _kind(solution: Floats, degree: int, low: float, high: float) -> Kind:
+def _kind(solution: Floats, degree: int, low: float, high: float) -> CorrelationKind:
     """Return how a polynomial grows between its ends: it bends upward if its slope is higher at the upper end."""
     if degree == 1:
-        return Kind.LINEAR
+        return CorrelationKind.LINEAR
 
     def slope(at: float) -> float:
         return float(sum(power * solution[power] * at ** (power - 1) for power in range(1, degree + 1)))
 
-    return Kind.SUPERLINEAR if slope(high) > slope(low) else Kind.SUBLINEAR
+    return CorrelationKind.SUPERLINEAR if slope(high) > slope(low) else CorrelationKind.SUBLINEAR
 
 
 def _explained(residuals: Floats, cost: Floats) -> float:
@@ -213,7 +213,7 @@ def _explained(residuals: Floats, cost: Floats) -> float:
 def _constant(seen: _Costs) -> Selection:
     scope = _cluster(seen.cost, len(seen.cost))
     annotation = _annotation(seen, CostClass.CONSTANT, (scope,))
-    return Selection(Kind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best)
+    return Selection(CorrelationKind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best)
 
 
 def _clustered(seen: _Costs, polynomial_error: float | None) -> Selection:
@@ -221,7 +221,7 @@ def _clustered(seen: _Costs, polynomial_error: float | None) -> Selection:
     scopes = tuple(_cluster(part, len(seen.cost)) for part in parts)
     annotation = _annotation(seen, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
     error = _relative(np.concatenate([part - part.mean() for part in parts]), seen.cost)
-    return Selection(Kind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error)
+    return Selection(CorrelationKind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error)
 
 
 def _cluster(costs: Floats, calls: int) -> Scope:

@@ -42,7 +42,7 @@ class Contrast:
     slope: float
 
 
-class Lines:
+class LogLines:
     """Lines through logarithms `y` (costs, points) over `logs` (points,), each by least squares of the points that it has.
 
     `rounding` (costs, points) is the standard deviation of a logarithm that the rounding of counts alone makes.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.models.loglines import ROUNDING_SD, Contrast, Lines, exponential, sign_draws
+from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
 from perfdiff.models.trend import Interval, Prediction
 from perfdiff.records.schema import Floats
 
@@ -54,7 +54,7 @@ def power_laws(x: Floats, costs: Floats, *, seed: int, confidence: float = CONFI
     for block in _blocks(len(costs)):
         known = usable & np.isfinite(costs[block]) & (costs[block] > 0)
         safe = np.where(known, costs[block], 1.0)
-        found += _laws(Lines(logs, np.log(safe), ROUNDING_SD / safe, known), at, signs, confidence)
+        found += _laws(LogLines(logs, np.log(safe), ROUNDING_SD / safe, known), at, signs, confidence)
     return tuple(found)
 
 
@@ -62,7 +62,7 @@ def _blocks(length: int) -> Iterator[slice]:
     return (slice(start, start + BLOCK) for start in range(0, length, BLOCK))
 
 
-def _laws(lines: Lines, at: tuple[float, ...], signs: Floats, confidence: float) -> list[PowerLaw | None]:
+def _laws(lines: LogLines, at: tuple[float, ...], signs: Floats, confidence: float) -> list[PowerLaw | None]:
     def bounds(contrast: Contrast) -> tuple[Floats, Floats, Floats]:
         center, width = lines.intervals(contrast, signs, confidence)
         return center, center - width, center + width

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.models.loglines import ROUNDING_SD, Contrast, Lines, exponential, sign_draws
+from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
 from perfdiff.models.powerlaw import CONFIDENCE, power_laws
 from perfdiff.models.trend import Interval
 from perfdiff.records.schema import Floats
@@ -66,19 +66,19 @@ def cost_ratio(x: Floats, base: Floats, head: Floats, at: float, *, seed: int) -
     return exponential(center), (exponential(low), exponential(high))
 
 
-def _ratios(x: Floats, base: Floats, head: Floats) -> Lines:
+def _ratios(x: Floats, base: Floats, head: Floats) -> LogLines:
     known = np.isfinite(x) & (x > 0) & np.isfinite(base) & (base > 0) & np.isfinite(head) & (head > 0)
     before, after = np.where(known, base, 1.0), np.where(known, head, 1.0)
     rounding = ROUNDING_SD * np.hypot(1 / before, 1 / after) if (before != after).any() else np.zeros(len(x))
-    return Lines(np.log(np.where(known, x, 1.0)), np.log(after / before)[None, :], rounding[None, :], known[None, :])
+    return LogLines(np.log(np.where(known, x, 1.0)), np.log(after / before)[None, :], rounding[None, :], known[None, :])
 
 
-def _interval(lines: Lines, contrast: Contrast, signs: Floats, confidence: float) -> tuple[float, Interval]:
+def _interval(lines: LogLines, contrast: Contrast, signs: Floats, confidence: float) -> tuple[float, Interval]:
     center, width = lines.intervals(contrast, signs, confidence)
     return float(center[0]), (float(center[0] - width[0]), float(center[0] + width[0]))
 
 
-def _is_of_lower_order(x: Floats, base: Floats, head: Floats, lines: Lines, seed: int) -> bool:
+def _is_of_lower_order(x: Floats, base: Floats, head: Floats, lines: LogLines, seed: int) -> bool:
     """Return whether head's cost is as well told by base's times a factor and what is of lower order: a constant, and a line beside more.
 
     Both laws are compared by the BIC of their logarithms' errors.

@@ -15,7 +15,7 @@ KindKey = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MachineKind:
     """Machines of one kind: `members` are their places, `environment` is that of the first by name."""
 
     name: str
@@ -47,7 +47,7 @@ def kind_of(environment: Environment) -> KindKey:
     )
 
 
-def kinds(machines: Sequence[Machine]) -> tuple[Kind, ...]:
+def kinds(machines: Sequence[Machine]) -> tuple[MachineKind, ...]:
     """Return the kinds of machines, the largest first; their order is none of the order of machines.
 
     A kind of one machine has its name, a larger one that of its processor with what else tells it from others.
@@ -58,7 +58,7 @@ def kinds(machines: Sequence[Machine]) -> tuple[Kind, ...]:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     names = _names([dict(key) for key, _ in ordered])
     return tuple(
-        Kind(
+        MachineKind(
             machines[members[0]].name if len(members) == 1 else name,
             min((machines[place] for place in members), key=lambda machine: machine.name).environment,
             tuple(members),

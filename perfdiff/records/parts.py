@@ -259,7 +259,7 @@ def _grouped(function: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FinishedPart:
     """A finished part on its host: where it lies, how large it is, and what decides whether it stays."""
 
     folder: Path
@@ -281,7 +281,7 @@ def bounded(folder: Path, most_bytes: int) -> int:
             size = sum(file.stat().st_size for file in path.iterdir())
         except (RecordingError, OSError):  # damaged, or removed by another recording to the same folder
             continue
-        kept.append(Kept(path, size, found.tree, found.started_unix_ns))
+        kept.append(FinishedPart(path, size, found.tree, found.started_unix_ns))
     removed = 0
     while kept and sum(each.bytes for each in kept) > most_bytes:
         gone = _least_missed(kept)
@@ -291,7 +291,7 @@ def bounded(folder: Path, most_bytes: int) -> int:
     return removed
 
 
-def _least_missed(kept: list[Kept]) -> Kept:
+def _least_missed(kept: list[FinishedPart]) -> FinishedPart:
     rooms: dict[str, int] = {}
     for each in kept:
         rooms[each.tree] = rooms.get(each.tree, 0) + each.bytes

@@ -126,7 +126,7 @@ class Held:
         return self._tables.get((function, side))
 
 
-class Kept:
+class CachedTables:
     """A loader that holds the last `size` tables in memory; another process gets it empty."""
 
     def __init__(self, load: Samples, size: int) -> None:
@@ -138,5 +138,5 @@ class Kept:
         """Return a function's table of one side, or None where it has none."""
         return self._held(function, side)
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[Samples, int]]:
-        return Kept, (self._load, self._size)
+    def __reduce__(self) -> tuple[type[CachedTables], tuple[Samples, int]]:
+        return CachedTables, (self._load, self._size)

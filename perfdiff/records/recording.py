@@ -33,7 +33,7 @@ from perfdiff.records.recording_file import (
     totals_layout,
 )
 from perfdiff.records.schema import Floats, Ints
-from perfdiff.records.standing import Standing, since
+from perfdiff.records.standing import RunningSums, since
 
 _ABSENT = np.uint64(2**64 - 1)
 # What is known of probes' own cost is some ns amiss a callee, which may leave less than no time. More than this is a wait for a CPU that
@@ -179,7 +179,7 @@ def read(path: Path) -> Recording:
     return _recording(*_contents(path))
 
 
-def read_since(path: Path, before: Standing | None) -> tuple[Recording, Standing]:
+def read_since(path: Path, before: RunningSums | None) -> tuple[Recording, RunningSums]:
     """Return what a recording, whose process may be running, has gained since it was `before`, and how it stands now; see `read`."""
     header, contents, _, size = _contents(path)
     gained, now = since(contents, before)

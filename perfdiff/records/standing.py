@@ -16,7 +16,7 @@ _KEPT = ("probe", "mode")  # of totals: what is no sum
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunningSums:
     """The sums of a recording at one moment: totals by probe and thread, calls and raw wall time by caller and callee."""
 
     totals: Mapping[tuple[int, int], npt.NDArray[np.void]]
@@ -28,13 +28,13 @@ class Standing:
         return sum(int(row["calls"]) for row in self.totals.values())
 
 
-def since(contents: Contents, before: Standing | None) -> tuple[Contents, Standing]:
+def since(contents: Contents, before: RunningSums | None) -> tuple[Contents, RunningSums]:
     """Return what the blocks of a recording have gained since it stood as `before`, and how it stands now.
 
     Sums are differences; of single calls those are left that began since. Calls into libraries and hot lines are left out: recordings that
     are looked at while they grow have none.
     """
-    now = Standing({key: np.array(row) for key, row in contents.totals.items()}, _summed(contents.edges))
+    now = RunningSums({key: np.array(row) for key, row in contents.totals.items()}, _summed(contents.edges))
     if before is None:
         return contents, now
     totals = {key: _less(row, before.totals[key]) if key in before.totals else row for key, row in now.totals.items()}
@@ -72,6 +72,6 @@ def _less(now: npt.NDArray[np.void], before: npt.NDArray[np.void]) -> npt.NDArra
     return row
 
 
-def _began_since(records: npt.NDArray[np.uint64], probe: int, thread: int, before: Standing) -> npt.NDArray[np.uint64]:
+def _began_since(records: npt.NDArray[np.uint64], probe: int, thread: int, before: RunningSums) -> npt.NDArray[np.uint64]:
     known = before.totals.get((probe, thread))
     return records if known is None else records[records[:, 0] > known["calls"]]

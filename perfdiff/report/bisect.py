@@ -7,7 +7,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.search.bisection import Bisection, Measured, Standing
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding, Measured
 from perfdiff.analysis.search.symptom import Figure, figures
 from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
@@ -18,7 +18,7 @@ from perfdiff.report.wording import ABSENT, interval, plural
 
 SCHEMA = "perfdiff.bisect/1"
 _SHORT = 10  # digits of a commit's id
-_TONES = {Standing.BAD: Tone.REGRESSION, Standing.GOOD: Tone.PLAIN, Standing.UNCLEAR: Tone.INCONCLUSIVE}
+_TONES = {CommitStanding.BAD: Tone.REGRESSION, CommitStanding.GOOD: Tone.PLAIN, CommitStanding.UNCLEAR: Tone.INCONCLUSIVE}
 
 
 def render_json(found: Bisection, report: Document) -> str:

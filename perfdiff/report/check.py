@@ -1,4 +1,4 @@
-"""What became of a file of annotations, as text and as JSON, for `check`."""
+"""The outcome of a check against annotations, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.assertion import Assertion, Outside, Standing
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Outside
 from perfdiff.analysis.annotations.checking import Checked
 from perfdiff.analysis.findings import Ratio
 from perfdiff.report import wording
@@ -17,8 +17,12 @@ from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.check/1"
 
-_ORDER = list(Standing)
-_TONES = {Standing.VIOLATED: Tone.REGRESSION, Standing.OPEN: Tone.INCONCLUSIVE, Standing.FASTER: Tone.IMPROVEMENT}
+_ORDER = list(AssertionStanding)
+_TONES = {
+    AssertionStanding.VIOLATED: Tone.REGRESSION,
+    AssertionStanding.OPEN: Tone.INCONCLUSIVE,
+    AssertionStanding.FASTER: Tone.IMPROVEMENT,
+}
 _MOST_NAMES = 3
 _OWN = "self_ns"
 
@@ -31,13 +35,13 @@ def text(checked: Checked, *, width: int = 100, colour: bool = False) -> str:
 def answer(checked: Checked) -> str:
     """Return what became of the annotations in one sentence or two."""
     judged, total, revision = len(checked.judged), len(checked.assertions), printable(wording.revision(checked.revision))
-    violated, missing = len(checked.those(Standing.VIOLATED)), total - judged
+    violated, missing = len(checked.those(AssertionStanding.VIOLATED)), total - judged
     left = f" {wording.plural(missing, 'assertion')} could not be judged." if missing and judged else ""
     if not judged:
         return f"Not judged: none of {wording.plural(total, 'assertion')} could be held against {revision}."
     if violated:
         return f"Violated: {violated} of {wording.plural(judged, 'assertion')} on {revision}.{left}"
-    if still := len(checked.those(Standing.OPEN)):
+    if still := len(checked.those(AssertionStanding.OPEN)):
         return f"Inconclusive: {still} of {wording.plural(judged, 'assertion')} on {revision}, none violated for certain.{left}"
     return f"Every assertion that was judged holds on {revision}: {judged} of {total}.{left}"
 
@@ -69,10 +73,10 @@ def _ordered(checked: Checked) -> list[Assertion]:
 def _inherited(checked: Checked) -> set[int]:
     """Return the (ids of) violated assertions of times whose function keeps the one of its own time: a callee's cost shows there."""
     own = {each.annotation.function: each.standing for each in checked.assertions if each.annotation.metric == _OWN}
-    keeps = (Standing.HOLDS, Standing.FASTER, Standing.NEGLIGIBLE)
+    keeps = (AssertionStanding.HOLDS, AssertionStanding.FASTER, AssertionStanding.NEGLIGIBLE)
     return {
         id(each)
-        for each in checked.those(Standing.VIOLATED)
+        for each in checked.those(AssertionStanding.VIOLATED)
         if each.annotation.metric == "wall_ns" and own.get(each.annotation.function) in keeps
     }
 
@@ -82,15 +86,15 @@ def _blocks(checked: Checked) -> Iterator[Block]:
     inherited = _inherited(checked)
     ordered = _ordered(checked)
     for each in ordered[:_MOST_NAMES]:
-        if each.standing is Standing.VIOLATED:
+        if each.standing is AssertionStanding.VIOLATED:
             yield Sentence(_violation(each, inherited=id(each) in inherited))
-    faster = checked.those(Standing.FASTER)
+    faster = checked.those(AssertionStanding.FASTER)
     if faster:
         named = ", ".join(
             f"`{printable(each.annotation.function)}` ({each.annotation.metric}, {_ratio(each.overall, each)})" for each in faster
         )
         yield Sentence(f"Cheaper than annotated: {named}. Annotate anew, so that the gain is kept.")
-    judged = [each for each in ordered if each.standing is not Standing.NOT_JUDGED]
+    judged = [each for each in ordered if each.standing is not AssertionStanding.NOT_JUDGED]
     if judged:
         yield _table(judged)
     reasons = [f"`{printable(each.annotation.function)}` ({each.annotation.metric}): {each.reason}" for each in ordered if each.reason]

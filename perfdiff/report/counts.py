@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from perfdiff import units
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding, OddCall
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import FunctionInfo, Point, Side
 from perfdiff.report import wording
@@ -29,11 +29,11 @@ _SEES_LINES = (
     "values, nor what waits: time decides what is slower, counts say why"
 )
 _DISTANCE = {
-    Kind.AUTOENCODER: "reconstruction error of an autoencoder",
-    Kind.MAHALANOBIS: "Mahalanobis distance",
-    Kind.PCA: "reconstruction error of principal components",
-    Kind.ISOLATION: "score of an isolation forest",
-    Kind.ROBUST_Z: "largest robust z",
+    DetectorKind.AUTOENCODER: "reconstruction error of an autoencoder",
+    DetectorKind.MAHALANOBIS: "Mahalanobis distance",
+    DetectorKind.PCA: "reconstruction error of principal components",
+    DetectorKind.ISOLATION: "score of an isolation forest",
+    DetectorKind.ROBUST_Z: "largest robust z",
 }
 
 

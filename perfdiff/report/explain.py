@@ -1,4 +1,4 @@
-"""All that a comparison knows of one function, for a terminal."""
+"""Everything that a comparison found out about one function, for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of one function: the answer first, then the evidence."""
+"""The section of a report on one function: the answer first, then the evidence."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.analysis.annotations.selections import Selections
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, Kind, Selection
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, CorrelationKind, Selection
 from perfdiff.models.oneline import print_line
 from perfdiff.report.printable import printable
 
@@ -75,7 +75,7 @@ def _evidence(paper: Selection) -> str:
     if paper.feature:
         degree = {1: "", 2: ", degree 2", 3: ", degree 3"}[paper.degree]
         return f" in `{paper.feature}` (correlation {paper.pcc:.2f}{degree})"
-    if paper.kind is Kind.CONSTANT:
+    if paper.kind is CorrelationKind.CONSTANT:
         return ""
     if paper.best is None or paper.pcc is None:
         return " (no number among the parameters varies)"

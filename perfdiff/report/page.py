@@ -1,4 +1,4 @@
-"""What HTML pages share: templates with their filters, style and script within the page, and a policy that lets nothing else run."""
+"""Common parts of HTML pages: templates with filters, inline style and script, and a policy that lets nothing else run."""
 
 from __future__ import annotations
 

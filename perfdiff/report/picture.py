@@ -1,4 +1,4 @@
-"""What all pictures that matplotlib draws share: style, colours, axes with units, and the same bytes for the same figure."""
+"""Common parts of matplotlib pictures: style, colours, axes with units, and the same bytes for the same figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not leave the machine with a report: secrets in their known forms, names of hosts, and where people's homes lie."""
+"""Removal of private data from reports: secrets of known forms, names of hosts, and paths of home folders."""
 
 from __future__ import annotations
 

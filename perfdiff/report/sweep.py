@@ -1,4 +1,4 @@
-"""What became of annotations while a service answered later and later, as text and as JSON, for `check --sweep`."""
+"""The outcome of `check --sweep`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.assertion import Standing
+from perfdiff.analysis.annotations.assertion import AssertionStanding
 from perfdiff.analysis.annotations.checking import Checked
 from perfdiff.analysis.annotations.sweep import Sensitivity, Step, Sweep
 from perfdiff.report import check, wording
@@ -106,7 +106,7 @@ def _known(value: float) -> float | None:
 
 def _blocks(sweep: Sweep) -> Iterator[Block]:
     first = sweep.steps[0]
-    tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is Standing.VIOLATED else Tone.STRONG
+    tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is AssertionStanding.VIOLATED else Tone.STRONG
     yield Sentence(answer(sweep), tone)
     for each in sweep.sensitive[:_MOST_SENTENCES]:
         yield Sentence(_waits(each, sweep.service))
@@ -149,7 +149,7 @@ def _delay_row(step: Step) -> tuple[Cell, ...]:
     return (
         Cell(delay(step.delay_ms)),
         Cell(wording.ABSENT if mean is None else wording.percent(mean)),
-        Cell(str(len(step.checked.those(Standing.VIOLATED)))),
+        Cell(str(len(step.checked.those(AssertionStanding.VIOLATED)))),
         Cell(str(len(step.checked.judged))),
         Cell(" to ".join(ends) or wording.ABSENT),
     )

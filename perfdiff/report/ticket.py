@@ -1,4 +1,4 @@
-"""What is attached to a ticket: the report in three formats, its plots as pictures, and how to see the same elsewhere."""
+"""The folder for a ticket: the report in three formats, its plots as pictures, and how to reproduce them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ RECENT = 10  # commits of a history that nobody limited
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RevisionRange:
     """What the user asked for: revisions by name, or one range, `A..B` or `A...B`; or what came since a revision; `tags` alone of it.
 
     `most` limits how many of a range there are; those left are spread evenly over it, both ends included.
@@ -28,7 +28,7 @@ class Wanted:
     most: int = 20
 
 
-def lineage(repository: Repository, wanted: Wanted) -> tuple[str, ...]:
+def lineage(repository: Repository, wanted: RevisionRange) -> tuple[str, ...]:
     """Return the names of the revisions, oldest first.
 
     Ranges follow first parents and include their start, which of `A...B` is the merge base. RevisionError: `unknown-revision` and its kin;

@@ -1,1 +1,1 @@
-"""Annotations of one revision, and what holds against them."""
+"""Annotations of one revision, and checks against them."""

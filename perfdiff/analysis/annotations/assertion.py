@@ -1,4 +1,4 @@
-"""Annotations as assertions: does what was recorded cost what its annotations say (Freud §6.1; HotCloud §5)?
+"""Annotations as assertions: whether recorded calls cost what the annotations say (Freud §6.1; HotCloud §5).
 
 The run is the unit. Its level, learnt from the probability-integral transforms of its calls (`models.levels`), is held against the
 levels of the runs that the annotation was learnt from, which are part of the annotation.
@@ -46,7 +46,7 @@ class Setting:
     config: CompareConfig
 
 
-class Standing(StrEnum):
+class AssertionStanding(StrEnum):
     """What became of an assertion."""
 
     VIOLATED = "violated"
@@ -80,7 +80,7 @@ class Assertion:
     """
 
     annotation: Annotation
-    standing: Standing
+    standing: AssertionStanding
     reason: str = ""
     calls: int = 0
     annotated: float | None = None
@@ -127,7 +127,7 @@ class _Seen:
 def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
     """Hold tables against annotations, all of them under one rate of false discoveries."""
     seen = [
-        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, str) else _seen(annotation, table, setting)
+        Assertion(annotation, AssertionStanding.NOT_JUDGED, table) if isinstance(table, str) else _seen(annotation, table, setting)
         for annotation, table in cases
     ]
     q = iter(false_discovery([each.assertion.p for each in seen if isinstance(each, _Seen)]).tolist())
@@ -147,15 +147,15 @@ def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
     low, high = seen.overall.interval(config.confidence)
     sure = q <= config.fdr and found.p <= EVIDENCE and seen.resolved
     if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
-        return replace(found, standing=Standing.VIOLATED)
+        return replace(found, standing=AssertionStanding.VIOLATED)
     if sure and high < -least:
-        return replace(found, standing=Standing.FASTER)
+        return replace(found, standing=AssertionStanding.FASTER)
     if high <= least or not seen.resolved:
-        return replace(found, standing=Standing.HOLDS)
+        return replace(found, standing=AssertionStanding.HOLDS)
     if not seen.material:
-        return replace(found, standing=Standing.NEGLIGIBLE)
+        return replace(found, standing=AssertionStanding.NEGLIGIBLE)
     reason = _too_coarse(found) if low <= least else "it is exceeded, but not beyond chance: add runs"
-    return replace(found, standing=Standing.OPEN, reason=reason)
+    return replace(found, standing=AssertionStanding.OPEN, reason=reason)
 
 
 def _too_coarse(found: Assertion) -> str:
@@ -168,15 +168,15 @@ def _too_coarse(found: Assertion) -> str:
 def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen | Assertion:
     """Return what a table shows of an annotation, or an assertion that cannot be judged."""
     if annotation.metric not in table.metrics:
-        return Assertion(annotation, Standing.NOT_JUDGED, f"{annotation.metric} was not recorded")
+        return Assertion(annotation, AssertionStanding.NOT_JUDGED, f"{annotation.metric} was not recorded")
     calls = calls_of(table, annotation.metric)
     absent = [name for name in annotation.features if name not in calls.values]
     if absent:
-        return Assertion(annotation, Standing.NOT_JUDGED, f"its input `{absent[0]}` is not recorded any more")
+        return Assertion(annotation, AssertionStanding.NOT_JUDGED, f"its input `{absent[0]}` is not recorded any more")
     calls = calls.rows(np.isfinite(calls.cost))
     within, outside = _within(annotation, calls)
     known = calls.rows(within & judged(annotation, calls))
-    found = Assertion(annotation, Standing.NOT_JUDGED, calls=len(known), outside=outside)
+    found = Assertion(annotation, AssertionStanding.NOT_JUDGED, calls=len(known), outside=outside)
     if len(known) < LEAST_KNOWN * len(calls) or not len(known):
         return replace(found, reason="most of its calls have other inputs than were annotated: annotate anew")
     if len(np.unique(known.run)) < LEAST_RUNS:

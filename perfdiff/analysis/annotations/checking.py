@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
-from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, Standing, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Case, Setting, check
 from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
@@ -41,18 +41,18 @@ class Checked:
     @property
     def judged(self) -> tuple[Assertion, ...]:
         """Return the assertions that have an answer, or that more runs would give one."""
-        return tuple(each for each in self.assertions if each.standing is not Standing.NOT_JUDGED)
+        return tuple(each for each in self.assertions if each.standing is not AssertionStanding.NOT_JUDGED)
 
     @property
-    def verdict(self) -> Standing:
+    def verdict(self) -> AssertionStanding:
         """Return how the whole stands: violated if any assertion is, not judged if none is, else it holds only if each has an answer."""
-        if self.those(Standing.VIOLATED):
-            return Standing.VIOLATED
+        if self.those(AssertionStanding.VIOLATED):
+            return AssertionStanding.VIOLATED
         if not self.judged:
-            return Standing.NOT_JUDGED
-        return Standing.OPEN if self.those(Standing.OPEN, Standing.NOT_JUDGED) else Standing.HOLDS
+            return AssertionStanding.NOT_JUDGED
+        return AssertionStanding.OPEN if self.those(AssertionStanding.OPEN, AssertionStanding.NOT_JUDGED) else AssertionStanding.HOLDS
 
-    def those(self, *which: Standing) -> tuple[Assertion, ...]:
+    def those(self, *which: AssertionStanding) -> tuple[Assertion, ...]:
         """Return the assertions that stand so."""
         return tuple(each for each in self.assertions if each.standing in which)
 

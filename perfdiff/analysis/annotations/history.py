@@ -1,4 +1,4 @@
-"""What a function cost over many revisions, each recorded by itself, and where that changed."""
+"""The cost of a function over many revisions, each recorded separately, and its change points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
-from perfdiff.analysis.annotations.assertion import Assertion, Setting, Standing, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Setting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import DRIFT
@@ -235,7 +235,7 @@ class _Levels:
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
         step = _step(held, self._began[metric][1]) if held else None
-        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, "")
+        broken = held.reason if held and held.standing is AssertionStanding.NOT_JUDGED else self._broken.pop(metric, "")
         if held is None or step or broken:
             self._began[metric] = annotation, revision
         return Cost(annotation, math.nan, math.nan, math.nan, step, broken)
@@ -251,9 +251,9 @@ def _less(annotation: Annotation, held: Assertion) -> Annotation:
 
 
 def _step(assertion: Assertion, since: Revision) -> Step | None:
-    if assertion.standing is Standing.VIOLATED and assertion.worst is not None:
+    if assertion.standing is AssertionStanding.VIOLATED and assertion.worst is not None:
         return Step(assertion.worst, since, assertion.stratum)
-    if assertion.standing is Standing.FASTER and assertion.overall is not None:
+    if assertion.standing is AssertionStanding.FASTER and assertion.overall is not None:
         return Step(assertion.overall, since, "")
     return None
 

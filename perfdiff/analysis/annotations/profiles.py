@@ -1,4 +1,4 @@
-"""Profiles over revisions: what each function's own time in a run came to, and which of them grew."""
+"""Profiles over revisions: each function's own time in a run, and which functions grew."""
 
 from __future__ import annotations
 

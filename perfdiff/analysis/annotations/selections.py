@@ -1,4 +1,4 @@
-"""Two selections for the same calls, HotCloud's and ours, side by side: what each misses that the other says."""
+"""HotCloud's and perfdiff's models of the same calls side by side, with the error of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from perfdiff.models.annotation import Annotation, CostClass, Trend
-from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, Kind, Selection, select
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, Selection, select
 from perfdiff.models.growth import order
 from perfdiff.models.observations import columns_of, ranks
 from perfdiff.records.schema import Floats, Ints, SampleTable
@@ -63,7 +63,7 @@ def side_by_side(annotation: Annotation, table: SampleTable) -> Selections:
     columns = {name: column[present] for name, column in columns_of(table).items()}
     predicted = annotation.predict(columns)
     residuals = np.where(np.isfinite(predicted), cost - predicted, cost - cost.mean())
-    reason, why = _reason(annotation, paper, table, residuals) if paper.kind is Kind.UNCORRELATED else (None, "")
+    reason, why = _reason(annotation, paper, table, residuals) if paper.kind is CorrelationKind.UNCORRELATED else (None, "")
     scale = float(np.mean(np.abs(cost)))
     error = float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
     return Selections(
@@ -152,23 +152,23 @@ def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[str]:
     if conditions:
         yield f"the costs are others by {_names(conditions)}: it has no scopes"
     unused = [name for name in inputs if name != paper.feature]
-    if unused and paper.kind is Kind.UNCORRELATED:
+    if unused and paper.kind is CorrelationKind.UNCORRELATED:
         yield f"that they follow {_names(unused)}"
     elif unused and paper.feature in inputs:
         yield f"that they follow {_names(unused)} as well: it has one feature"
-    elif unused and paper.kind is Kind.CONSTANT:
+    elif unused and paper.kind is CorrelationKind.CONSTANT:
         yield f"that they follow {_names(unused)}: by less than {MOST_ERROR:.0%} of the mean, where it looks no further"
     elif unused:
         yield f"that they follow {_names(unused)} rather than `{paper.feature}`"
     shape = max((term.factors for scope in annotation.scopes for term in scope.terms), key=order, default=())
     if annotation.growth in (CostClass.LOGARITHMIC, CostClass.N_LOG_N) and shape and paper.feature in inputs:
         yield f"that they grow as {annotation.growth.value}: it has polynomials alone"
-    if paper.kind is Kind.CONSTANT and annotation.cost_class is CostClass.MIXTURE:
+    if paper.kind is CorrelationKind.CONSTANT and annotation.cost_class is CostClass.MIXTURE:
         yield f"{len(annotation.scopes)} modes: they lie within {MOST_ERROR:.0%} of the mean"
     if paper.feature and (twins := annotation.twins.get(paper.feature)):
         yield f"that `{paper.feature}` cannot be told from {_names(twins)}"
     delayed = delayed_share(annotation)
-    if delayed >= DELAYED and paper.kind is not Kind.UNCORRELATED:
+    if delayed >= DELAYED and paper.kind is not CorrelationKind.UNCORRELATED:
         yield f"that {delayed:.1%} of the calls are delayed: they pull its costs up"
 
 

@@ -1,1 +1,1 @@
-"""Extra cost, taken apart and moved to the change behind it."""
+"""Extra cost, divided into parts and attributed to the change behind it."""

@@ -18,7 +18,7 @@ from perfdiff.analysis.blame.links import (
     introducers,
 )
 from perfdiff.analysis.blame.netting import Transfer, move, netted
-from perfdiff.analysis.blame.parts import Parts, take_apart
+from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
@@ -41,7 +41,7 @@ class Attribution:
     guilt: Mapping[int, Guilt]
     unattributed: Mapping[int, Floats]
     workload: Floats
-    parts: tuple[Parts, ...]
+    parts: tuple[ChangeParts, ...]
     web: Web
 
     def adds(self, guilt: Guilt, effect: float) -> bool:
@@ -107,7 +107,7 @@ class Taken:
 
     ledger: Ledger
     web: Web
-    parts: tuple[Parts, ...]
+    parts: tuple[ChangeParts, ...]
 
 
 def attribute(
@@ -160,7 +160,7 @@ class Found:
     rest: Floats
 
 
-def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> Found:
+def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: Mapping[int, int]) -> Found:
     """Blame for a different cost at equal inputs: the function itself if it changed, else who is behind its state."""
     nothing = np.zeros(len(parts))
     ns = np.array([part.cost[ledger.place[function]] for part in parts])
@@ -197,14 +197,14 @@ def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame
     return [own, *(Blame(function, each, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=each) for each in callers)]
 
 
-def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
+def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for larger inputs: who passes or stores them; the rest comes from the workload."""
     place = ledger.place[function]
     ns, blur = np.array([part.inputs[place] for part in parts]), np.array([part.inputs_blur[place] for part in parts])
     return _spread(behind_inputs(web, function, grown) if ns.any() else [], Shown(function, ns, blur, Extra.INPUTS))
 
 
-def _beyond_base(function: int, ledger: Ledger, parts: tuple[Parts, ...]) -> Floats:
+def _beyond_base(function: int, ledger: Ledger, parts: tuple[ChangeParts, ...]) -> Floats:
     """Return what a function takes more, where its inputs are larger, than they are expected to cost by what base's ones did, (points,).
 
     It is as fast as before at equal inputs, as far as runs tell: then larger ones simply cost more than smaller ones let expect.
@@ -213,7 +213,7 @@ def _beyond_base(function: int, ledger: Ledger, parts: tuple[Parts, ...]) -> Flo
     return np.array([max(float(part.cost[place]), 0.0) if part.frame.mix[place] > 1 else 0.0 for part in parts])
 
 
-def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[Parts, ...], grown: tuple[Feature, ...]) -> Found:
+def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Found:
     """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it.
 
     What stands around a callee decides which calls reach it: one whose decorators changed is itself behind more calls by an unchanged
@@ -260,7 +260,7 @@ def _spread(links: Iterable[Link], shown: Shown) -> Found:
     return Found(blames, np.zeros_like(shown.ns) if blames else shown.ns)
 
 
-def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> dict[int, Guilt]:
+def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[ChangeParts, ...], web: Web) -> dict[int, Guilt]:
     gathered: dict[int, list[Blame]] = {}
     for blame in blames:
         gathered.setdefault(blame.by, []).append(blame)
@@ -295,7 +295,7 @@ def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:
     return np.array(widths) if columns else np.zeros(len(ledger.points))
 
 
-def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, ...], web: Web) -> Floats:
+def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[ChangeParts, ...], web: Web) -> Floats:
     """Return the base cost (points,) that an extra cost is to be compared with.
 
     Its own, where a function got slower; that of all calls, where there are more of them; that of its callers, where it was added.
@@ -307,7 +307,7 @@ def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[Parts, .
     return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
 
 
-def _credits(ledger: Ledger, web: Web, parts: tuple[Parts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
+def _credits(ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
     """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
     found = {}
     for function in ledger.ids:

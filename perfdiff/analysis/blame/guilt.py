@@ -1,4 +1,4 @@
-"""Guilt: extra cost that is put down to a change, and what it consists of."""
+"""Guilt: extra cost that is attributed to a change, and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who can be behind a change that shows in unchanged code.
+"""Links along which a change can make unchanged code slower.
 
 Those who make its calls, return what it works with, write what it reads, or allocate what it frees; else those it calls, or who call it.
 """

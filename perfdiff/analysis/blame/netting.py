@@ -1,4 +1,4 @@
-"""Set what one change saves against what another one costs more, where work moved between their functions."""
+"""Set the savings of one change against the extra cost of another if work moved between their functions."""
 
 from __future__ import annotations
 

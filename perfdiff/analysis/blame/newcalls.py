@@ -1,4 +1,4 @@
-"""Calls that nobody made before, and who makes them; allocations that nobody made before, and whose they are.
+"""New calls and new allocations, and the changed functions that make them.
 
 Exact counts prove both, without a test: what unchanged code costs at calls that are new, and what it takes to free what is new, follows
 from the change behind them.

@@ -1,4 +1,4 @@
-"""The extra cost of every function, taken apart: more calls, larger inputs, or more cost at equal inputs.
+"""The extra cost of every function in three parts: more calls, larger inputs, and more cost at equal inputs.
 
 With n calls, mean self cost c, and m the factor by which base's cost moves with the inputs, base's code would cost
 V = n_head · c_base · m on head's calls. V - S_base is *volume* (calls and inputs), S_head - V is *cost per input*.
@@ -52,7 +52,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ChangeParts:
     """What changed at one workload point, in ns a run; arrays are (f,) in the ledger's order.
 
     `base` and `head` are self costs, `inclusive` base's costs with callees, `frame` the calls and inputs behind them. `cost` is the part at
@@ -95,7 +95,7 @@ class Split:
     per_call: Floats
 
 
-def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Parts:
+def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> ChangeParts:
     """Return the parts of the extra cost at one point; `comparisons` are those of self time, by function."""
     before, after = ledger.pair(point)
     base, head = _median(before.self_ns), _median(after.self_ns)
@@ -109,7 +109,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     remains = part_that_remains(frame.moved, a_call[:, None] * frame.net, before, after)
     frame = replace(frame, net=frame.net * remains[:, None])
     unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
-    return Parts(
+    return ChangeParts(
         base,
         head,
         _median(before.wall_ns),

@@ -1,4 +1,4 @@
-"""How sure guilt is: blocks of runs are drawn anew, and all extra cost is taken apart, moved and netted again with what they measured.
+"""Intervals of guilt: the whole attribution is repeated on blocks of runs drawn with replacement.
 
 The interleaved block is the unit (Kalibera and Jones 2013), drawn with replacement, the same for both sides. Exact counts, links and the
 order of netting stay what they are; times vary. Few blocks make percentile intervals too short: the percentiles are those that an interval

@@ -1,4 +1,4 @@
-"""What the texts of a function tell without a compiler: the lines that changed, what it returns, whether it frees."""
+"""Facts read from the text of a function without a compiler: changed lines, returned values, whether it frees memory."""
 
 from __future__ import annotations
 

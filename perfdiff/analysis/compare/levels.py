@@ -1,4 +1,4 @@
-"""What calls cost run by run: the level of every stratum in every run, as the panel that is compared."""
+"""The level of cost of every stratum in every run, as the panel that is compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIMMED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class SortedCalls:
     """The n calls of one side that have a value, sorted by run, label (workload point, or octave of cost) and value.
 
     `rows` (n,) are those of the table. Calls of one run and label stand together: g groups, with the place of their `first` call, their
@@ -31,7 +31,7 @@ class Lines:
     labels: Ints
 
 
-def lines(table: SampleTable, labels: Ints, values: Floats) -> Lines:
+def lines(table: SampleTable, labels: Ints, values: Floats) -> SortedCalls:
     """Return the calls of a table by their `values` (rows,), NaN where a call has none, and `labels` (rows,)."""
     present = np.flatnonzero(np.isfinite(values))
     rows = present[np.lexsort((values[present], labels[present], table.run[present]))]
@@ -39,10 +39,10 @@ def lines(table: SampleTable, labels: Ints, values: Floats) -> Lines:
     begins = np.ones(len(rows), dtype=bool)
     begins[1:] = (runs[1:] != runs[:-1]) | (of[1:] != of[:-1])
     first = np.flatnonzero(begins)
-    return Lines(rows, values[rows], first, np.diff(first, append=len(rows)), runs[first], of[first])
+    return SortedCalls(rows, values[rows], first, np.diff(first, append=len(rows)), runs[first], of[first])
 
 
-def levels(of: Lines, strata: Bools, *, fine: bool) -> Floats:
+def levels(of: SortedCalls, strata: Bools, *, fine: bool) -> Floats:
     """Return the level of each stratum (k, rows of the table) in each group (k, g); NaN where it has no calls there.
 
     The level is the median; of `fine` calls it is the logarithm of the mean ratio without the largest `TRIMMED` share.
@@ -67,7 +67,7 @@ def levels(of: Lines, strata: Bools, *, fine: bool) -> Floats:
     return np.where(counts > 0, 0.5 * (low + high), np.nan)
 
 
-def by_label(found: Sequence[Floats], sides: Sequence[Lines], ledger: Ledger) -> list[Runs]:
+def by_label(found: Sequence[Floats], sides: Sequence[SortedCalls], ledger: Ledger) -> list[Runs]:
     """Return the levels of both sides as a panel whose points are the labels that both have; one run may stand at several of them."""
     base, head = (side.labels for side in sides)
     shared = np.intersect1d(base, head)

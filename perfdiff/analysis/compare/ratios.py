@@ -1,4 +1,4 @@
-"""Contrasts of logarithms as ratios, with the intervals that are judged and told."""
+"""Contrasts of logarithms as ratios, with the intervals that are judged and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls wait for beside the processor and locks: their time less their CPU time, callees included."""
+"""Waiting of calls other than for a processor or locks: their time minus their CPU time, callees included."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What counted runs tell: own counts, memory that is shared, and calls unlike the others."""
+"""Results of counted runs: own counts, shared memory, and unusual calls."""

@@ -23,15 +23,15 @@ from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen
 from perfdiff.models.detectors.detector import Threshold
-from perfdiff.models.detectors.kinds import Kind
+from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.detectors.residuals import Residuals, included
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Floats, SampleTable, Side
 
-DEFAULT = Kind.MAHALANOBIS
+DEFAULT = DetectorKind.MAHALANOBIS
 SERIAL = Serial()
 # Kinds that take about a second a function, and how many of them are trained at most.
-COSTLY = frozenset({Kind.AUTOENCODER, Kind.ISOLATION})
+COSTLY = frozenset({DetectorKind.AUTOENCODER, DetectorKind.ISOLATION})
 MODELS = 27
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.
 MIN_RUNS = 6
@@ -49,7 +49,7 @@ def with_anomalies(
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
     told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or moved(each)][:MOST_ANOMALIES]
     tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
-    anomalies = find_all(tables, config, kind=Kind(config.detector), engine=chosen(engine, len(tables)))
+    anomalies = find_all(tables, config, kind=DetectorKind(config.detector), engine=chosen(engine, len(tables)))
     return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
 
 
@@ -58,7 +58,7 @@ def moved(finding: FunctionFinding) -> bool:
     return any(each.grew or each.shrank for each in finding.counts.values())
 
 
-def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: Kind = DEFAULT) -> Anomaly | None:
+def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: DetectorKind = DEFAULT) -> Anomaly | None:
     """Judge the calls of a function in head by those in base, tables with the same features.
 
     None where nothing can be said: no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has
@@ -69,7 +69,7 @@ def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: K
 
 
 def find_all(
-    functions: Mapping[int, Tables], config: CompareConfig, *, kind: Kind = DEFAULT, models: int = MODELS, engine: Engine = SERIAL
+    functions: Mapping[int, Tables], config: CompareConfig, *, kind: DetectorKind = DEFAULT, models: int = MODELS, engine: Engine = SERIAL
 ) -> dict[int, Anomaly]:
     """Judge the calls of many functions, by id; functions of which nothing can be said are left out.
 
@@ -82,7 +82,7 @@ def find_all(
     return {function: concluded(each, config) for function, each in judged.items()}
 
 
-def _found(tables: Tables, config: CompareConfig, kind: Kind) -> Anomaly | None:
+def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
     return find(*tables, config, kind=kind)
 
 

@@ -30,7 +30,7 @@ Counts = Mapping[str, CountFinding]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryEvidence:
     """A function whose counts show something, those counts, where the threads of head's runs met most, and what it calls outside."""
 
     info: FunctionInfo
@@ -64,7 +64,7 @@ def is_denser(finding: CountFinding, config: CompareConfig) -> bool:
     return finding.grew and (math.isnan(finding.rate) or finding.rate > 1 + config.min_effect)
 
 
-def contention(place: Place, counter: str, who: str, lines: str) -> Cause:
+def contention(place: MemoryEvidence, counter: str, who: str, lines: str) -> Cause:
     """Say which lines a function fetches from other cores or nodes; `who` begins the sentence ("it ", "the unchanged `f` ")."""
     found = place.counts[counter]
     numbers = f"{_count(found.head)} a call, {_count(found.base)} before, at {found.point.label}"
@@ -80,7 +80,7 @@ def contention(place: Place, counter: str, who: str, lines: str) -> Cause:
     return Cause("true-sharing", says, _evidence(place, ("hitm", "hitm_false")))
 
 
-def _spot(place: Place, found: CountFinding) -> str:
+def _spot(place: MemoryEvidence, found: CountFinding) -> str:
     """Say what lies in the line, or page, that most of the fetches are of."""
     counter = {"hitm": "hitm", "remote_dram": "remote"}[found.counter]
     here = [spot for spot in place.spots if spot.point == found.point.id and spot.side is Side.HEAD and spot.says]
@@ -97,7 +97,7 @@ def is_false(counts: Counts) -> bool:
     return other is not None and other.point == shared.point and other.extra > shared.extra / 2
 
 
-def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
+def locality(place: MemoryEvidence, counter: str, who: str, lines: str) -> Cause:
     """Say that a function misses a cache more often per access."""
     found = place.counts[counter]
     often = f"{_times(found.head)} a call at {found.point.label}, {_times(found.base)} before"
@@ -105,7 +105,7 @@ def locality(place: Place, counter: str, who: str, lines: str) -> Cause:
     return Cause("locality", says, _evidence(place, MISSES))
 
 
-def work(place: Place, who: str, lines: str) -> Cause:
+def work(place: MemoryEvidence, who: str, lines: str) -> Cause:
     """Say how much a function executes, of which some was counted."""
     found = work_finding(place.counts)
     assert found is not None
@@ -123,7 +123,7 @@ def worked(found: CountFinding) -> str:
     return compared(found, f"{plain(found.counter)} a call")
 
 
-def ordered(place: Place, who: str, lines: str) -> Cause:
+def ordered(place: MemoryEvidence, who: str, lines: str) -> Cause:
     """Say how many atomic operations a function makes."""
     found = place.counts["atomics"]
     what = "atomic operation a call" if found.head == 1 else "atomic operations a call"
@@ -131,7 +131,7 @@ def ordered(place: Place, who: str, lines: str) -> Cause:
     return Cause("atomic-operations", says, _evidence(place, ("atomics", "loads", "stores")))
 
 
-def divided(place: Place, who: str, lines: str) -> Cause:
+def divided(place: MemoryEvidence, who: str, lines: str) -> Cause:
     """Say how many divisions a function makes."""
     found = place.counts["divisions"]
     what = "division or square root a call" if found.head == 1 else "divisions and square roots a call"
@@ -143,7 +143,7 @@ def compared(found: CountFinding, what: str) -> str:
     return f"{units.count(found.head)} {what} at {found.point.label}, {units.count(found.base)} before"
 
 
-def _evidence(place: Place, counters: tuple[str, ...]) -> tuple[Evidence, ...]:
+def _evidence(place: MemoryEvidence, counters: tuple[str, ...]) -> tuple[Evidence, ...]:
     return tuple(Evidence(counter, found.base, found.head) for counter in counters if (found := place.counts.get(counter)))
 
 

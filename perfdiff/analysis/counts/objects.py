@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from perfdiff import units
-from perfdiff.analysis.counts.memory import Place, compared
+from perfdiff.analysis.counts.memory import MemoryEvidence, compared
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import TELLING
@@ -14,7 +14,7 @@ from perfdiff.models.prices import DEAREST_NS
 OBJECTS, BYTES, HEAP, COLLECTIONS = "objects", "object_bytes", "heap_bytes", "collections"
 
 
-def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
     found = [place.counts[name] for name in (OBJECTS, BYTES, HEAP) if name in place.counts and _grew_beyond_work(place.counts, name)]
     if found:
@@ -24,7 +24,7 @@ def asked(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     yield from _collected(place, who, lines)
 
 
-def _collected(place: Place, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+def _collected(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     found = place.counts.get(COLLECTIONS)
     if found is None:
         return

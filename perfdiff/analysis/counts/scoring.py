@@ -17,7 +17,7 @@ from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import Detector, Threshold, Training, threshold
-from perfdiff.models.detectors.kinds import Kind, learn
+from perfdiff.models.detectors.kinds import DetectorKind, learn
 from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, Ints, SampleTable
@@ -51,7 +51,7 @@ class Scored:
 class Judged:
     """Base's and head's scored calls, the counters' names and the threshold."""
 
-    kind: Kind
+    kind: DetectorKind
     counters: tuple[str, ...]
     sides: tuple[Scored, Scored]
     threshold: Threshold
@@ -123,13 +123,13 @@ def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) ->
     return Prepared(counters, expectation.volume, (base, head), (of_base.rows(kept), of_head.rows(alike)), dealt, config)
 
 
-def judge_calls(tables: Tables, kind: Kind, config: CompareConfig) -> Judged | None:
+def judge_calls(tables: Tables, kind: DetectorKind, config: CompareConfig) -> Judged | None:
     """Score every call of a function; None as in `prepare`."""
     prepared = prepare(tables, counters_of(*tables), config)
     return None if prepared is None else judge([prepared], kind)[0]
 
 
-def judge_together(functions: Mapping[int, Tables], kind: Kind, config: CompareConfig, *, models: int) -> dict[int, Judged]:
+def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: CompareConfig, *, models: int) -> dict[int, Judged]:
     """Score the calls of many functions by at most `models` detectors; functions are left out as in `prepare`.
 
     Functions whose calls are alike share one. All are read by the same counters, those that any of them has.
@@ -146,7 +146,7 @@ def judge_together(functions: Mapping[int, Tables], kind: Kind, config: CompareC
     return judged
 
 
-def judge(group: Sequence[Prepared], kind: Kind) -> list[Judged]:
+def judge(group: Sequence[Prepared], kind: DetectorKind) -> list[Judged]:
     """Score the calls of functions that share a detector; each has a threshold of its own."""
     folds = int(max(each.folds[0].max() for each in group)) + 1
     detectors, harmless = [], []
@@ -157,7 +157,7 @@ def judge(group: Sequence[Prepared], kind: Kind) -> list[Judged]:
     return [_scored(each, kind, detectors, np.concatenate(harmless)) for each in group]
 
 
-def _scored(prepared: Prepared, kind: Kind, detectors: Sequence[Detector], harmless: Floats) -> Judged:
+def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector], harmless: Floats) -> Judged:
     shapes = [residuals.values.shape for residuals in prepared.residuals]
     errors, parts = [np.zeros(shape[0]) for shape in shapes], [np.zeros(shape) for shape in shapes]
     for fold, detector in enumerate(detectors):

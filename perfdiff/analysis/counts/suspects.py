@@ -1,4 +1,4 @@
-"""What changed functions execute more in a run, by exact counts, at the least that it takes: proof where it is much, else an order."""
+"""Extra work of changed functions by exact counts, at its lowest price: a proof if it is large, else an order of suspects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the exact counts of whole runs differ: what no function counts more or less of cannot hide a slow-down of another one."""
+"""How much the exact counts of whole runs differ, without setting one function's savings against another's extra work."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from perfdiff.records.schema import Revision
 HIGHEST = 0.999  # confidence that is shown at most: what the model of errors leaves out is not known better
 
 
-class Standing(StrEnum):
+class CommitStanding(StrEnum):
     """Where a measured commit stands to the culprit, by its own readings."""
 
     GOOD = "good"
@@ -26,7 +26,7 @@ class Measured:
     """A commit that was measured against the good end `times` times: the symptom's ratio with its 95 % interval."""
 
     revision: Revision
-    standing: Standing
+    standing: CommitStanding
     ratio: Ratio
     times: int
 

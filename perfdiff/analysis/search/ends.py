@@ -12,7 +12,7 @@ from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchSubject:
     """What a bisect is about: its ends by name; the function, which `named(name, file)` knows, and the metric where they were given."""
 
     good: str
@@ -28,7 +28,7 @@ class Wanted:
         return [each for each in findings.functions if self.named(each.info.name, each.info.file)]
 
 
-def follow(findings: Findings, wanted: Wanted) -> Symptom:
+def follow(findings: Findings, wanted: SearchSubject) -> Symptom:
     """Return what is slower in the bad end and will be looked for in the commits between; raise where nothing is."""
     asked = wanted.functions(findings)
     if wanted.function and not asked:
@@ -52,7 +52,7 @@ def follow(findings: Findings, wanted: Wanted) -> Symptom:
     raise _nothing_to_follow(findings, wanted, seen)
 
 
-def standing(findings: Findings, wanted: Wanted) -> Verdict:
+def standing(findings: Findings, wanted: SearchSubject) -> Verdict:
     """Return whether a commit is slower than the good one, in what is wanted; a function that is not looked at did not change."""
     asked = wanted.functions(findings)
     if wanted.metric is not None:
@@ -70,7 +70,7 @@ def _standing_in(findings: Findings, function: FunctionFinding) -> list[Function
     return [] if function.info.base and function.info.head else callers(findings, function)
 
 
-def _nothing_to_follow(findings: Findings, wanted: Wanted, seen: list[Symptom]) -> PerfdiffError:
+def _nothing_to_follow(findings: Findings, wanted: SearchSubject, seen: list[Symptom]) -> PerfdiffError:
     good, bad = wanted.good, wanted.bad
     if seen or (wanted.function is None and findings.verdict is Verdict.IMPROVEMENT):
         shown = f"{seen[0].says} is {figures(seen[0].expected)}" if seen else findings.sentence
@@ -93,13 +93,13 @@ def _nothing_to_follow(findings: Findings, wanted: Wanted, seen: list[Symptom]) 
     )
 
 
-def _grown_work(findings: Findings, wanted: Wanted) -> list[Symptom]:
+def _grown_work(findings: Findings, wanted: SearchSubject) -> list[Symptom]:
     """Return the functions that do more work by exact counts, the most first: a difference that no noise hides, if it does cost time."""
     found = [each for function in findings.functions for each in symptoms(findings, function, wanted.metric)]
     return sorted((each for each in found if each.exact and each.expected.effect > 0), key=lambda each: -each.expected.effect)
 
 
-def _ratios(findings: Findings, wanted: Wanted) -> str:
+def _ratios(findings: Findings, wanted: SearchSubject) -> str:
     """Return the ratio of each function asked for, a line each, and what does more work all the same."""
     lines = [
         f"{each.says}: {figures(each.expected)}; to look for it, add --function '{each.name}'" for each in _grown_work(findings, wanted)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.search.bisection import Alike, Passed, Standing
+from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.trends.differences import differences
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
 from perfdiff.analysis.trends.functions import Function, functions
@@ -60,7 +60,7 @@ class GrowthReading:
     """What a commit shows of the symptom: the difference to the good end that makes it bad, or what little there is of it, if any."""
 
     revision: Revision
-    standing: Standing
+    standing: CommitStanding
     difference: Difference | None
 
 
@@ -115,7 +115,9 @@ def follow(found: TrendFindings, wanted: WantedGrowth) -> GrowthSymptom:
 
 
 @one_thread()
-def reading(experiment: PlaceExperiment, symptom: GrowthSymptom, *, min_effect: float, seed: int) -> tuple[Standing, Difference | None]:
+def reading(
+    experiment: PlaceExperiment, symptom: GrowthSymptom, *, min_effect: float, seed: int
+) -> tuple[CommitStanding, Difference | None]:
     """Return where a commit, the head of the experiment, stands to the culprit, with the difference that says so.
 
     It is bad where the followed function differs from the good end as a regression of the same kind, by at least `MOST` of what the bad end
@@ -135,8 +137,8 @@ def reading(experiment: PlaceExperiment, symptom: GrowthSymptom, *, min_effect: 
     least = MOST * _extra(symptom.difference)
     bad = next((each for each in shown if each.verdict is Verdict.REGRESSION and _extra(each) >= least), None)
     if bad is not None:
-        return Standing.BAD, bad
-    return Standing.GOOD, next(iter(shown), None)
+        return CommitStanding.BAD, bad
+    return CommitStanding.GOOD, next(iter(shown), None)
 
 
 def _followed_places(experiment: PlaceExperiment, symptom: GrowthSymptom) -> set[Place] | None:

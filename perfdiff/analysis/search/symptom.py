@@ -1,4 +1,4 @@
-"""What a regression is known by from commit to commit: one ratio of one function, or of whole runs."""
+"""The symptom that a bisect follows from commit to commit: one ratio of one function, or of whole runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 from perfdiff import units
-from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, Ratio, Rung, Standing
+from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, PointStanding, Ratio, Rung
 from perfdiff.analysis.policy import WORK_CARRIES
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.models.workcounter import WORK_METRICS
@@ -30,7 +30,7 @@ class Figure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FunctionStart:
     """Where a function begins in one commit."""
 
     file: str
@@ -47,7 +47,7 @@ class Symptom:
 
     name: str
     file: str
-    place: Place | None
+    place: FunctionStart | None
     metric: str
     figure: Figure
     expected: Reading
@@ -88,7 +88,7 @@ def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) 
 
 def whole_runs(findings: Findings) -> list[Symptom]:
     """Return the points at which whole runs, without probes, clearly take longer in the bad end, the clearest first."""
-    slower = [end for end in findings.end_to_end if end.standing is Standing.SLOWER]
+    slower = [end for end in findings.end_to_end if end.standing is PointStanding.SLOWER]
     found = []
     for end in sorted(slower, key=lambda end: -(end.ratio.low if end.ratio else 0.0)):
         reading = reading_of(end.ratio, findings.confidence)
@@ -97,7 +97,7 @@ def whole_runs(findings: Findings) -> list[Symptom]:
     return found
 
 
-def read(findings: Findings, symptom: Symptom, place: Place | None = None) -> Reading | None:
+def read(findings: Findings, symptom: Symptom, place: FunctionStart | None = None) -> Reading | None:
     """Return what a comparison shows of the symptom, None where the function is not in it.
 
     The function is the one at the symptom's place in base; with `place` the one that begins there in head.
@@ -119,7 +119,7 @@ def read(findings: Findings, symptom: Symptom, place: Place | None = None) -> Re
     return reading_of(ratios.get((symptom.metric, symptom.figure)), findings.confidence)
 
 
-def find(findings: Findings, symptom: Symptom, place: Place | None = None) -> FunctionFinding | None:
+def find(findings: Findings, symptom: Symptom, place: FunctionStart | None = None) -> FunctionFinding | None:
     """Return the function that the symptom is of, by its place in head if that is given, else by that in base, else by its name."""
     for function in findings.functions:
         if place is not None:
@@ -145,9 +145,9 @@ def callers(findings: Findings, function: FunctionFinding) -> list[FunctionFindi
         below |= {each.info.id for each in above}
 
 
-def place_of(source: Source | None) -> Place | None:
+def place_of(source: Source | None) -> FunctionStart | None:
     """Return where a function begins, None where a side lacks it."""
-    return None if source is None else Place(source.file, source.line)
+    return None if source is None else FunctionStart(source.file, source.line)
 
 
 def reading_of(ratio: Ratio | None, confidence: float) -> Reading | None:

@@ -1,1 +1,1 @@
-"""What is said of a decision: causes, the way to the cost, and one sentence."""
+"""Explanations of a verdict: causes, the path from the change to the cost, and one sentence."""

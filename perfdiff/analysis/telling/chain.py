@@ -1,4 +1,4 @@
-"""The way from a guilty change to where its cost shows, step by step."""
+"""The path from a guilty change to where its cost shows, step by step."""
 
 from __future__ import annotations
 

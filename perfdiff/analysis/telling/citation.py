@@ -1,4 +1,4 @@
-"""What changed, as it is cited in a sentence."""
+"""Changes of a function as sentences cite them."""
 
 from __future__ import annotations
 

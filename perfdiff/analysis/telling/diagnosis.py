@@ -17,7 +17,7 @@ from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import (
     LEVELS,
     MISSES,
-    Place,
+    MemoryEvidence,
     compared,
     contention,
     divided,
@@ -82,7 +82,7 @@ class Patient:
     ledger: Ledger
     config: CompareConfig
     heavier: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[MemoryEvidence, ...] = ()
 
     @property
     def info(self) -> FunctionInfo:
@@ -147,7 +147,7 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
     return found
 
 
-def _contended(patient: Patient) -> Iterator[tuple[Place, str, str]]:
+def _contended(patient: Patient) -> Iterator[tuple[MemoryEvidence, str, str]]:
     """Yield where the change makes a function wait for other cores or nodes, by which counter, and how a sentence on it begins."""
     for place in patient.places:
         for counter in LEAST_NS:
@@ -313,7 +313,7 @@ def _own_ns(patient: Patient, departure: Departure) -> float:
 
 def _work(patient: Patient) -> str:
     """Say how the work of a call grew, its own or what it calls outside, what may cost more, as the clause of a sentence, or return ""."""
-    place = patient.places[0] if patient.places else Place(patient.info, {})
+    place = patient.places[0] if patient.places else MemoryEvidence(patient.info, {})
     found = work_finding(place.counts)
     own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
     outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]

@@ -112,9 +112,15 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
             if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
     classes = (found.base.growth, found.head.growth)
-    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes):
+    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes) and _explains(classes, found):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""
+
+
+def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> bool:
+    """Return whether the growth changed as the cost did: one that is slower by a lower growth would read as a contradiction."""
+    before, after = map(list(CostClass).index, classes)
+    return found.ratio is None or (after > before) == (found.ratio.value > 1)
 
 
 @dataclass(frozen=True, slots=True)

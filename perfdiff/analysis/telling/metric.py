@@ -1,4 +1,4 @@
-"""What is told of one metric of one function: how it differs, how surely, and at a typical call."""
+"""What a report says about one metric of one function: how it differs, how certainly, and at a typical call."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.clusters import shared, varying
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, Kind
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, DifferenceKind
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
 from perfdiff.models.powerlaw import PERCENTILE, far_values
@@ -237,11 +237,11 @@ def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Fun
     side = Side.BASE if growth.head_cost < growth.base_cost and len(lead.gone) else Side.HEAD
     grown = [_grown(experiment, each.function) if side is Side.HEAD else _gone(experiment, each.function) for each in group]
     if growth.base is None and not lead.base.any():
-        kind = Kind.NEW
+        kind = DifferenceKind.NEW
     elif growth.head is None and not lead.head.any():
-        kind = Kind.GONE
+        kind = DifferenceKind.GONE
     else:
-        kind = Kind.EXPONENT if growth.steeper else Kind.COEFFICIENT
+        kind = DifferenceKind.EXPONENT if growth.steeper else DifferenceKind.COEFFICIENT
     return Difference(
         kind=kind,
         place=experiment.sides[side].places[grown[0][0]],

@@ -58,7 +58,7 @@ class Trends:
     totals: Floats
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """What differs between a place, or a cluster of places, of base and of head."""
 
     EXPONENT = "exponent"  # grows by another power
@@ -87,7 +87,7 @@ class Difference:
     none at one. `verdict` says whether that is a regression. `cause` is where code changed, if that is not the place itself.
     """
 
-    kind: Kind
+    kind: DifferenceKind
     place: Place
     members: tuple[int, ...]
     feature: str

@@ -1,4 +1,4 @@
-"""All that counts of places tell: clusters and their growth on each side, and between two sides what differs."""
+"""The analysis of counts of places: clusters and their growth on each side, and the differences between two sides."""
 
 from __future__ import annotations
 

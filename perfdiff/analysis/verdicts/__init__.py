@@ -1,1 +1,1 @@
-"""What is decided: of each function, of all together, and of the whole program."""
+"""Verdicts: on each function, on all of them together, and on the whole program."""

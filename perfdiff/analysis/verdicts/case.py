@@ -1,4 +1,4 @@
-"""All that is known of one function when it is judged."""
+"""The evidence about one function when it is judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Guilt
 from perfdiff.analysis.compare.judgement import Judgement
 from perfdiff.analysis.compare.study import Study
-from perfdiff.analysis.counts.memory import Place, contended
+from perfdiff.analysis.counts.memory import MemoryEvidence, contended
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import CountFinding, EndToEnd, Ratio
 from perfdiff.analysis.sums.ledger import Ledger
@@ -33,7 +33,7 @@ class Case:
     attribution: Attribution
     ledger: Ledger
     config: CompareConfig
-    place: Place
+    place: MemoryEvidence
     ends: Mapping[int, EndToEnd]
     work: ExtraWork | None = None
     run_extra_ns: Floats = field(default_factory=lambda: np.empty(0))

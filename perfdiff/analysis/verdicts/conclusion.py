@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from perfdiff import units
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, Rung, Standing, Verdict
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Rung, Verdict
 from perfdiff.analysis.policy import PLACES
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
@@ -79,7 +79,7 @@ def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
 
     More memory, and work that time does not show, are outweighed by nothing.
     """
-    if not runs.are_not_slower or not runs.of(Standing.FASTER):
+    if not runs.are_not_slower or not runs.of(PointStanding.FASTER):
         return False
     by_time = all(each.extra_ci_ns is not None for each in guilty if each.info.change.is_suspect)
     return by_time and sum(each.extra_ns for each in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
@@ -118,7 +118,7 @@ def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Co
 def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], runs: WholeRuns, config: CompareConfig) -> Conclusion:
     """Tell that slow-downs of interest are excluded at every point, and of a program that became faster."""
     excluded = runs.excluded
-    faster = runs.of(Standing.FASTER)
+    faster = runs.of(PointStanding.FASTER)
     if faster:
         best = min(faster, key=lambda end: end.high)
         improved = by[Verdict.IMPROVEMENT]
@@ -171,7 +171,7 @@ def _needed(runs: WholeRuns) -> str:
     """Say which point is open, and how many runs would decide it."""
     if not runs.ends:
         return "no whole runs were made"
-    worst = max(runs.of(Standing.OPEN), key=lambda end: (end.low, end.high))
+    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {_COSTS[worst.by]}"

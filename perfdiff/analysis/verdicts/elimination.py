@@ -1,4 +1,4 @@
-"""Who is guilty where whole runs are slower and no function stands out: the one that all else speaks for.
+"""The guilty function by elimination: the only candidate if whole runs are slower and no function stands out.
 
 Whole runs have judged *whether*; what is left is *where*, and a witness of that need not prove it alone.
 """

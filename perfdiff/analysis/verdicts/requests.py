@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import EndToEnd, Ratio, RequestFinding, Standing
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import BUSIER
 from perfdiff.analysis.stats.pairs import Shift, shift
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, shift_of
@@ -45,7 +45,7 @@ def is_same_work(work: Work | None) -> bool:
 
 def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Note]:
     """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
-    ends = [end for end in runs.ends if is_same_work(work) or end.standing is not Standing.SLOWER]
+    ends = [end for end in runs.ends if is_same_work(work) or end.standing is not PointStanding.SLOWER]
     found = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]
     if found:
         end, seen = max(found, key=lambda each: each[1].effect)

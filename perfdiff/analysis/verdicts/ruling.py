@@ -1,4 +1,4 @@
-"""What is decided of all functions together: who is guilty, whom the guilty ones make slower, and in which order they are told."""
+"""The verdicts on all functions together: which are guilty, which others they make slower, and their order in reports."""
 
 from __future__ import annotations
 

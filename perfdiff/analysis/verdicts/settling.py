@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from perfdiff.analysis.blame.links import Web
 from perfdiff.analysis.blame.netting import may_move
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import RUN, CountFinding, Findings, Ratio, Standing, Verdict
+from perfdiff.analysis.findings import RUN, CountFinding, Findings, PointStanding, Ratio, Verdict
 from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import may_be_acquitted
@@ -66,7 +66,7 @@ def keeps_open(case: Case) -> bool:
 
 def is_as_fast(runs: WholeRuns) -> bool:
     """Return whether whole runs say at every point that the program is neither slower nor faster."""
-    return runs.are_not_slower and not runs.of(Standing.FASTER)
+    return runs.are_not_slower and not runs.of(PointStanding.FASTER)
 
 
 def answered(runs: WholeRuns, work: Work | None) -> bool:

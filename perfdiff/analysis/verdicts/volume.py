@@ -1,4 +1,4 @@
-"""Runs that take longer because there is more to do: larger inputs and more calls, which are nobody's regression."""
+"""Runs that take longer because there is more to do: larger inputs and more calls, which are no function's regression."""
 
 from __future__ import annotations
 

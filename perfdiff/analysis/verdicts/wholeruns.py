@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution
-from perfdiff.analysis.findings import EndToEnd, Ratio, Standing
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, Shift, shift
 from perfdiff.config import CompareConfig
@@ -22,19 +22,19 @@ class WholeRuns:
 
     ends: tuple[EndToEnd, ...] = ()
 
-    def of(self, standing: Standing) -> tuple[EndToEnd, ...]:
+    def of(self, standing: PointStanding) -> tuple[EndToEnd, ...]:
         """Return the points of a standing."""
         return tuple(end for end in self.ends if end.standing is standing)
 
     @property
     def slower(self) -> tuple[EndToEnd, ...]:
         """Return the points where head is slower beyond doubt, the clearest first."""
-        return tuple(sorted(self.of(Standing.SLOWER), key=lambda end: -end.low))
+        return tuple(sorted(self.of(PointStanding.SLOWER), key=lambda end: -end.low))
 
     @property
     def are_not_slower(self) -> bool:
         """Return whether a slow-down of interest is excluded at every point."""
-        return bool(self.ends) and all(end.standing in (Standing.NOT_SLOWER, Standing.FASTER) for end in self.ends)
+        return bool(self.ends) and all(end.standing in (PointStanding.NOT_SLOWER, PointStanding.FASTER) for end in self.ends)
 
     @property
     def excluded(self) -> float:
@@ -45,7 +45,7 @@ class WholeRuns:
         """Return the same without points where runs do take longer, and most of that is work that the workload itself asks for."""
 
         def remains(end: EndToEnd) -> bool:
-            takes_longer = end.standing is Standing.SLOWER or (end.standing is Standing.OPEN and end.low > 1)
+            takes_longer = end.standing is PointStanding.SLOWER or (end.standing is PointStanding.OPEN and end.low > 1)
             if not takes_longer or end.point.id not in attribution.points:
                 return True
             return bool(attribution.workload[attribution.points.index(end.point.id)] <= (end.head_ns - end.base_ns) / 2)
@@ -120,7 +120,7 @@ def _end(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    standing: Standing
+    standing: PointStanding
     ratio: Ratio | None = None
     needed: int = 0
     machines: Mapping[str, Ratio] = field(default_factory=dict)
@@ -162,19 +162,19 @@ class _Judge:
         is slower may hold at any of them.
         """
         if seen is None:
-            return _Judged(Standing.OPEN)
+            return _Judged(PointStanding.OPEN)
         config, points = self.config, self.points * machines
         least = math.log1p(config.min_effect)
         low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
         ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
         clear = least if seen.layouts >= LAYOUTS_KNOWN else math.log1p(max(config.min_effect, LAYOUT_SHIFT))
         if low > clear:
-            return _Judged(Standing.SLOWER, ratio)
+            return _Judged(PointStanding.SLOWER, ratio)
         if seen.upper(config.confidence, points) < -clear:
-            return _Judged(Standing.FASTER, ratio)
+            return _Judged(PointStanding.FASTER, ratio)
         if high < least:
-            return _Judged(Standing.NOT_SLOWER, ratio)
-        return _Judged(Standing.OPEN, ratio, seen.needed(least, config.confidence))
+            return _Judged(PointStanding.NOT_SLOWER, ratio)
+        return _Judged(PointStanding.OPEN, ratio, seen.needed(least, config.confidence))
 
 
 def _on(runs: Sequence[Run], machine: int) -> list[Run]:
@@ -192,19 +192,19 @@ def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
         return together
     worst = max(known, key=lambda each: each.ratio.low if each.ratio else 0.0)
     high = max(each.ratio.high for each in known if each.ratio)
-    if Standing.SLOWER in standings and Standing.FASTER not in standings:
+    if PointStanding.SLOWER in standings and PointStanding.FASTER not in standings:
         return replace(worst, needed=0)
-    if Standing.SLOWER in standings:
-        return _Judged(Standing.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high))
+    if PointStanding.SLOWER in standings:
+        return _Judged(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high))
     wide = replace(together.ratio, high=max(together.ratio.high, high))
-    if Standing.OPEN in standings:
-        return _Judged(Standing.OPEN, wide, max(each.needed for each in known) * len(known))
-    return replace(together, standing=together.standing if standings == {together.standing} else Standing.NOT_SLOWER, ratio=wide)
+    if PointStanding.OPEN in standings:
+        return _Judged(PointStanding.OPEN, wide, max(each.needed for each in known) * len(known))
+    return replace(together, standing=together.standing if standings == {together.standing} else PointStanding.NOT_SLOWER, ratio=wide)
 
 
 def _rank(judged: _Judged) -> int:
     """Order standings: what is slower decides, then what is open."""
-    return (Standing.FASTER, Standing.NOT_SLOWER, Standing.OPEN, Standing.SLOWER).index(judged.standing)
+    return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judged.standing)
 
 
 def waits(runs: Sequence[Run]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, STOP, WRITING_UNARY, Cursor, native, subtree
-from perfdiff.languages.c.references import ALIAS_KEY, Kind, References
+from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, References
 
 _COMPOUND_ASSIGNMENT = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
 _BINARY = CursorKind.BINARY_OPERATOR.value
@@ -101,19 +101,19 @@ class _Walk:
     def _name(self, cursor: Cursor, read: bool, written: bool) -> None:
         target = self._references.target(cursor)
         kind = target.kind
-        if kind is Kind.NOTHING:
+        if kind is ReferenceKind.NOTHING:
             return
-        if kind is Kind.FUNCTION:
+        if kind is ReferenceKind.FUNCTION:
             self.found.calls.update(target.keys)
             if cursor._kind_id == _MEMBER and self._changes_object(cursor):
                 self._mark(cursor, read=True)
             return
         self.found.uses.update(target.keys)
-        if kind is Kind.TYPE:
+        if kind is ReferenceKind.TYPE:
             return
         if read:
             self.found.reads.add(target.name)
-        if written and kind is not Kind.CONSTANT:
+        if written and kind is not ReferenceKind.CONSTANT:
             self.found.writes.add(target.name)
             if cursor._kind_id == _MEMBER:
                 self._members.add(cursor.data[1])
@@ -125,7 +125,7 @@ class _Walk:
 
     def _type(self, cursor: Cursor, parent: Cursor) -> None:
         target = self._references.target(cursor)
-        if target.kind is not Kind.TYPE:
+        if target.kind is not ReferenceKind.TYPE:
             return
         if parent._kind_id in _TYPED and self._references.is_indirect(native.clang_getCursorType(parent)):
             # A pointer that is only passed on does not depend on the layout of what it points to.
@@ -156,7 +156,7 @@ class _Walk:
     def _call(self, cursor: Cursor) -> None:
         # Constructors and overloaded operators are named by the call alone.
         target = self._references.target(cursor)
-        if target.kind is not Kind.FUNCTION:
+        if target.kind is not ReferenceKind.FUNCTION:
             return
         self.found.calls.update(target.keys)
         callee = native.clang_getCursorReferenced(cursor)

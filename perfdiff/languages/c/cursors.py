@@ -104,7 +104,7 @@ RECORD = frozenset(
 )
 
 
-class Place(NamedTuple):
+class SourcePosition(NamedTuple):
     """A position in a file of the tree; `line` is 1-based, `offset` in bytes."""
 
     file: str
@@ -112,7 +112,7 @@ class Place(NamedTuple):
     line: int
 
 
-class Places:
+class SourcePositions:
     """Where the cursors of one translation unit lie, relative to the tree; None outside of it. Macros count where they are expanded."""
 
     def __init__(self, tree: Path, directory: Path) -> None:
@@ -123,13 +123,13 @@ class Places:
         self._file, self._line, self._column, self._offset = c_void_p(), c_uint(), c_uint(), c_uint()
         self._out = (byref(self._file), byref(self._line), byref(self._column), byref(self._offset))
 
-    def _at(self, location: Any) -> Place | None:
+    def _at(self, location: Any) -> SourcePosition | None:
         native.clang_getExpansionLocation(location, *self._out)
         handle = self._file.value
         if handle is not None and handle not in self._files:
             self._files[handle] = self._relative(handle)
         file = self._files[handle]
-        return None if file is None else Place(file, self._offset.value, self._line.value)
+        return None if file is None else SourcePosition(file, self._offset.value, self._line.value)
 
     def _relative(self, handle: int) -> str | None:
         return self.relative(cindex.File(ctypes.cast(handle, cindex.c_object_p)).name)
@@ -139,11 +139,11 @@ class Places:
         path = os.path.realpath(self._directory / name)
         return path[len(self._tree) :] if path.startswith(self._tree) else None
 
-    def of(self, cursor: Cursor) -> Place | None:
+    def of(self, cursor: Cursor) -> SourcePosition | None:
         """Return where `cursor` is named."""
         return self._at(native.clang_getCursorLocation(cursor))
 
-    def span(self, cursor: Cursor) -> tuple[Place, int] | None:
+    def span(self, cursor: Cursor) -> tuple[SourcePosition, int] | None:
         """Return the start of `cursor` and the offset of its end in the same file."""
         extent = native.clang_getCursorExtent(cursor)
         start, end = self._at(native.clang_getRangeStart(extent)), self._at(native.clang_getRangeEnd(extent))

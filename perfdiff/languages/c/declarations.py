@@ -11,7 +11,7 @@ from clang.cindex import CursorKind
 
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
-from perfdiff.languages.c.cursors import RECORD, Cursor, Place, Places, bound, children, is_null, native
+from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native
 from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration
@@ -41,12 +41,12 @@ def _shown(text: bytes) -> str:
 class Types:
     """Describes the types that `References` has met."""
 
-    def __init__(self, unit: Any, places: Places, references: References) -> None:
+    def __init__(self, unit: Any, places: SourcePositions, references: References) -> None:
         self._unit, self._places, self._references = unit, places, references
 
     def describe(self, key: str, cursor: Cursor) -> Dependency:
         """Return as a declaration: size, alignment and fields of a record, the type behind an enum or alias, an enumerator's value."""
-        place = self._places.of(cursor) or Place("", 0, 0)
+        place = self._places.of(cursor) or SourcePosition("", 0, 0)
         uses: set[str] = set()
         if cursor._kind_id in ALIASES:
             summary = stable_spelling(bound(cursor, self._unit).underlying_typedef_type.get_canonical().spelling)
@@ -96,14 +96,14 @@ def _underlying_type(enum: Cursor) -> str:
     return stable_spelling(enum.enum_type.get_canonical().spelling)
 
 
-def _text_from_name(cursor: Cursor, places: Places) -> bytes:
+def _text_from_name(cursor: Cursor, places: SourcePositions) -> bytes:
     name, span = places.of(cursor), places.span(cursor)
     if name is None or span is None or span[0].file != name.file:
         return b""
     return places.source(name.file)[name.offset : span[1]]
 
 
-def describe_global(cursor: Cursor, unit: Any, places: Places, references: References) -> Dependency | None:
+def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, references: References) -> Dependency | None:
     """Return a variable's type and initialiser as a declaration; None for a mere `extern` declaration."""
     place = places.of(cursor)
     if place is None or not native.clang_isCursorDefinition(cursor):
@@ -139,12 +139,12 @@ class Macros:
     """The macros that the tree's files define and where they are expanded. Several definitions of a name in one file count as one."""
 
     unit: Any
-    places: Places
+    places: SourcePositions
     _definitions: dict[str, list[_Macro]] = field(default_factory=dict)
     _expansions: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _by_key: dict[str, list[_Macro]] = field(default_factory=dict)
 
-    def define(self, cursor: Cursor, place: Place) -> None:
+    def define(self, cursor: Cursor, place: SourcePosition) -> None:
         """Take note of a `#define`."""
         span = self.places.span(cursor)
         if span is None:
@@ -155,7 +155,7 @@ class Macros:
         self._definitions.setdefault(name, []).append(macro)
         self._by_key.setdefault(macro.key, []).append(macro)
 
-    def expand(self, cursor: Cursor, place: Place) -> None:
+    def expand(self, cursor: Cursor, place: SourcePosition) -> None:
         """Take note of an expansion, or of a test such as `#ifdef`."""
         name = bound(cursor, self.unit).spelling
         if name in self._definitions:

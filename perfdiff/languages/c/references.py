@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 from clang.cindex import CursorKind, TypeKind
 
-from perfdiff.languages.c.cursors import FUNCTION, INTERNAL_LINKAGE, RECORD, Cursor, Places, bound, is_null, native, template_of, variants
+from perfdiff.languages.c.cursors import (
+    FUNCTION,
+    INTERNAL_LINKAGE,
+    RECORD,
+    Cursor,
+    SourcePositions,
+    bound,
+    is_null,
+    native,
+    template_of,
+    variants,
+)
 
 _VARIABLE = CursorKind.VAR_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -38,7 +49,7 @@ _KEYWORD = {
 }
 
 
-class Kind(IntEnum):
+class ReferenceKind(IntEnum):
     """What a reference leads to."""
 
     NOTHING = 0
@@ -52,12 +63,12 @@ class Kind(IntEnum):
 class Target(NamedTuple):
     """What a reference leads to: `keys` of functions, or of the types and globals it depends on; `name` of a field or global."""
 
-    kind: Kind
+    kind: ReferenceKind
     keys: tuple[str, ...] = ()
     name: str = ""
 
 
-NOTHING = Target(Kind.NOTHING)
+NOTHING = Target(ReferenceKind.NOTHING)
 
 
 def stable_spelling(text: str) -> str:
@@ -100,7 +111,7 @@ def _is_part_of_names(scope: Cursor, name: str) -> bool:
 class References:
     """Resolves the references of one translation unit, each declaration once. `types` collects the types met, by key."""
 
-    def __init__(self, unit: Any, places: Places) -> None:
+    def __init__(self, unit: Any, places: SourcePositions) -> None:
         self._unit = unit
         self._places = places
         self._targets: dict[int, Target] = {}
@@ -122,29 +133,31 @@ class References:
 
     def name_function(self, cursor: Cursor, key: str) -> None:
         """Let `cursor`, a function inside another function, be known under `key` in what follows."""
-        self._targets[cursor.data[0]] = Target(Kind.FUNCTION, (key,))
+        self._targets[cursor.data[0]] = Target(ReferenceKind.FUNCTION, (key,))
 
     def overloads(self, cursor: Cursor) -> Target:
         """Return all functions that an unresolved name in a template may mean."""
         count = native.clang_getNumOverloadedDecls(cursor)
         found = [self._resolve(native.clang_getOverloadedDecl(cursor, index)) for index in range(count)]
-        return Target(Kind.FUNCTION, tuple(key for target in found if target.kind is Kind.FUNCTION for key in target.keys))
+        return Target(
+            ReferenceKind.FUNCTION, tuple(key for target in found if target.kind is ReferenceKind.FUNCTION for key in target.keys)
+        )
 
     def _resolve(self, declaration: Cursor) -> Target:
         kind = declaration._kind_id
         target = NOTHING
         if kind in FUNCTION:
-            target = Target(Kind.FUNCTION, (self.function_key(declaration),))
+            target = Target(ReferenceKind.FUNCTION, (self.function_key(declaration),))
         elif kind == _FIELD:
             target = self._field(declaration)
         elif kind == _VARIABLE:
             target = self._variable(declaration)
         elif kind == ENUMERATOR:
-            target = Target(Kind.TYPE, self._enumerator_keys(declaration))
+            target = Target(ReferenceKind.TYPE, self._enumerator_keys(declaration))
         elif kind in RECORD or kind == _ENUM:
-            target = Target(Kind.TYPE, self._type_keys(declaration))
+            target = Target(ReferenceKind.TYPE, self._type_keys(declaration))
         elif kind in ALIASES:
-            target = Target(Kind.TYPE, (*self._type_keys(declaration), *self.value_types(native.clang_getCursorType(declaration))))
+            target = Target(ReferenceKind.TYPE, (*self._type_keys(declaration), *self.value_types(native.clang_getCursorType(declaration))))
         return target
 
     def function_key(self, cursor: Cursor) -> str:
@@ -165,7 +178,7 @@ class References:
         keys = self._type_keys(record)
         if not keys:
             return NOTHING
-        return Target(Kind.FIELD, keys, f"{self.says(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
+        return Target(ReferenceKind.FIELD, keys, f"{self.says(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
 
     def _variable(self, variable: Cursor) -> Target:
         variable = template_of(variable)
@@ -176,7 +189,7 @@ class References:
             return NOTHING
         declared = native.clang_getCursorType(variable)
         declared._tu = self._unit
-        kind = Kind.CONSTANT if declared.get_canonical().is_const_qualified() else Kind.GLOBAL
+        kind = ReferenceKind.CONSTANT if declared.get_canonical().is_const_qualified() else ReferenceKind.GLOBAL
         return Target(kind, (self.global_key(variable),), qualified_name(variable, self._unit))
 
     def global_key(self, variable: Cursor) -> str:

@@ -12,7 +12,20 @@ from clang.cindex import CursorKind
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.bodies import traffic
 from perfdiff.languages.c.branches import plan_branches
-from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, RECORD, STOP, Cursor, Place, Places, bound, children, native, overridden, subtree
+from perfdiff.languages.c.cursors import (
+    FUNCTION,
+    LAMBDA,
+    RECORD,
+    STOP,
+    Cursor,
+    SourcePosition,
+    SourcePositions,
+    bound,
+    children,
+    native,
+    overridden,
+    subtree,
+)
 from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
@@ -63,14 +76,14 @@ class _Found:
     cursor: Cursor
     key: str
     name: str
-    place: Place
+    place: SourcePosition
     end: int
 
 
 def index_unit(unit: front.Unit, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
     """Parse one translation unit and return its facts; raise `TranslationUnitLoadError` where libclang cannot parse it at all."""
     parsed = front.parse(unit)
-    places = Places(tree, unit.directory)
+    places = SourcePositions(tree, unit.directory)
     walk = _UnitWalk(parsed, places, depth, memory)
     walk.collect(parsed.cursor)
     functions, overrides = walk.functions()
@@ -95,7 +108,7 @@ def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
 class _UnitWalk:
     """One pass over the top level of a unit, then one over each function body."""
 
-    def __init__(self, parsed: Any, places: Places, depth: int, memory: Memory) -> None:
+    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: Memory) -> None:
         self._parsed, self._places, self._depth, self._memory = parsed, places, depth, memory
         self._references = References(parsed, places)
         self._types = Types(parsed, places, self._references)
@@ -247,7 +260,7 @@ class _UnitWalk:
         )
         yield from nested
 
-    def _head(self, start: Place, brace: int) -> set[str]:
+    def _head(self, start: SourcePosition, brace: int) -> set[str]:
         """Return the tokens ahead of a body, with those of the macros among them."""
         words = set(lexer.tokens(self._places.source(start.file)[start.offset : brace]))
         return words | self._macros.words(self._macros.within(start.file, start.offset, max(brace, start.offset + 1)))

@@ -16,7 +16,7 @@ from typing import Any
 
 from perfdiff.languages.java import tools
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.kept import Kept
+from perfdiff.languages.kept import TextCache
 
 _READER = Path(__file__).parent / "facts"
 _MAIN = "perfdiff.facts.Facts"
@@ -165,7 +165,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
 
     An archive that cannot be read has none; what is in archives inside archives is not looked at.
     """
-    wanted = Wanted(declared)
+    wanted = DeclaredClasses(declared)
     archives = []
     for folder, folders, names in os.walk(tree):
         folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS)
@@ -186,7 +186,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
             continue
 
 
-class Wanted:
+class DeclaredClasses:
     """Which class files are of declared types, by their names: no other one is opened."""
 
     def __init__(self, declared: Collection[str]) -> None:
@@ -214,7 +214,7 @@ class ClassReader:
 
     def __init__(self, jdk: Jdk, cache: Path | None, helpers: Path) -> None:
         self._jdk, self._helpers = jdk, helpers
-        self._kept = Kept(cache, _READER.glob("*.java"))
+        self._kept = TextCache(cache, _READER.glob("*.java"))
 
     def read(self, files: Iterable[bytes]) -> list[Class | str]:
         """Return for each content of a class file what it tells, or why it cannot be read; raise BuildError."""

@@ -22,7 +22,7 @@ _NO_DAEMON = "-Dorg.gradle.daemon=false"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class JavaHome:
     """What a built revision was built with, and runs on: the folder of the JDK, its release, and `versions` of libraries of others."""
 
     home: Path
@@ -72,11 +72,11 @@ class Homes:
         return ()
 
 
-def read(beside: Path) -> Kept:
+def read(beside: Path) -> JavaHome:
     """Return what the build in a folder was built with; raise StoreError (`damaged-build`) where that cannot be read."""
     try:
         found = json.loads((beside / _RECORD).read_text())
-        return Kept(Path(found["home"]), str(found["release"]), dict(found["versions"]))
+        return JavaHome(Path(found["home"]), str(found["release"]), dict(found["versions"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"what is kept of the JDK in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"

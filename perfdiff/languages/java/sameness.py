@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perfdiff.languages.java.classes import FOREIGN_FOLDERS, Wanted
+from perfdiff.languages.java.classes import FOREIGN_FOLDERS, DeclaredClasses
 from perfdiff.languages.java.sources import SourceFile, SourceReader
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
@@ -56,7 +56,7 @@ class _Side:
 
     def __init__(self, build: PlainBuild, sources: Sequence[SourceFile]) -> None:
         declared = {name for source in sources for name in source.top_types}
-        self._wanted = Wanted(declared)
+        self._wanted = DeclaredClasses(declared)
         self._compiled: set[str] = set()
         for folder, _, names in os.walk(build.tree):
             for name in names:

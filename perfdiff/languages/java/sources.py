@@ -14,7 +14,7 @@ from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS
 from perfdiff.languages.java.decisions import Decision
 from perfdiff.languages.java.syntax import MemberText, Role, SourceText, TypeText
-from perfdiff.languages.kept import Kept
+from perfdiff.languages.kept import TextCache
 from perfdiff.languages.stored import plain
 
 _SUFFIX = ".java"
@@ -57,7 +57,7 @@ class SourceReader:
     """Reads the Java files of trees; `cache` is the folder that keeps what they told."""
 
     def __init__(self, cache: Path | None) -> None:
-        self._kept = Kept(cache, [Path(syntax.__file__), Path(decisions.__file__)])
+        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from perfdiff.languages.php.facts import ClassFacts, FunctionFacts, Kind, ValueFacts
+from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, FunctionFacts, ValueFacts
 
 # More methods of one name than this tell little of which is called: those of classes that the code names are taken.
 MOST_NAMESAKES = 20
@@ -36,7 +36,7 @@ class Classes:
         self._values: dict[tuple[str, str, str], list[ValueFacts]] = defaultdict(list)
         self.owners: dict[str, set[str]] = defaultdict(set)  # classes that declare a property of a name
         for value in values:
-            sort = "property" if value.kind is Kind.PROPERTY else "constant"
+            sort = "property" if value.kind is DeclaredKind.PROPERTY else "constant"
             self._values[sort, value.owner.lower(), value.name].append(value)
             if sort == "property":
                 self.owners[value.name].add(value.owner.lower())

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.expressions import Expressions, constant_text
-from perfdiff.languages.php.facts import ClassFacts, Kind, References, ValueFacts
+from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, References, ValueFacts
 from perfdiff.languages.php.meaning import plain, words
 from perfdiff.languages.php.names import Names
 from perfdiff.languages.php.naming import Around
@@ -33,7 +33,7 @@ def constants(node: Node, around: Around) -> Iterator[ValueFacts]:
     for each in node.named_children:
         if each.type == "const_element" and (named := child(each, "name")) is not None:
             name = text_of(named) if around.owner else around.section.declared(text_of(named))
-            yield _value(Kind.CONSTANT, name, each, each.named_children[-1], around)
+            yield _value(DeclaredKind.CONSTANT, name, each, each.named_children[-1], around)
 
 
 def defined(node: Node, around: Around) -> Iterator[ValueFacts]:
@@ -42,7 +42,7 @@ def defined(node: Node, around: Around) -> Iterator[ValueFacts]:
     given = [each for each in arguments.named_children if each.type == "argument"] if arguments is not None else []
     name = constant_text(given[0]) if len(given) > 1 else None
     if name is not None:
-        yield _value(Kind.CONSTANT, name.lstrip("\\"), node, given[1], Around(around.section))
+        yield _value(DeclaredKind.CONSTANT, name.lstrip("\\"), node, given[1], Around(around.section))
 
 
 def members(node: Node, around: Around) -> Iterator[ValueFacts]:
@@ -51,7 +51,7 @@ def members(node: Node, around: Around) -> Iterator[ValueFacts]:
         yield from constants(node, around)
     elif node.type == "enum_case":
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        yield _value(Kind.CASE, text_of(named), node, value, around)
+        yield _value(DeclaredKind.CASE, text_of(named), node, value, around)
     elif node.type == "property_declaration":
         for each in node.named_children:
             if each.type == "property_element":
@@ -121,7 +121,7 @@ def _property(name: str, shown: Node, value: Node | None, declared: Node, around
     typed = plain(words(found)) if (found := declared.child_by_field_name("type")) is not None else []
     given = plain(words(value)) if value is not None else []
     return ValueFacts(
-        Kind.PROPERTY,
+        DeclaredKind.PROPERTY,
         around.owner,
         name,
         line(shown),
@@ -132,7 +132,7 @@ def _property(name: str, shown: Node, value: Node | None, declared: Node, around
     )
 
 
-def _value(kind: Kind, name: str, shown: Node, value: Node | None, around: Around) -> ValueFacts:
+def _value(kind: DeclaredKind, name: str, shown: Node, value: Node | None, around: Around) -> ValueFacts:
     given = plain(words(value)) if value is not None else []
     return ValueFacts(kind, around.owner, name, line(shown), digest(given), _summary(given), "", _references(value, around))
 

@@ -15,7 +15,7 @@ IMPORTED = "imported name "  # begins what is said of names that `use` binds
 Member = tuple[str, str]  # the type of an object or the name of a class, "" where it is not known; and a name
 
 
-class Kind(StrEnum):
+class DeclaredKind(StrEnum):
     """What a value is that declarations give a name."""
 
     CONSTANT = "constant"
@@ -66,7 +66,7 @@ class FunctionFacts:
 class ValueFacts:
     """A constant, a case of an enum, or a property with its default; `owner` is a class, or ""."""
 
-    kind: Kind
+    kind: DeclaredKind
     owner: str
     name: str
     line: int

@@ -8,8 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perfdiff.languages.kept import Kept
-from perfdiff.languages.php.facts import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Kind, References, ValueFacts
+from perfdiff.languages.kept import TextCache
+from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, FileFacts, FunctionFacts, ImportFacts, References, ValueFacts
 from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.sources import SourceFile
 from perfdiff.languages.stored import function, plain
@@ -21,7 +21,7 @@ class FileCache:
     """Facts by what they are made of. Anything that cannot be read or written counts as absent."""
 
     def __init__(self, folder: Path | None, depth: int) -> None:
-        self._kept, self._depth = Kept(folder, Path(__file__).parent.glob("*.py")), depth
+        self._kept, self._depth = TextCache(folder, Path(__file__).parent.glob("*.py")), depth
 
     def facts(self, source: SourceFile) -> FileFacts:
         """Return the facts of a file, parsing it where they are not kept yet."""
@@ -67,7 +67,7 @@ def _class(values: list[Any]) -> ClassFacts:
 
 def _value(values: list[Any]) -> ValueFacts:
     kind, owner, name, line, fingerprint, summary, type_, references = values
-    return ValueFacts(Kind(kind), owner, name, line, fingerprint, summary, type_, _references(references))
+    return ValueFacts(DeclaredKind(kind), owner, name, line, fingerprint, summary, type_, _references(references))
 
 
 def _references(values: list[Any]) -> References:

@@ -21,7 +21,7 @@ _PROGRAMS = "php-programs"  # beside the tree: the folder in which `php` is the 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PhpHome:
     """What a built revision runs under: the program, its release, and `versions` of packages of others."""
 
     executable: Path
@@ -71,11 +71,11 @@ class Homes:
         return ()
 
 
-def read(beside: Path) -> Kept:
+def read(beside: Path) -> PhpHome:
     """Return what the build in a folder runs under; raise StoreError (`damaged-build`) where that cannot be read."""
     try:
         found = json.loads((beside / _RECORD).read_text())
-        return Kept(Path(found["executable"]), str(found["release"]), dict(found["versions"]))
+        return PhpHome(Path(found["executable"]), str(found["release"]), dict(found["versions"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"what is kept of PHP in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
-from perfdiff.languages.php.facts import MAIN, FileFacts, FunctionFacts, Kind, References, ValueFacts
+from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.records.schema import Skipped
 
@@ -201,7 +201,7 @@ class _Linker:
 
 
 def _says(value: ValueFacts) -> str:
-    if value.kind is Kind.PROPERTY:
+    if value.kind is DeclaredKind.PROPERTY:
         return f"property {value.owner}::${value.name}"
     return f"{value.kind} {value.owner}::{value.name}" if value.owner else f"{value.kind} {value.name}"
 

@@ -19,7 +19,7 @@ from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.pyproject import normal
-from perfdiff.languages.python.requirements import Wanted
+from perfdiff.languages.python.requirements import Requirements
 
 _ASKING = Path(__file__).parent / "scripts" / "asking_backend.py"
 _TIMEOUT_S = 600.0  # meson-python configures the whole build before it answers
@@ -47,7 +47,7 @@ def ask(project: Project, place: Path, interpreter: Interpreter, environment: Ma
     """
     needed = project.build_requirements
     while True:
-        layout = packages.obtain(Wanted(needed), interpreter, environment, cache)
+        layout = packages.obtain(Requirements(needed), interpreter, environment, cache)
         answer = _answer(project, place, layout, environment)
         missing = tuple(each for each in (answer or {}).get("missing", ()) if each not in needed)
         if not missing:

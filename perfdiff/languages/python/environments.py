@@ -29,7 +29,7 @@ from perfdiff.languages.python.bytecode import Uncompiled
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
-from perfdiff.languages.python.requirements import Wanted
+from perfdiff.languages.python.requirements import Requirements
 from perfdiff.records.schema import Note
 
 _ENVIRONMENT, _RECORD = "venv", "python.json"
@@ -203,7 +203,7 @@ def _write(beside: Path, environment: Environment) -> None:
 
 
 def _installed(
-    wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str], cache: Path
+    wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path
 ) -> tuple[Layout | None, tuple[Path, ...]]:
     """Return the shared set of packages that is wanted; where it cannot be had, the folders of the user's own, if they have all of it."""
     if not wanted.lines:

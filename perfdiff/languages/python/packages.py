@@ -16,7 +16,7 @@ from perfdiff.errors import BuildError, store_errors
 from perfdiff.languages.python import bytecode, distributions, layout, pip
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
-from perfdiff.languages.python.requirements import Wanted
+from perfdiff.languages.python.requirements import Requirements
 
 _ENVIRONMENT, _LINES, _CONSTRAINTS, _LOG, _FINISHED = "venv", "requirements.txt", "constraints.txt", "pip.log", "finished"
 # Variables of pip that decide which files it finds.
@@ -32,7 +32,7 @@ _KEYED = (
 )
 
 
-def obtain(wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> Layout:
+def obtain(wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> Layout:
     """Return an environment with what is wanted and all that it requires, made at the first call.
 
     It is not made again while it is kept, so that both revisions of a comparison run with the same versions. BuildError
@@ -56,7 +56,7 @@ def is_whole(folder: Path) -> bool:
     return True
 
 
-def _key(wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str]) -> str:
+def _key(wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str]) -> str:
     asked = "\0".join(f"{name}={environment[name]}" for name in _KEYED if environment.get(name))
     parts = (interpreter.identity, "\n".join(sorted(wanted.lines)), "\n".join(sorted(wanted.constraints)), asked, wanted.but)
     return hashlib.sha256("\1".join(parts).encode(errors="surrogateescape")).hexdigest()[:24]
@@ -74,7 +74,7 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _make(folder: Path, wanted: Wanted, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> None:
+def _make(folder: Path, wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> None:
     made = layout.make(folder / _ENVIRONMENT, interpreter)
     pip.provide(made, interpreter, cache)
     (folder / _LINES).write_text("".join(f"{line}\n" for line in wanted.lines))

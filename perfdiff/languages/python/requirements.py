@@ -25,7 +25,7 @@ _INTERPRETER = re.compile(r"python[0-9.]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requirements:
     """Lines of a requirements file, and of a constraints file; no line names another such file, and paths are absolute.
 
     `but` is the distribution that is not to be there, whatever requires it: the project itself, of which each revision has its own.
@@ -56,7 +56,7 @@ def _runner(command: str) -> str | None:
     return _RUNNERS.get(named)
 
 
-def wanted(place: Path, project: Project, configured: Sequence[str], runners: Sequence[str]) -> Wanted:
+def wanted(place: Path, project: Project, configured: Sequence[str], runners: Sequence[str]) -> Requirements:
     """Return what the environment of the project in folder `place` has to have, besides the project itself.
 
     `configured` are requirements, or names of requirements files. BuildError (`python-requirements`) where a file is not there.
@@ -72,7 +72,7 @@ def wanted(place: Path, project: Project, configured: Sequence[str], runners: Se
     lines = [*(project.requirements or ()), *lines]
     named = {normal(found[0]) for line in lines if (found := _NAME.match(line))}
     lines += [each for each in runners if each not in named]
-    return Wanted(tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(constraints)), normal(project.name or ""))
+    return Requirements(tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(constraints)), normal(project.name or ""))
 
 
 def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list[str], within: frozenset[Path]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from perfdiff.models.detectors.pca import Components
 from perfdiff.models.detectors.robust import RobustZ
 
 
-class Kind(StrEnum):
+class DetectorKind(StrEnum):
     """A detector."""
 
     AUTOENCODER = "autoencoder"
@@ -22,16 +22,16 @@ class Kind(StrEnum):
     ROBUST_Z = "robust-z"
 
 
-def learn(kind: Kind, training: Training) -> Detector:
+def learn(kind: DetectorKind, training: Training) -> Detector:
     """Learn from calls of base what is normal."""
     match kind:
-        case Kind.AUTOENCODER:
+        case DetectorKind.AUTOENCODER:
             return Autoencoder.learn(training)
-        case Kind.MAHALANOBIS:
+        case DetectorKind.MAHALANOBIS:
             return Mahalanobis.learn(training)
-        case Kind.PCA:
+        case DetectorKind.PCA:
             return Components.learn(training)
-        case Kind.ISOLATION:
+        case DetectorKind.ISOLATION:
             return Isolation.learn(training)
-        case Kind.ROBUST_Z:
+        case DetectorKind.ROBUST_Z:
             return RobustZ.learn(training)

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from perfdiff.analysis.search.bisection import Standing
+from perfdiff.analysis.search.bisection import CommitStanding
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading
 from perfdiff.analysis.trends.findings import Difference
 from perfdiff.report import markdown as tickets
@@ -106,7 +106,7 @@ def blocks(found: GrowthBisection) -> tuple[Block, ...]:
 
 
 def _row(each: GrowthReading) -> tuple[Cell, ...]:
-    tone = Tone.REGRESSION if each.standing is Standing.BAD else Tone.PLAIN
+    tone = Tone.REGRESSION if each.standing is CommitStanding.BAD else Tone.PLAIN
     growth = wording.change(each.difference) if each.difference else "as it was"
     cost = wording.both(each.difference) if each.difference else ABSENT
     return (*commit_cells(each.revision), Cell(each.standing.value, tone), Cell(growth, tone), Cell(cost))

@@ -1,4 +1,4 @@
-"""What became of saved trends, as text and as JSON, for `check`."""
+"""The outcome of a check against saved trends, as text and as JSON."""
 
 from __future__ import annotations
 

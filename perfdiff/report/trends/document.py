@@ -1,4 +1,4 @@
-"""What a report of trends says, apart from how text and Markdown show it."""
+"""The neutral document of trends, which text and Markdown render."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.trends import document, source, wording
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.plot import cluster_plot, difference_plot, index_of
-from perfdiff.report.trends.source import Lines, Listing
+from perfdiff.report.trends.source import Listing, PlacesByLine
 from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
 # A longer page is searched, not read; the JSON holds all. The largest clusters have sections, the others a row each.
@@ -227,7 +227,7 @@ def _side_fits(each: Difference) -> Iterator[Table]:
         yield Table(f"Fits over {each.feature}", columns, tuple((Cell(side), *_fit(fit)) for side, fit in fits))
 
 
-def _heat(lines: Lines, members: Sequence[int], most: int, point: int) -> Heat | None:
+def _heat(lines: PlacesByLine, members: Sequence[int], most: int, point: int) -> Heat | None:
     shown = source.listings(lines, members[:most], point)
     if not shown:
         return None

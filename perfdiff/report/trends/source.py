@@ -51,7 +51,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class PlacesByLine:
     """Which places (indices) stand on each line of each file of one side, and which places of the `other` side they are, if any."""
 
     found: TrendFindings
@@ -65,16 +65,16 @@ class Lines:
         return self.found.experiment.sides[self.side]
 
 
-def lines_of(found: TrendFindings, side: Side) -> Lines:
+def lines_of(found: TrendFindings, side: Side) -> PlacesByLine:
     """Return the places of one side by file and line."""
     by_file: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, place in enumerate(found.experiment.sides[side].places):
         by_file[place.file][place.line].append(index)
     pairs = [(base, head) for base, head in enumerate(found.experiment.heads.tolist()) if head >= 0]
-    return Lines(found, side, by_file, {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs))
+    return PlacesByLine(found, side, by_file, {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs))
 
 
-def listings(lines: Lines, members: Sequence[int], point: int) -> tuple[Listing, ...]:
+def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[Listing, ...]:
     """Return the source around places (indices), with the counts of one point (index) on every line that has any."""
     counts = lines.counted.counts[:, point]
     hottest = max((float(counts[member]) for member in members), default=0.0)
@@ -88,7 +88,7 @@ def listings(lines: Lines, members: Sequence[int], point: int) -> tuple[Listing,
     )
 
 
-def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: float) -> Iterator[SourceLine]:
+def _listed(lines: PlacesByLine, file: str, members: set[int], point: int, hottest: float) -> Iterator[SourceLine]:
     text = lines.counted.sources[file]
     shown = sorted({near for number in members for near in range(number - _CONTEXT, number + _CONTEXT + 1) if 1 <= near <= len(text)})
     last = 0
@@ -108,7 +108,7 @@ def _listed(lines: Lines, file: str, members: set[int], point: int, hottest: flo
         above = instances
 
 
-def _instances(lines: Lines, places: Sequence[int], point: int) -> Iterator[SourceLine]:
+def _instances(lines: PlacesByLine, places: Sequence[int], point: int) -> Iterator[SourceLine]:
     """Yield what the instances of a template counted that share the places of a line, where they are several."""
     known = lines.counted.instances
     numbers = [number for place in places if len(known.of(place)) > 1 for number in known.of(place)]
@@ -121,7 +121,7 @@ def _instances(lines: Lines, places: Sequence[int], point: int) -> Iterator[Sour
         yield SourceLine(0, "", "", 0, False, f"{plural(len(numbers) - _MOST_INSTANCES, 'more instance')}", instance=True)
 
 
-def _other(lines: Lines, places: Sequence[int], point: int) -> str:
+def _other(lines: PlacesByLine, places: Sequence[int], point: int) -> str:
     """Return how often the same places ran on the other side, `–` where it has none of them, "" where it was not counted."""
     sides = [side for side in lines.found.experiment.sides if side is not lines.side]
     if not sides or not places:
@@ -130,7 +130,7 @@ def _other(lines: Lines, places: Sequence[int], point: int) -> str:
     return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[known, point].sum())) if known else ABSENT
 
 
-def _other_instance(lines: Lines, number: int, point: int) -> str:
+def _other_instance(lines: PlacesByLine, number: int, point: int) -> str:
     """Return how often the instance of this name ran on the other side, as `_other` does of places."""
     sides = [counted.instances for side, counted in lines.found.experiment.sides.items() if side is not lines.side]
     if not sides:

@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, Kind, TrendFindings, Trends
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, DifferenceKind, TrendFindings, Trends
 from perfdiff.models.trend import Fit, Growth, Interval, Prediction
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Side
@@ -24,7 +24,12 @@ _TOLD = 5
 # Characters of a line that a sentence quotes.
 _LONGEST = 80
 
-KINDS = {Kind.EXPONENT: "exponent", Kind.NEW: "new", Kind.GONE: "gone", Kind.COEFFICIENT: "coefficient"}
+KINDS = {
+    DifferenceKind.EXPONENT: "exponent",
+    DifferenceKind.NEW: "new",
+    DifferenceKind.GONE: "gone",
+    DifferenceKind.COEFFICIENT: "coefficient",
+}
 
 
 def shown_side(found: TrendFindings) -> Side:
@@ -177,9 +182,9 @@ def differs(difference: Difference) -> str:
     at = f"at {difference.feature} = {amount(difference.at)}, 10 times what was measured"
     before, after = amount(difference.base_cost), amount(difference.head_cost)
     match difference.kind:
-        case Kind.NEW:
+        case DifferenceKind.NEW:
             return f"{named}: new, {_says(difference.head)}; {at}, {after} where base has none{_because(difference)}"
-        case Kind.GONE:
+        case DifferenceKind.GONE:
             return f"{named}: gone, was {_says(difference.base)}; {at}, {before} before{_because(difference)}"
     return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}{_because(difference)}"
 
@@ -199,9 +204,9 @@ def both(difference: Difference) -> str:
 
 def change(difference: Difference) -> str:
     """Return the growth on both sides: `2.1·n → 0.5·n²`; that of a place that a side lacks is `none`."""
-    if difference.kind is Kind.NEW:
+    if difference.kind is DifferenceKind.NEW:
         return f"none → {_says(difference.head)}"
-    if difference.kind is Kind.GONE:
+    if difference.kind is DifferenceKind.GONE:
         return f"{_says(difference.base)} → none"
     return f"{_says(difference.base)} → {_says(difference.head)}"
 
@@ -211,7 +216,7 @@ def _says(fit: Fit | None) -> str:
 
 
 def _by(difference: Difference) -> str:
-    if difference.kind is Kind.COEFFICIENT:
+    if difference.kind is DifferenceKind.COEFFICIENT:
         return "" if difference.ratios is None else f", {ratios(difference.ratios)} as often"
     says = exponent_difference(difference)
     return f" (exponent {says})" if says != ABSENT else ""
@@ -225,7 +230,7 @@ def ratios(found: Interval) -> str:
 
 def exponent_difference(difference: Difference) -> str:
     """Return by how much the exponents differ, with the interval: `+1.00 [0.98, 1.02]`; nothing where they are not known to differ."""
-    if difference.kind is Kind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
+    if difference.kind is DifferenceKind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
         return ABSENT
     return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
 
