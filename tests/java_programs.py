@@ -133,7 +133,8 @@ class Program:
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
         entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
-        plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in self.probes})
+        sized = {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes}
+        plan.write(out / "plan", sized)
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}
         ended = subprocess.run(
             [java or self.jdk.java, *(arguments or ("-cp", ".", "Main"))],

@@ -64,7 +64,8 @@ class Code:
     `text` is without places, lines and names of locals. `calls` are `KIND OWNER NAME DESCRIPTOR` (kinds `v`irtual, s`p`ecial, `s`tatic,
     `i`nterface), `made` are lambdas of its own class, in order, `NAME DESCRIPTOR`. Fields are `OWNER#NAME#DESCRIPTOR`, `paths` begin at
     `this`, `argN` or `static`. `asked` are paths whose methods are called or whose type is looked at, `opened` those that name a file.
-    `lines` are all lines, `first` that of its first instruction; `locals` the names of the slots at the start.
+    `lines` are all lines, `first` that of its first instruction, `jumps` those of its jumps that have a condition, in order, 0 where that
+    is not known; `locals` the names of the slots at the start.
     """
 
     size: int
@@ -80,6 +81,7 @@ class Code:
     opened: frozenset[str]
     first: int | None
     lines: tuple[int, ...]
+    jumps: tuple[int, ...]
     locals: tuple[tuple[int, str], ...]
 
 
@@ -296,5 +298,6 @@ def _code(told: dict[str, Any]) -> Code:
         opened=frozenset(told["opened"]),
         first=first,
         lines=tuple(lines),
+        jumps=tuple(told["jumps"]),
         locals=tuple((slot, name) for slot, name in told["locals"]),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfdiff.languages.java import features, naming, normal, types
+from perfdiff.languages.java import branches, features, naming, normal, types
 from perfdiff.languages.java.classes import NATIVE, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.joining import Joined, captured
 from perfdiff.languages.java.syntax import MemberText, Role, Stretch, stretches
-from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.protocol import BranchPlan, FunctionDefinition
 
 NATIVE_METHOD = "it is native: its time is its caller's"
 NAMESAKE = "another class of the same name is in the tree, and probes tell classes by their names"
@@ -92,7 +92,7 @@ class Functions:
             reads=frozenset(),
             writes=frozenset(),
             features=() if is_namesake else features.plan(features.Inputs(joined.one, method, parameters, self._hierarchy), self._depth),
-            branches=(),
+            branches=() if is_namesake else _branches(joined, method, text),
             obstacle=_obstacle(method, is_namesake=is_namesake),
             linkage=(f"{joined.one.name} {method.name} {method.descriptor}",),
             language=LANGUAGE,
@@ -131,6 +131,14 @@ def _text(joined: Joined, method: Method) -> _Text | None:
         return None
     last = max((member for _, member in parts), key=lambda member: member.end)
     return _Text(tuple(i for i, _ in parts), parts[0][1], parts[0][1].start, last.end, last.last_line)
+
+
+def _branches(joined: Joined, method: Method, text: _Text) -> tuple[BranchPlan, ...]:
+    """Return the conditions that can be watched; of fields' initialisers, which each constructor has, none."""
+    if method.code is None or text.first.role is Role.FIELD:
+        return ()
+    conditions = (one for index in text.members for one in joined.source.told.members[index].decides)
+    return branches.plan_branches(joined.source.data, conditions, method.code)
 
 
 def _is_initialiser(member: MemberText, *, is_static: bool) -> bool:

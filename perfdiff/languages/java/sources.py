@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from perfdiff.languages.java import syntax
+from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS
+from perfdiff.languages.java.decisions import Decision
 from perfdiff.languages.java.syntax import MemberText, Role, SourceText, TypeText
 from perfdiff.languages.kept import TextCache
 from perfdiff.languages.stored import plain
@@ -56,7 +57,7 @@ class SourceReader:
     """Reads the Java files of trees; `cache` is the folder that keeps what they told."""
 
     def __init__(self, cache: Path | None) -> None:
-        self._kept = TextCache(cache, [Path(syntax.__file__)])
+        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""
@@ -101,4 +102,5 @@ def _member(values: list[Any]) -> MemberText:
     named = dict(zip((field.name for field in fields(MemberText)), values, strict=True))
     named["role"], named["variables"] = Role(named["role"]), tuple(named["variables"])
     named["parameters"] = tuple((name, kind) for name, kind in named["parameters"])
+    named["decides"] = tuple(Decision(*one) for one in named["decides"])
     return MemberText(**named)

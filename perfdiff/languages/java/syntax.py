@@ -13,6 +13,9 @@ from itertools import pairwise
 import tree_sitter_java
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
+from perfdiff.languages.java import decisions
+from perfdiff.languages.java.decisions import Decision
+
 Stretch = tuple[int, int]  # first and last line
 
 _QUERY = """
@@ -87,7 +90,8 @@ class MemberText:
 
     `owner` is the index of its type, `within` that of the member that a lambda begins in. `parameters` are names and types, as they are
     written. Bytes from `start` to `end`, `body` is behind the `{`; `line` is that of its name, `first_line` that of its annotations.
-    `value` is what a field is given where it is declared, without comments; `variables` are the local ones that it declares.
+    `value` is what a field is given where it is declared, without comments; `variables` are the local ones that it declares, `decides` what
+    in its own code becomes jumps.
     """
 
     role: Role
@@ -104,6 +108,7 @@ class MemberText:
     last_line: int
     value: str = ""
     variables: tuple[str, ...] = ()
+    decides: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,7 @@ def _language() -> Language:
 
 @functools.cache
 def _query() -> Query:
-    return Query(_language(), _QUERY)
+    return Query(_language(), _QUERY + decisions.QUERY)
 
 
 def _nodes(root: Node) -> list[tuple[str, Node]]:
@@ -177,6 +182,7 @@ class _Walk:
         self.package, self.imports = "", list[str]()
         self.types, self.members, self.remarks = list[TypeText](), list[MemberText](), set[int]()
         self._variables: dict[int, list[str]] = defaultdict(list)
+        self._decisions: dict[int, list[Decision]] = defaultdict(list)
 
     def take(self, kind: str, node: Node) -> None:
         """Take note of one node."""
@@ -190,15 +196,18 @@ class _Walk:
             self.imports.append(" ".join(_text(node).removeprefix("import").rstrip(";").split()).replace(" .", ".").replace(". ", "."))
         elif kind == "local":
             self._variables[self._within()].append(_word(node))
+        elif kind == "decides":
+            self._decisions[self._within()].extend(decisions.decisions(node))
         elif kind in _TYPES:
             self._type(kind, node)
         else:
             self._member(kind, node)
 
     def all_members(self) -> Iterator[MemberText]:
-        """Yield the members with the variables that they declare."""
+        """Yield the members with the variables that they declare, and their decisions."""
         for index, member in enumerate(self.members):
-            yield replace(member, variables=tuple(self._variables[index])) if index in self._variables else member
+            variables, decides = self._variables.get(index, ()), self._decisions.get(index, ())
+            yield replace(member, variables=tuple(variables), decides=tuple(decides)) if variables or decides else member
 
     def _owner(self) -> int:
         return next((index for _, is_type, index in reversed(self._open) if is_type), -1)

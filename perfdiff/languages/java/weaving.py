@@ -28,13 +28,15 @@ _NUMBER = struct.Struct(">i")
 class ProbedMethod:
     """A method that gets the probe `number`. `linkage` are its class, name and descriptor.
 
-    `reads` are its features in the order of their cells: the expression of each, and whether a number is kept as a double.
+    `reads` are its features in the order of their cells: the expression of each, and whether a number is kept as a double. `watches` are
+    its conditions in the order of theirs: the number of the jump that decides it, and whether that is taken where it is true.
     """
 
     number: int
     says: str
     linkage: str
     reads: tuple[tuple[str, bool], ...]
+    watches: tuple[tuple[int, int], ...] = ()
 
     @property
     def owner(self) -> str:
@@ -46,7 +48,8 @@ class ProbedMethod:
         """Return it as the loom reads it."""
         texts = b"".join(sized(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
         reads = listed(_NUMBER.pack(is_floating) + sized(expression.encode()) for expression, is_floating in self.reads)
-        return _NUMBER.pack(self.number) + texts + reads
+        watches = listed(_NUMBER.pack(jump) + _NUMBER.pack(is_taken) for jump, is_taken in self.watches)
+        return _NUMBER.pack(self.number) + texts + reads + watches
 
 
 def method_of(probe: Probe) -> ProbedMethod:
@@ -54,7 +57,13 @@ def method_of(probe: Probe) -> ProbedMethod:
     definition = probe.definition
     features = [definition.features[index] for index in probe.features]
     reads = tuple((feature.expression, feature.load is Load.FLOATING) for feature in features)
-    return ProbedMethod(probe.id, definition.name, definition.linkage[0], reads)
+    watches = tuple(_jump(definition.branches[index].expression) for index in probe.branches)
+    return ProbedMethod(probe.id, definition.name, definition.linkage[0], reads, watches)
+
+
+def _jump(expression: str) -> tuple[int, int]:
+    jump, is_taken = map(int, expression.split())
+    return jump, is_taken
 
 
 def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) -> Path:

@@ -46,6 +46,7 @@ int pd_enter_keyed(struct pd_frame *, const void *key);
 int pd_enter_moving(struct pd_frame *, const void *key);
 void pd_leave_keyed(unsigned int probe, const void *key);
 void pd_branch_keyed(const void *key, unsigned int branch, int outcome);
+void pd_outcomes_keyed(const void *key, unsigned int branch, pd_cell_t met, pd_cell_t held);
 void pd_resume_keyed(unsigned int probe, const void *key);
 void pd_drop_calls(void);
 int pd_start(struct pd_frame *);

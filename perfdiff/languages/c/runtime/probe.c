@@ -686,7 +686,8 @@ PD_API void pd_leave_keyed(unsigned probe, const void *key)
 	leave(thread, entry, now);
 }
 
-PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
+/* Adds to how often a condition was met in the innermost open call, and how often it held, if that call was entered by this key. */
+PD_API void pd_outcomes_keyed(const void *key, unsigned branch, pd_cell_t met, pd_cell_t held)
 {
 	struct pd_entry *entry = pd_self.thread ? pd_self.thread->top : NULL;
 	uint32_t cell;
@@ -696,8 +697,13 @@ PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
 	cell = entry->local->features + 2 * branch;
 	if (pd_unlikely(cell + 1 >= entry->local->cells))
 		return;
-	entry->cells[cell]++;
-	entry->cells[cell + 1] += outcome != 0;
+	entry->cells[cell] += met;
+	entry->cells[cell + 1] += held;
+}
+
+PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
+{
+	pd_outcomes_keyed(key, branch, 1, outcome != 0);
 }
 
 /* Says that a keyed call goes on: those inside it have ended, also where they could not tell. */

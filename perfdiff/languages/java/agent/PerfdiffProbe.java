@@ -74,6 +74,16 @@ public final class PerfdiffProbe {
         }
     }
 
+    /** Tells the outcomes of four conditions, from number `first` on, of a call that is about to be left: met so often, and so often true. */
+    public static void outcomes(long call, int first, int met, int held, int met1, int held1, int met2, int held2, int met3, int held3) {
+        if (call < 0) {
+            tellOutcomes(call, first, met, held, met1, held1, met2, held2, met3, held3);
+        }
+    }
+
+    private static native void tellOutcomes(
+            long call, int first, int met, int held, int met1, int held1, int met2, int held2, int met3, int held3);
+
     private static native long begin(int probe);
 
     private static native long beginReading(int probe);

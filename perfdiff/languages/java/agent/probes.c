@@ -102,6 +102,23 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_start(JNIEnv *environment, j
 	self.read.cells = self.read.entry = 0;
 }
 
+/* Counts outcomes of four conditions; of those that no call has, none were met. */
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_tellOutcomes(JNIEnv *environment, jclass type, jlong call, jint first, jint met,
+								 jint held, jint met1, jint held1, jint met2, jint held2, jint met3,
+								 jint held3)
+{
+	const void *key = (const void *)((uint64_t)call & ~IS_READ);
+	const uint32_t counts[][2] = {{(uint32_t)met, (uint32_t)held}, {(uint32_t)met1, (uint32_t)held1},
+				      {(uint32_t)met2, (uint32_t)held2}, {(uint32_t)met3, (uint32_t)held3}};
+	unsigned each;
+
+	(void)environment, (void)type;
+	for (each = 0; each < 4; each++) {
+		if (counts[each][0])
+			pd_outcomes_keyed(key, (unsigned)first + each, counts[each][0], counts[each][1]);
+	}
+}
+
 JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_end(JNIEnv *environment, jclass type, jlong call)
 {
 	uint64_t number = (uint64_t)call & ~IS_READ;

@@ -23,7 +23,7 @@ final class Code {
     final int maxLocals;
     final int maxStack;
     final int[] handlers; // start, end, handler, caught type, for each
-    private final Map<Integer, Integer> lines = new TreeMap<>(); // by place in the code
+    private final TreeMap<Integer, Integer> lines = new TreeMap<>(); // by place in the code
     private final List<String[]> locals = new ArrayList<>(); // slot, name
     private final Set<String> calls = new LinkedHashSet<>();
     private final Set<String> made = new LinkedHashSet<>();
@@ -84,6 +84,13 @@ final class Code {
         }
         for (int line : seen) {
             json.number(line);
+        }
+        json.close(']').key("jumps").open('[');
+        for (int at = 0; at < bytes.length; at += length(at)) {
+            if (isConditional(at)) {
+                Map.Entry<Integer, Integer> line = lines.floorEntry(at);
+                json.number(line == null ? 0 : line.getValue());
+            }
         }
         json.close(']').key("locals").open('[');
         for (String[] one : locals) {
@@ -204,6 +211,11 @@ final class Code {
             return found;
         }
         return new int[0];
+    }
+
+    private boolean isConditional(int at) {
+        int opcode = opcode(at);
+        return opcode >= 0x99 && opcode <= 0xa6 || opcode == 0xc6 || opcode == 0xc7;
     }
 
     boolean ends(int at) {

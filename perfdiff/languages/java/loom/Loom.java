@@ -49,7 +49,12 @@ public final class Loom {
                 boolean isFloating = input.readInt() != 0;
                 features.add(new Feature(text(input), isFloating));
             }
-            found.add(new ProbedMethod(probe, says, owner, name, descriptor, features));
+            List<Watch> watches = new ArrayList<>();
+            for (int each = input.readInt(); each > 0; each--) {
+                int jump = input.readInt();
+                watches.add(new Watch(jump, input.readInt() != 0));
+            }
+            found.add(new ProbedMethod(probe, says, owner, name, descriptor, features, watches));
         }
         return found.stream().collect(Collectors.groupingBy(method -> method.owner, LinkedHashMap::new, Collectors.toList()));
     }

@@ -10,14 +10,16 @@ final class ProbedMethod {
     final String name;
     final String descriptor;
     final List<Feature> features;
+    final List<Watch> watches;
 
-    ProbedMethod(int probe, String says, String owner, String name, String descriptor, List<Feature> features) {
+    ProbedMethod(int probe, String says, String owner, String name, String descriptor, List<Feature> features, List<Watch> watches) {
         this.probe = probe;
         this.says = says;
         this.owner = owner;
         this.name = name;
         this.descriptor = descriptor;
         this.features = features;
+        this.watches = watches;
     }
 
     boolean isNamed(String name, String descriptor) {

@@ -66,7 +66,7 @@ final class FeatureReader {
                 }
             }
         }
-        for (int first = 0; first < features.size(); first += CELLS) {
+        for (int first = 0; first == 0 || first < features.size(); first += CELLS) {
             code.add(number(first));
             for (int i = first; i < first + CELLS; i++) {
                 code.add(i < features.size() ? new VarInsnNode(Opcodes.LLOAD, values + 2 * i) : new LdcInsnNode(ABSENT));

@@ -8,6 +8,7 @@ import jdk.internal.org.objectweb.asm.Type;
 import jdk.internal.org.objectweb.asm.commons.CodeSizeEvaluator;
 import jdk.internal.org.objectweb.asm.tree.AbstractInsnNode;
 import jdk.internal.org.objectweb.asm.tree.FrameNode;
+import jdk.internal.org.objectweb.asm.tree.IincInsnNode;
 import jdk.internal.org.objectweb.asm.tree.InsnList;
 import jdk.internal.org.objectweb.asm.tree.InsnNode;
 import jdk.internal.org.objectweb.asm.tree.JumpInsnNode;
@@ -54,6 +55,7 @@ final class ProbeWeaver {
     private final boolean isConstructor;
     private final boolean isSynchronized;
     private final int call; // variable
+    private final int outcomes; // the first variable of conditions, two each: how often its jump was met, and passed by
     private final int lock; // variable
     private final int free; // the first variable above these
 
@@ -65,7 +67,8 @@ final class ProbeWeaver {
         boolean isStatic = (method.access & Opcodes.ACC_STATIC) != 0;
         isSynchronized = (method.access & Opcodes.ACC_SYNCHRONIZED) != 0 && !(isStatic && surroundings.version < CLASS_CONSTANTS);
         call = method.maxLocals;
-        lock = call + 2;
+        outcomes = call + 2;
+        lock = outcomes + 2 * probed.watches.size();
         free = isSynchronized ? lock + 1 : lock;
     }
 
@@ -88,6 +91,7 @@ final class ProbeWeaver {
         }
         FeatureReader reader = new FeatureReader(surroundings, method, probed.features, free);
         widenFrames();
+        watch();
         Body body = new Body(parentCall);
         body.wrap();
         InsnList start = entry(reader);
@@ -95,7 +99,7 @@ final class ProbeWeaver {
         method.instructions.insert(start);
         method.instructions.add(body.handlers());
         method.maxLocals = Math.max(free, reader.end());
-        method.maxStack = Math.max(method.maxStack + 2, STACK);
+        method.maxStack = Math.max(method.maxStack + (probed.watches.isEmpty() ? 2 : STACK), STACK);
         if (isSynchronized) {
             method.access &= ~Opcodes.ACC_SYNCHRONIZED;
         }
@@ -117,6 +121,55 @@ final class ProbeWeaver {
         return evaluator.getMinSize();
     }
 
+    /** Counts how often the jumps of conditions are met, and passed by, which leaves the stack and all frames as they are. */
+    private void watch() throws Refused {
+        int jumps = 0;
+        int found = 0;
+        for (AbstractInsnNode node : method.instructions.toArray()) {
+            int opcode = node.getOpcode();
+            if (!(node instanceof JumpInsnNode) || opcode == Opcodes.GOTO || opcode == Opcodes.JSR) {
+                continue;
+            }
+            for (int i = 0; i < probed.watches.size(); i++) {
+                if (probed.watches.get(i).jump == jumps) {
+                    method.instructions.insertBefore(node, new IincInsnNode(outcomes + 2 * i, 1));
+                    method.instructions.insert(node, new IincInsnNode(outcomes + 2 * i + 1, 1));
+                    found++;
+                }
+            }
+            jumps++;
+        }
+        if (found < probed.watches.size()) {
+            throw new Refused("a condition that is to be watched is not in it");
+        }
+    }
+
+    /** Tells the outcomes of all conditions. */
+    private InsnList tell() {
+        InsnList code = new InsnList();
+        for (int first = 0; first < probed.watches.size(); first += Watch.TOLD) {
+            code.add(new VarInsnNode(Opcodes.LLOAD, call));
+            code.add(FeatureReader.number(first));
+            for (int i = first; i < first + Watch.TOLD; i++) {
+                if (i >= probed.watches.size()) {
+                    code.add(new InsnNode(Opcodes.ICONST_0));
+                    code.add(new InsnNode(Opcodes.ICONST_0));
+                    continue;
+                }
+                code.add(new VarInsnNode(Opcodes.ILOAD, outcomes + 2 * i));
+                if (probed.watches.get(i).isTakenIfTrue) {
+                    code.add(new InsnNode(Opcodes.DUP));
+                    code.add(new VarInsnNode(Opcodes.ILOAD, outcomes + 2 * i + 1));
+                    code.add(new InsnNode(Opcodes.ISUB));
+                } else {
+                    code.add(new VarInsnNode(Opcodes.ILOAD, outcomes + 2 * i + 1));
+                }
+            }
+            code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PROBE, "outcomes", "(JIIIIIIIII)V", false));
+        }
+        return code;
+    }
+
     /** Enters the call, and where its inputs are asked for reads them. What goes wrong there leaves the call without a record. */
     private InsnList entry(FeatureReader reader) {
         InsnList code = new InsnList();
@@ -126,12 +179,17 @@ final class ProbeWeaver {
         LabelNode body = new LabelNode();
         code.add(new InsnNode(Opcodes.LCONST_0));
         code.add(new VarInsnNode(Opcodes.LSTORE, call));
+        for (int i = 0; i < 2 * probed.watches.size(); i++) {
+            code.add(new InsnNode(Opcodes.ICONST_0));
+            code.add(new VarInsnNode(Opcodes.ISTORE, outcomes + i));
+        }
         code.add(from);
         code.add(FeatureReader.number(probed.probe));
-        String enter = probed.features.isEmpty() ? "enter" : "enterReading";
+        boolean isRead = !probed.features.isEmpty() || !probed.watches.isEmpty();
+        String enter = isRead ? "enterReading" : "enter";
         code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PROBE, enter, "(I)J", false));
         code.add(new VarInsnNode(Opcodes.LSTORE, call));
-        if (!probed.features.isEmpty()) {
+        if (isRead) {
             code.add(new VarInsnNode(Opcodes.LLOAD, call));
             code.add(new InsnNode(Opcodes.LCONST_0));
             code.add(new InsnNode(Opcodes.LCMP));
@@ -159,13 +217,19 @@ final class ProbeWeaver {
         for (Type type : Type.getArgumentTypes(method.desc)) {
             found.add(FeatureReader.verified(type));
         }
-        pad(found, call);
-        found.add(Opcodes.LONG);
+        addKept(found);
         if (!others.isEmpty()) {
             pad(found, free);
             found.addAll(others);
         }
         return found;
+    }
+
+    /** Adds what the probe keeps, but for the lock. */
+    private void addKept(List<Object> variables) {
+        pad(variables, call);
+        variables.add(Opcodes.LONG);
+        variables.addAll(Collections.nCopies(2 * probed.watches.size(), Opcodes.INTEGER));
     }
 
     private static void pad(List<Object> variables, int end) {
@@ -182,8 +246,7 @@ final class ProbeWeaver {
             if (node instanceof FrameNode) {
                 FrameNode frame = (FrameNode) node;
                 List<Object> variables = new ArrayList<>(frame.local);
-                pad(variables, call);
-                variables.add(Opcodes.LONG);
+                addKept(variables);
                 if (isSynchronized) {
                     variables.add("java/lang/Object");
                 }
@@ -320,6 +383,7 @@ final class ProbeWeaver {
                 code.add(new VarInsnNode(Opcodes.ALOAD, lock));
                 code.add(new InsnNode(Opcodes.MONITOREXIT));
             }
+            code.add(tell());
             code.add(new VarInsnNode(Opcodes.LLOAD, call));
             code.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PROBE, "leave", "(J)V", false));
             return code;
@@ -348,8 +412,7 @@ final class ProbeWeaver {
             if (isNeeded) {
                 code.add(handler);
                 List<Object> variables = new ArrayList<>();
-                pad(variables, call);
-                variables.add(Opcodes.LONG);
+                addKept(variables);
                 if (isSynchronized) {
                     variables.add("java/lang/Object");
                 }
@@ -361,8 +424,7 @@ final class ProbeWeaver {
                 method.tryCatchBlocks.add(new TryCatchBlockNode(begin, calls, unmade, null));
                 code.add(unmade);
                 List<Object> variables = new ArrayList<>(List.of(Opcodes.UNINITIALIZED_THIS));
-                pad(variables, call);
-                variables.add(Opcodes.LONG);
+                addKept(variables);
                 add(code, frame(variables, List.of(THROWABLE)));
                 code.add(leave());
                 code.add(new InsnNode(Opcodes.ATHROW));

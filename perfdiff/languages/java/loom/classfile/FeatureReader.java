@@ -64,7 +64,7 @@ final class FeatureReader {
             frame.accept(absent, Collections.nCopies(features.size(), SimpleVerificationTypeInfo.LONG));
             code.nop(); // two frames at one place are not allowed
         }
-        for (int first = 0; first < features.size(); first += CELLS) {
+        for (int first = 0; first == 0 || first < features.size(); first += CELLS) {
             code.loadConstant(first);
             for (int i = first; i < first + CELLS; i++) {
                 if (i < features.size()) {

@@ -9,12 +9,14 @@ import java.lang.classfile.CodeModel;
 import java.lang.classfile.Instruction;
 import java.lang.classfile.Label;
 import java.lang.classfile.MethodModel;
+import java.lang.classfile.Opcode;
 import java.lang.classfile.attribute.CodeAttribute;
 import java.lang.classfile.attribute.StackMapFrameInfo;
 import java.lang.classfile.attribute.StackMapFrameInfo.ObjectVerificationTypeInfo;
 import java.lang.classfile.attribute.StackMapFrameInfo.SimpleVerificationTypeInfo;
 import java.lang.classfile.attribute.StackMapFrameInfo.VerificationTypeInfo;
 import java.lang.classfile.attribute.StackMapTableAttribute;
+import java.lang.classfile.instruction.BranchInstruction;
 import java.lang.classfile.instruction.ConstantInstruction;
 import java.lang.classfile.instruction.ExceptionCatch;
 import java.lang.classfile.instruction.InvokeInstruction;
@@ -33,6 +35,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * Puts a probe into one method: it is entered at the start, left at each return and by a handler around all that the method does.
@@ -59,6 +62,7 @@ final class ProbeWeaver {
     private static final int LARGEST_COMPILED = 8000; // HotSpot compiles no larger methods (HugeMethodLimit)
     private static final int MOST_VARIABLES = 60000;
     private static final MethodTypeDesc OF_CALL = MethodTypeDesc.of(ConstantDescs.CD_void, ConstantDescs.CD_long);
+    private static final MethodTypeDesc OF_OUTCOMES = MethodTypeDesc.ofDescriptor("(JIIIIIIIII)V");
     private static final VerificationTypeInfo LONG = SimpleVerificationTypeInfo.LONG;
     private static final VerificationTypeInfo TOP = SimpleVerificationTypeInfo.TOP;
     private static final VerificationTypeInfo OBJECT = ObjectVerificationTypeInfo.of(ConstantDescs.CD_Object);
@@ -72,6 +76,7 @@ final class ProbeWeaver {
     private final boolean isConstructor;
     private final boolean isSynchronized;
     private int call; // variable
+    private int outcomes; // the first variable of conditions, two each: how often its jump was met, and passed by
     private int lock; // variable
     private int free; // the first variable above these
     private List<StackMapFrameInfo> frames;
@@ -102,7 +107,8 @@ final class ProbeWeaver {
 
     void weave(CodeBuilder builder, CodeModel code) {
         call = ((CodeAttribute) code).maxLocals();
-        lock = call + 2;
+        outcomes = call + 2;
+        lock = outcomes + 2 * probed.watches.size();
         free = isSynchronized ? lock + 1 : lock;
         frames = new ArrayList<>();
         List<CodeElement> elements = code.elementList();
@@ -126,10 +132,15 @@ final class ProbeWeaver {
         Label to = builder.newLabel();
         Label failed = builder.newLabel();
         Label body = builder.newLabel();
-        builder.lconst_0().lstore(call).labelBinding(from).loadConstant(probed.probe);
-        String enter = probed.features.isEmpty() ? "enter" : "enterReading";
+        boolean isRead = !probed.features.isEmpty() || !probed.watches.isEmpty();
+        builder.lconst_0().lstore(call);
+        for (int i = 0; i < 2 * probed.watches.size(); i++) {
+            builder.iconst_0().istore(outcomes + i);
+        }
+        builder.labelBinding(from).loadConstant(probed.probe);
+        String enter = isRead ? "enterReading" : "enter";
         builder.invokestatic(PROBE, enter, MethodTypeDesc.of(ConstantDescs.CD_long, ConstantDescs.CD_int)).lstore(call);
-        if (!probed.features.isEmpty()) {
+        if (isRead) {
             builder.lload(call).lconst_0().lcmp().ifge(body);
             new FeatureReader(surroundings, method, probed.features, free)
                     .read(builder, (label, variables) -> frame(label, entered(variables), List.of()));
@@ -151,13 +162,19 @@ final class ProbeWeaver {
         for (ClassDesc argument : type.parameterList()) {
             found.add(FeatureReader.verified(argument));
         }
-        pad(found, call);
-        found.add(LONG);
+        addKept(found);
         if (!others.isEmpty()) {
             pad(found, free);
             found.addAll(others);
         }
         return found;
+    }
+
+    /** Adds what the probe keeps, but for the lock. */
+    private void addKept(List<VerificationTypeInfo> variables) {
+        pad(variables, call);
+        variables.add(LONG);
+        variables.addAll(Collections.nCopies(2 * probed.watches.size(), SimpleVerificationTypeInfo.INTEGER));
     }
 
     private static void pad(List<VerificationTypeInfo> variables, int end) {
@@ -171,12 +188,15 @@ final class ProbeWeaver {
     /** The variables of a place in the method: its own, and the probe's. */
     private List<VerificationTypeInfo> inside(List<VerificationTypeInfo> own) {
         List<VerificationTypeInfo> variables = new ArrayList<>(own);
-        pad(variables, call);
-        variables.add(LONG);
+        addKept(variables);
         if (isSynchronized) {
             variables.add(OBJECT);
         }
         return variables;
+    }
+
+    private static boolean isConditional(Opcode opcode) {
+        return opcode != Opcode.GOTO && opcode != Opcode.GOTO_W;
     }
 
     private void frame(Label label, List<VerificationTypeInfo> variables, List<VerificationTypeInfo> stack) {
@@ -221,6 +241,8 @@ final class ProbeWeaver {
         private boolean isEmpty = true;
         private boolean isInside;
         private boolean mayFail; // before the parent's constructor is called
+        private int jumps; // that have a condition, up to here
+        private int watchedJumps;
 
         Body(CodeBuilder builder, List<CodeElement> elements, CodeElement parentCall) {
             this.builder = builder;
@@ -263,6 +285,9 @@ final class ProbeWeaver {
                     builder.with(element);
                 }
             }
+            if (watchedJumps < probed.watches.size()) {
+                throw new Impossible("a condition that is to be watched is not in it");
+            }
             handlers();
         }
 
@@ -302,9 +327,42 @@ final class ProbeWeaver {
                 exits.add(new Label[] {end, next});
                 exitPlaces.add(count);
             } else {
-                builder.with(instruction);
+                if (instruction instanceof BranchInstruction branch && isConditional(branch.opcode())) {
+                    watch(branch);
+                } else {
+                    builder.with(instruction);
+                }
                 isEmpty &= !isInside;
                 mayFail |= !isInside && !(instruction instanceof LoadInstruction) && !(instruction instanceof ConstantInstruction);
+            }
+        }
+
+        /** Counts how often the jump of a condition is met, and passed by, which leaves the stack and all frames as they are. */
+        private void watch(BranchInstruction jump) {
+            int watched = IntStream.range(0, probed.watches.size()).filter(i -> probed.watches.get(i).jump == jumps).findFirst().orElse(-1);
+            jumps++;
+            if (watched < 0) {
+                builder.with(jump);
+                return;
+            }
+            builder.iinc(outcomes + 2 * watched, 1).with(jump).iinc(outcomes + 2 * watched + 1, 1);
+            watchedJumps++;
+        }
+
+        /** Tells the outcomes of all conditions. */
+        private void tell() {
+            for (int first = 0; first < probed.watches.size(); first += Watch.TOLD) {
+                builder.lload(call).loadConstant(first);
+                for (int i = first; i < first + Watch.TOLD; i++) {
+                    if (i >= probed.watches.size()) {
+                        builder.iconst_0().iconst_0();
+                    } else if (probed.watches.get(i).isTakenIfTrue) {
+                        builder.iload(outcomes + 2 * i).dup().iload(outcomes + 2 * i + 1).isub();
+                    } else {
+                        builder.iload(outcomes + 2 * i).iload(outcomes + 2 * i + 1);
+                    }
+                }
+                builder.invokestatic(PROBE, "outcomes", OF_OUTCOMES);
             }
         }
 
@@ -319,6 +377,7 @@ final class ProbeWeaver {
             if (isSynchronized) {
                 builder.aload(lock).monitorexit();
             }
+            tell();
             builder.lload(call).invokestatic(PROBE, "leave", OF_CALL);
         }
 

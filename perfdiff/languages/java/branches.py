@@ -1,0 +1,73 @@
+"""The conditions of a method whose outcomes are counted: which jump of the bytecode decides each, told by lines and order.
+
+Class files say of which line an instruction is, not of which condition. In lines that belong together, the jumps are those of the
+conditions in the order of the text where there are as many, and each compares as its condition does. Elsewhere nothing is watched: what
+compilers leave out because it is always the same, write twice, as `finally`, or add, as in a switch over texts, shows by that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from perfdiff.languages.java.classes import Code
+from perfdiff.languages.java.decisions import ANY, Decision
+from perfdiff.languages.protocol import BranchPlan
+
+_JUMP = re.compile(r"^(if\w+) ", re.MULTILINE)
+_EXIT = re.compile(r"^[ilfda]?return$", re.MULTILINE)
+_PAIRS = (("eq", "ne"), ("lt", "ge"), ("gt", "le"))
+_OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "ge": ">=", "gt": ">", "le": "<="}
+# HotSpot compiles no method of more bytes (HugeMethodLimit), and none may have more than 65,535. A probe without conditions takes hundreds.
+_COMPILED, _LARGEST, _PROBE = 8000, 60_000, 2000
+_WATCH, _TELL = 20, 8  # bytes at most of a watched condition: where it stands and at the start, and at each way out
+
+
+def plan_branches(source: bytes, conditions: Iterable[Decision], code: Code) -> tuple[BranchPlan, ...]:
+    """Return the conditions whose jumps are known, in the order of the text.
+
+    The expression is the number of the jump among those of the method that have a condition, from 0, and whether it is taken where the
+    condition is true.
+    """
+    found = sorted(conditions, key=lambda one: one.end)
+    jumps = list(zip(_JUMP.findall(code.text), code.jumps, strict=True)) if found else []
+    plans = sorted(_watched(source, found, jumps), key=lambda plan: plan.start)
+    limit = _COMPILED if code.size <= _COMPILED else _LARGEST
+    room = limit - _PROBE - code.size
+    return tuple(plans[: max(room, 0) // (_WATCH + _TELL * (len(_EXIT.findall(code.text)) + 2))])
+
+
+def _watched(source: bytes, conditions: Sequence[Decision], jumps: Sequence[tuple[str, int]]) -> Iterator[BranchPlan]:
+    for first, last, group in _groups(conditions):
+        inside = [(number, name) for number, (name, line) in enumerate(jumps) if first <= line <= last]
+        outcomes = [_is_taken_if_true(one.asks, name) for one, (_, name) in zip(group, inside, strict=False)]
+        if len(inside) != len(group) or None in outcomes:
+            continue
+        for one, (number, _), taken in zip(group, inside, outcomes, strict=True):
+            if one.watched:
+                text = " ".join(source[one.start : one.end].decode("utf-8", "replace").split())
+                yield BranchPlan(one.start, one.end, one.line, text, f"{number} {taken:d}")
+
+
+def _groups(conditions: Sequence[Decision]) -> list[tuple[int, int, list[Decision]]]:
+    """Return conditions that share lines, in the order of their ends, with their first and last line."""
+    groups: list[tuple[int, int, list[Decision]]] = []
+    for one in sorted(conditions, key=lambda one: (one.first_line, one.last_line)):
+        if groups and one.first_line <= groups[-1][1]:
+            first, last, members = groups.pop()
+            groups.append((first, max(last, one.last_line), [*members, one]))
+        else:
+            groups.append((one.first_line, one.last_line, [one]))
+    return [(first, last, sorted(members, key=lambda one: one.end)) for first, last, members in groups]
+
+
+def _is_taken_if_true(asks: str, jump: str) -> bool | None:
+    """Return whether a jump is taken where what its condition asks for is true; None where it is no jump of that condition."""
+    if asks == ANY:
+        return True
+    kind = {"ifnull": "eq", "ifnonnull": "ne"}.get(jump, jump[-2:])
+    if asks not in _OPERATORS.values():
+        return kind == "ne" if jump in ("ifeq", "ifne") else None
+    one = next(name for name, operator in _OPERATORS.items() if operator == asks)
+    other = next(right if left == one else left for left, right in _PAIRS if one in (left, right))
+    return kind == one if kind in (one, other) else None
