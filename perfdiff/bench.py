@@ -10,7 +10,21 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import caveats, counters, counting, folding, machine, placing, reach, schedule, survey, tally, toolchain, workloads
+from perfdiff.collect import (
+    caveats,
+    counters,
+    counting,
+    folding,
+    machine,
+    placing,
+    reach,
+    remarks,
+    schedule,
+    survey,
+    tally,
+    toolchain,
+    workloads,
+)
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.counted import Counted
@@ -152,7 +166,7 @@ class Bench:
         config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
-        seen, lost = self._survey(site, probeable)
+        seen, lost, elsewhere = self._survey(site, probeable)
         budget = Budget(config.probes.overhead, self.reservoir, self._probe_costs(site), bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
@@ -165,6 +179,7 @@ class Bench:
             skipped=(*folding.untimed(subjects, selection.folds), *found.skipped),
             notes=(
                 *found.notes,
+                *elsewhere,
                 *caveats.texts_not_read(subjects, selection.choices),
                 *folding.note(subjects, selection.folds),
                 *events.notes,
@@ -265,8 +280,8 @@ class Bench:
         probeable = site.subjects.probeable(self.request.config.probes.exclude)
         return {side: site.subjects.census_probes(side, probeable) for side in self.sides}
 
-    def _survey(self, site: Site, probeable: Mapping[int, Counterpart]) -> tuple[Survey, frozenset[int]]:
-        """Build with probes in all functions and run them; return what was seen, and whose probes were lost."""
+    def _survey(self, site: Site, probeable: Mapping[int, Counterpart]) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
+        """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
         workshop, variant = self._workshop(), self.tallied(site)
         probes, built = variant.probes, variant.built
         sampled = site.subjects.sampled_in_survey(probeable)
@@ -282,7 +297,7 @@ class Bench:
         if len(self.sides) > 1:
             reach.require_tree(collector.misplaced, seen.ran, site.subjects)
         reach.require_calls(seen.called, probes, built)
-        return seen, workshop.lost(built, probes)
+        return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told)
 
     def _probe_costs(self, site: Site) -> dict[str, ProbeCosts]:
         return {language: costs for built in site.plain.values() for language, costs in self.packs.probe_costs(built).items()}

@@ -350,13 +350,7 @@ class Rounds:
             runs=tuple(self.runs),
             totals=self._timed.totals(),
             edges=self._timed.edges(),
-            notes=(
-                *site.notes,
-                *caveats.outputs_differ(self.runs, bench.points),
-                *caveats.sizes_not_felt(self.runs, bench.points),
-                *self.notes,
-                *self._maker.notes,
-            ),
+            notes=tuple(dict.fromkeys(self._all_notes())),
             counts=self._counts(),
             folded=site.folded,
             spots=self._spots,
@@ -365,6 +359,15 @@ class Rounds:
             stages=bench.progress.seconds,
             machines=self._maker.machines,
         )
+
+    def _all_notes(self) -> Iterator[Note]:
+        """Yield what the reader should know of the runs; the survey and later runs may have told the same."""
+        points = self.bench.points
+        yield from self.site.notes
+        yield from caveats.outputs_differ(self.runs, points)
+        yield from caveats.sizes_not_felt(self.runs, points)
+        yield from self.notes
+        yield from self._maker.notes
 
     def _counts(self) -> Totals | None:
         if self._counted is None:

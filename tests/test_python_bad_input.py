@@ -193,18 +193,22 @@ def test_a_head_that_cannot_be_measured_is_neither_slower_nor_fine(
     assert list(cache.glob("experiments/*")) == []
 
 
-def copied(folder: Path, *, is_also_used: bool = False) -> tuple[Path, Path]:
-    """Return a project with the revisions `base` and `head`, whose workload imports `lib` from another place, and that place."""
+def copied(folder: Path, *, own: str = "") -> tuple[Path, Path]:
+    """Return a project with the revisions `base` and `head`, whose workload imports `lib` from another place, and that place.
+
+    `own` is what the workload does beside that.
+    """
     project, other = folder / "project", folder / "other"
     project.mkdir()
     other.mkdir()
     (other / "lib.py").write_text("def work(n):\n    return n\n")
     git(project, "init", "-q")
-    own = "sys.path.pop(0)\ndel sys.modules['lib']\nimport lib\nlib.work(4)\n" if is_also_used else ""
     main = f"import sys\nsys.path.insert(0, {str(other)!r})\nimport lib\nprint(lib.work(3))\n{own}"
-    commit(project, "base", FILES | {"perfdiff.toml": f"measure.budget_s = 1\n{FILES['perfdiff.toml']}", "main.py": main})
+    files = {"perfdiff.toml": f"measure.budget_s = 1\n{FILES['perfdiff.toml']}", "main.py": main, "more.py": "def more(n):\n    return n\n"}
+    commit(project, "base", FILES | files)
     git(project, "tag", "base")
-    commit(project, "head", {"lib.py": "def work(n):\n    for _ in range(100_000): pass\n    return n\n"})
+    slower = "def {}(n):\n    for _ in range(100_000): pass\n    return n\n"
+    commit(project, "head", {"lib.py": slower.format("work"), "more.py": slower.format("more")})
     git(project, "tag", "head")
     return project, other
 
@@ -223,12 +227,21 @@ def test_another_copy_of_what_changed_is_no_answer(
     assert f"another copy of lib.py, {other / 'lib.py'}," in said.err
 
 
-def test_what_ran_of_the_revisions_is_judged_though_another_copy_ran_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("own", "ran"),
+    [
+        ("sys.path.pop(0)\ndel sys.modules['lib']\nimport lib\nlib.work(4)\n", "lib.work"),
+        ("import more\nmore.more(4)\n", "more.more"),  # so `lib` may be a namesake
+    ],
+)
+def test_what_ran_of_the_revisions_is_judged_though_another_copy_ran_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, ran: str
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    project, _ = copied(tmp_path, is_also_used=True)
+    project, _ = copied(tmp_path, own=own)
     config = configuration.load(project, environment={})
     found = pipeline.compare(
         Request(project, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), os.environ), Silent()
     ).findings
-    assert "lib.work" in [each.info.name for each in found.functions]
+    assert ran in [each.info.name for each in found.functions]
     assert "probes-elsewhere" in [note.slug for note in found.notes]

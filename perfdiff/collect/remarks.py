@@ -36,6 +36,11 @@ def of_lost_calls(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(note for note in notes if note.slug not in _OF_TIME)
 
 
+def of_other_code(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes on code that was loaded from another place than the tree; only probes in all functions are sure to see it."""
+    return tuple(note for note in notes if note.slug == _KNOWN["elsewhere"].slug)
+
+
 def read(folder: Path) -> list[Note]:
     """Return what the processes of a run told, as far as it is known what it means."""
     return [
