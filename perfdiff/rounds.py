@@ -65,17 +65,18 @@ class Rounds:
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time budget is used up.
 
-        The time is the budget, and up to as much again where that will decide what is open. Called again, it goes on where it ended, with
-        as much time. Several machines make as many pairs each as one would alone.
+        The time is the budget, and up to as much again where that will decide what is open. Where a point is slower, the others get just the
+        pairs without which nothing can be said of them, within the budget. Called again, it goes on where it ended, with as much time. Several
+        machines make as many pairs each as one would alone.
         """
         turns, maker = self._turns, self._maker
         looks = {point.id: self._next_look(point) for point in turns.open}
         self.bench.progress.stage("comparing whole runs", None)
-        started, limit_s, is_over = time.monotonic(), self.budget_s, False
+        started, limit_s, is_slower, is_over = time.monotonic(), self.budget_s, False, False
 
         def pairs() -> Iterator[Block]:
             while turns.open and not is_over:
-                is_late = time.monotonic() - started > limit_s
+                is_late = is_slower or time.monotonic() - started > limit_s
                 point = turns.next_short_of(FEWEST_PAIRS * maker.count) if is_late else turns.next
                 yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
 
@@ -87,13 +88,14 @@ class Rounds:
                 continue
             if turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends()[point.id].standing
-                if standing is PointStanding.SLOWER:
-                    is_over = True
-                elif standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
+                is_slower = is_slower or standing is PointStanding.SLOWER
+                if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
-            spent_s = time.monotonic() - started
-            if spent_s > limit_s and turns.fewest >= FEWEST_PAIRS * maker.count:
+            spent_s, has_few = time.monotonic() - started, turns.fewest < FEWEST_PAIRS * maker.count
+            if is_slower:
+                is_over = not has_few or spent_s > limit_s
+            elif spent_s > limit_s and not has_few:
                 missing_s = self._missing_s()
                 is_over = is_over or not 0 < missing_s <= BUDGETS * self.budget_s - spent_s
                 limit_s = spent_s + missing_s

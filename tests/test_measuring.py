@@ -13,7 +13,8 @@ import pytest
 import runtimes
 from perfdiff import configuration, making, pipeline
 from perfdiff import rounds as rounds_of_runs
-from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.findings import PointStanding, Rung, Verdict
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -236,6 +237,31 @@ def test_counting_that_turns_out_slower_than_its_budget_ends_after_the_shortest_
     pipeline.compare(replace(sums, config=replace(sums.config, counters=counters)), progress, executor=Slow())
     assert progress.made["counting all functions"] == 2 + 4
     assert progress.made["surveying"] > 0
+
+
+LARGEST = "n=3000"
+
+
+class Slower(Steady):
+    """Plain runs of head take twice as long; those at the largest point take so long by this machine's clock that they get few turns."""
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where:
+            return found
+        if LARGEST in command.where:
+            time.sleep(0.1)
+        factor = 2 if "head" in command.where else 1
+        return replace(found, wall_ns=factor * found.wall_ns, cpu_ns=factor * found.cpu_ns)
+
+
+def test_where_a_point_is_slower_the_others_are_run_until_something_can_be_said_of_them(sums: Request) -> None:
+    asked = replace(sums, config=replace(sums.config, counters=replace(sums.config.counters, software=False)))
+    found = pipeline.compare(asked, Silent(), executor=Slower()).findings
+    assert found.verdict is Verdict.REGRESSION
+    pairs = {end.point.label: end.ratio.runs_base if end.ratio else 0 for end in found.end_to_end}
+    assert {end.standing for end in found.end_to_end} == {PointStanding.SLOWER}
+    assert [pairs[label] for label in pairs if LARGEST in label] == [FEWEST_PAIRS] < [max(pairs.values())]
 
 
 VARYING = 20  # plain runs: five pairs of two points

@@ -118,10 +118,10 @@ def test_the_covariance_is_that_of_scikit_learn() -> None:
 def test_only_the_autoencoder_needs_torch_and_the_default_needs_no_sklearn() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from perfdiff.models.detectors.kinds import Kind, learn\n"
+        "from perfdiff.models.detectors.kinds import DetectorKind, learn\n"
         "from perfdiff.models.detectors.detector import Training\n"
         "rows = np.random.default_rng(1).standard_normal((50, 4))\n"
-        "learn(Kind.MAHALANOBIS, Training(rows, np.arange(50) % 5, np.full(4, 0.1), 0, 1)).errors(rows)\n"
+        "learn(DetectorKind.MAHALANOBIS, Training(rows, np.arange(50) % 5, np.full(4, 0.1), 0, 1)).errors(rows)\n"
         "assert not {'torch', 'sklearn'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
