@@ -20,7 +20,8 @@ import runtimes
 
 ROOT = Path(__file__).parent.parent
 START_S = 60.0
-BRIDGE, NET = "pdlab", "10.213.77"
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))  # each has hosts of its own
+BRIDGE, NET = f"pdlab{WORKER}", f"10.213.{77 + WORKER}"
 OFFSETS_S = (0, 86_400, 300)  # of the hosts' monotonic clocks
 
 
@@ -29,7 +30,8 @@ def obstacle() -> str:
     """Return why hosts cannot be made here, "" where they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
-    probe = "ip netns add pdlab-probe && ip netns del pdlab-probe && unshare --time --monotonic 60 --uts --fork hostname pdlab-probe"
+    name = f"{BRIDGE}-probe"
+    probe = f"ip netns add {name} && ip netns del {name} && unshare --time --monotonic 60 --uts --fork hostname {name}"
     tried = subprocess.run(["sh", "-c", probe], capture_output=True, text=True, check=False)
     return "" if tried.returncode == 0 else f"no network or time namespaces can be made: {tried.stderr.strip()}"
 
@@ -132,7 +134,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
         run("ip", "link", "set", BRIDGE, "up")
         prefixes: list[tuple[str, ...]] = []
         for number in range(1, count + 1):
-            name = f"pdlab{number}"
+            name = f"{BRIDGE}h{number}"
             run("ip", "netns", "add", name)
             stack.callback(run, "ip", "netns", "del", name)
             run("ip", "link", "add", f"{name}a", "type", "veth", "peer", "name", "eth0", "netns", name)

@@ -430,8 +430,8 @@ build.command = "test \\"$LAB\\" != broken && gcc -O1 -o add add.c"
 [[workload]]
 name = "add"
 command = "./add {n}"
-parameters.n = [20000, 80000]
-runs = 5
+parameters.n = [200000, 800000]
+runs = 8
 """
 
 
