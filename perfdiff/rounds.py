@@ -65,9 +65,9 @@ class Rounds:
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or one is slower, or the time budget is used up.
 
-        The time is the budget, and up to as much again where that will decide what is open. Where a point is slower, the others get just the
-        pairs without which nothing can be said of them, within the budget. Called again, it goes on where it ended, with as much time. Several
-        machines make as many pairs each as one would alone.
+        The time is the budget, and up to as much again where that will decide what is open. Where a point is slower, the others get just
+        the pairs without which nothing can be said of them, within the budget. Called again, it goes on where it ended, with as much time.
+        Several machines make as many pairs each as one would alone.
         """
         turns, maker = self._turns, self._maker
         looks = {point.id: self._next_look(point) for point in turns.open}
