@@ -142,8 +142,8 @@ def test_a_class_is_probed_in_each_loader_that_loads_it_as_it_is(tmp_path: Path)
 def test_what_processes_note_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "1.remarks").write_text("altered\tWorker\nunwoven\tMain.work: it is too large\nvirtual\ta\npaused\ta\n")
     slugs = ["probes-altered", "probes-unwoven", "probes-virtual", "probes-paused"]
-    assert [note.slug for note in remarks.read(tmp_path)] == slugs
-    assert remarks.read(tmp_path)[0].text.startswith("Worker was loaded with other bytes")
+    assert [note.slug for note in remarks.read(tmp_path).notes] == slugs
+    assert remarks.read(tmp_path).notes[0].text.startswith("Worker was loaded with other bytes")
 
 
 def test_classes_of_modules_are_probed(tmp_path: Path) -> None:

@@ -328,8 +328,9 @@ class Collector:
 
     def _recordings(self, folder: Path) -> list[Recording]:
         """Return what the processes of a run recorded, and keep what they told."""
-        self.told |= dict.fromkeys(remarks.read(folder)) | self.services.notes
-        self.misplaced |= remarks.misplaced(folder)
+        said = remarks.read(folder)
+        self.told |= dict.fromkeys(said.notes) | self.services.notes
+        self.misplaced |= said.misplaced
         return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
 
     def _stopped(self, slot: Slot, recordings: list[Recording]) -> list[Recording]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff.records.schema import Note
@@ -41,22 +41,27 @@ def of_other_code(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(note for note in notes if note.slug == _KNOWN["elsewhere"].slug)
 
 
-def read(folder: Path) -> list[Note]:
-    """Return what the processes of a run told, as far as it is known what it means."""
-    return [
-        replace(known, text=known.text.format(text=text.partition("\t")[0])) for word, text in _told(folder) if (known := _KNOWN.get(word))
-    ]
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What the processes of a run told, as far as it is known what it means.
+
+    `misplaced` are the files of the tree whose code they loaded from another place, each with that place.
+    """
+
+    notes: tuple[Note, ...]
+    misplaced: Mapping[str, str]
 
 
-def misplaced(folder: Path) -> dict[str, str]:
-    """Return the files of the tree whose code the processes of a run loaded from another place, each with that place."""
-    places = (text.partition("\t") for word, text in _told(folder) if word == "elsewhere")
-    return {file: place for place, _, file in places if file}
-
-
-def _told(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the words of a run's processes with their texts."""
+def read(folder: Path) -> Remarks:
+    """Return what the processes of a run told."""
+    notes, misplaced = [], {}
     for path in sorted(folder.glob(FILES)):
         with path.open("rb") as file:
             lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
-        yield from ((word, text) for word, _, text in (line.partition("\t") for line in lines))
+        for word, _, told in (line.partition("\t") for line in lines):
+            text, _, file_of_tree = told.partition("\t")
+            if known := _KNOWN.get(word):
+                notes.append(replace(known, text=known.text.format(text=text)))
+            if word == "elsewhere" and file_of_tree:
+                misplaced[file_of_tree] = text
+    return Remarks(tuple(notes), misplaced)

@@ -16,7 +16,7 @@ from perfdiff.analysis.sums.rates import one_run, too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation, CostClass, Term, product, shape
+from perfdiff.models.annotation import RISING, Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Side
@@ -112,14 +112,16 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
             if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
                 return f"cost {before.says}, now {after.says}: "
     classes = (found.base.growth, found.head.growth)
-    if found.class_changed and found.feature and not {CostClass.MIXTURE, CostClass.PIECEWISE} & set(classes) and _explains(classes, found):
+    if found.class_changed and found.feature and _explains(classes, found):
         return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
     return ""
 
 
 def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> bool:
     """Return whether the growth changed as the cost did: one that is slower by a lower growth would read as a contradiction."""
-    before, after = map(list(CostClass).index, classes)
+    if not set(classes) <= set(RISING):
+        return False
+    before, after = map(RISING.index, classes)
     return found.ratio is None or (after > before) == (found.ratio.value > 1)
 
 
