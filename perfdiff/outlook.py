@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from perfdiff import storage
 from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
-from perfdiff.bench import SURVEY_ROUNDS
 from perfdiff.build.builder import Built, build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
@@ -19,6 +18,7 @@ from perfdiff.collect.subjects import Subjects
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S, Config
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
+from perfdiff.measuring.bench import SURVEY_ROUNDS
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side

@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 
 from perfdiff import storage
-from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.executor import Executor, ProcessExecutor
 from perfdiff.config import ClusterConfig
 from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
-from perfdiff.making import Makers, OwnMachine
-from perfdiff.measuring import measure
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.making import Makers, OwnMachine
+from perfdiff.measuring.stages import measure
 from perfdiff.outcome import Engines, Outcome, judged, named
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store

@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff import processes, storage
-from perfdiff.bench import Bench, Site, Variant
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.executor import Command, ProcessExecutor, shell_text
@@ -32,6 +31,7 @@ from perfdiff.collect.upkeep import Chores
 from perfdiff.collect.workshop import dropped
 from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.languages.protocol import ProbeCosts
+from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction

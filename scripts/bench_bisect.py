@@ -23,11 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from histories import Plan, make
-from perfdiff import bisecting, configuration
-from perfdiff.bisecting import Question
+from perfdiff import configuration
 from perfdiff.errors import PerfdiffError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
+from perfdiff.searches import bisecting
+from perfdiff.searches.bisecting import Question
 from programs import git
 from simulated_search import BROKEN_SHARE, World, searched, thresholded
 

@@ -38,7 +38,7 @@ import test_freud_log
 import test_log
 import test_recording
 import trends
-from perfdiff import accepted, configuration, searched
+from perfdiff import accepted, configuration
 from perfdiff.errors import PerfdiffError
 from perfdiff.models import language
 from perfdiff.records import freud_log, pairing, placestore, recorded, recording, store
@@ -46,6 +46,7 @@ from perfdiff.records.freud_blocks import encode
 from perfdiff.records.schema import Side
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.saved import saved_trends
+from perfdiff.searches import state
 
 SECONDS_AN_INPUT = 2.0  # of CPU time; inputs have some kilobytes
 MEMORY_BYTES = 512 * 2**20  # beyond what the process has when it starts: no input of some kilobytes may ask for that
@@ -200,7 +201,7 @@ def searches(folder: Path) -> Reader:
     """Read states of searches for a commit."""
     path = folder / "state.json"
     return Reader(
-        "states of searches", lambda rng: mutation.changed_json(rng, [fuzz_seeds.STATE]), lambda data: searched.load(written(path, data))
+        "states of searches", lambda rng: mutation.changed_json(rng, [fuzz_seeds.STATE]), lambda data: state.load(written(path, data))
     )
 
 

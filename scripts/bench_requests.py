@@ -27,12 +27,12 @@ import numpy as np
 
 import programs
 from perfdiff import configuration, storage
-from perfdiff.bench import Bench, Site
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.collect.schedule import Slot
 from perfdiff.config import ServiceConfig
+from perfdiff.measuring.bench import Bench, Site
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Point, Side

@@ -10,15 +10,16 @@ import pytest
 
 import findings as made
 from laboratory import ABSENT, BROKEN, FAST, SLOW, Laboratory, commit, line, request
-from perfdiff import bisecting, cli
+from perfdiff import cli
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.search.bisection import Bisection, CommitStanding
 from perfdiff.analysis.search.ends import SearchSubject, follow
-from perfdiff.bisecting import Question
 from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
 from perfdiff.report import document, html, markdown, terminal
+from perfdiff.searches import bisecting
+from perfdiff.searches.bisecting import Question
 from programs import git
 
 

@@ -13,13 +13,14 @@ import pytest
 
 import runtimes
 from histories import Plan, make
-from perfdiff import bisecting, configuration
+from perfdiff import configuration
 from perfdiff.analysis.search.symptom import Figure
-from perfdiff.bisecting import Question
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
+from perfdiff.searches import bisecting
+from perfdiff.searches.bisecting import Question
 from programs import git
 
 pytestmark = pytest.mark.integration

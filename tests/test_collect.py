@@ -30,7 +30,7 @@ from perfdiff.collect.survey import Budget, Fold, Priority, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
-from perfdiff.making import OwnMachine
+from perfdiff.measuring.making import OwnMachine
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side
 

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 import runtimes
-from perfdiff import configuration, pipeline, rounds
-from perfdiff.bench import Variant
+from perfdiff import configuration, pipeline
 from perfdiff.cli import samples
 from perfdiff.cli.explain import explanation
 from perfdiff.collect import placing
 from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.measuring import rounds
+from perfdiff.measuring.bench import Variant
+from perfdiff.measuring.rounds import Rounds
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import recorded
@@ -29,7 +31,6 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Side
 from perfdiff.report import html, json_report, markdown, terminal
 from perfdiff.report.document import build
 from perfdiff.request import Request
-from perfdiff.rounds import Rounds
 from programs import PROGRAMS, Case, repository
 
 WALK = "while (*end)"

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff import configuration, duets
+from perfdiff import configuration
 from perfdiff.collect import schedule
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.services import Services
 from perfdiff.config import WorkloadConfig
-from perfdiff.duets import APART, Duets
 from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.measuring import duets
+from perfdiff.measuring.duets import APART, Duets
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 LOOPS = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done; echo done"

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perfdiff import accepted, configuration, searched
+from perfdiff import accepted, configuration
 from perfdiff.configuration import tomlfile
 from perfdiff.errors import ConfigError, RecordingError
 from perfdiff.records import bounds, recorded, recording, store
 from perfdiff.records.plan import Mode
 from perfdiff.records.schema import Side
+from perfdiff.searches import state
 from test_log import recording as measured
 from test_recording import block, extent, file, totals
 
@@ -171,7 +172,7 @@ def test_whole_experiments_are_still_read(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["[" * 200_000, '{"good": "a", "bad": "b", "spent_s": 1' + "0" * 400 + "}"])
 def test_a_search_s_state_beyond_numbers_and_stacks_is_damage(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text)
-    refused(lambda: searched.load(tmp_path / "state.json"), "damaged")
+    refused(lambda: state.load(tmp_path / "state.json"), "damaged")
 
 
 @pytest.mark.parametrize(

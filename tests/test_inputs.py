@@ -26,7 +26,7 @@ from perfdiff.reproduction import Asked
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
-from perfdiff.searched import reason_of
+from perfdiff.searches.state import reason_of
 from programs import git
 
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import configuration, making, pipeline
-from perfdiff import rounds as rounds_of_runs
+from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.measuring import making
+from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded

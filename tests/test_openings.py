@@ -19,11 +19,11 @@ from perfdiff.collect import openings
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.inotify import Inotify
 from perfdiff.collect.openings import Decisive, Openings, Watching
+from perfdiff.measuring.rounds import Rounds
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
 from perfdiff.request import Request
-from perfdiff.rounds import Rounds
 from programs import git
 
 SAME = {"same.txt": "a\n", "sub/same.txt": "a\n", "run.sh": "exit 0\n"}

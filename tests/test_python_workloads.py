@@ -15,7 +15,6 @@ import pytest
 
 import runtimes
 from perfdiff import configuration, reproduction
-from perfdiff.bench import Bench
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect import suites, workloads
 from perfdiff.collect.collector import Target
@@ -27,6 +26,7 @@ from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
 from perfdiff.languages.python.layout import Layout
+from perfdiff.measuring.bench import Bench
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request

@@ -41,16 +41,10 @@ ALLOWED = {
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
     "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
-    "bench": _GROUND | {"records", "revisions", "languages", "build", "collect", "request"},
-    "duets": _GROUND | {"records", "collect", "analysis"},
-    "making": _GROUND | {"records", "collect", "analysis", "bench", "duets"},
-    "rounds": _GROUND | {"records", "collect", "analysis", "bench", "making"},
-    "unaltered": _GROUND | {"records", "languages", "collect", "bench"},
-    "measuring": _GROUND | {"bench", "making", "rounds", "unaltered"},
-    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "bench", "making", "measuring"},
-    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "bench"},
+    "measuring": _GROUND | {"records", "revisions", "languages", "build", "collect", "analysis", "request"},
+    "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "measuring"},
+    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "measuring"},
     "concluded": _GROUND | {"records", "models", "analysis"},
-    "searched": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
     "pipeline": _GROUND
     | {
@@ -61,18 +55,15 @@ ALLOWED = {
         "collect",
         "storage",
         "request",
-        "bench",
-        "making",
         "engines",
         "cluster",
         "measuring",
         "outcome",
     },
-    "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "bench"},
+    "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
-    "bisecting": _GROUND
-    | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "searched"},
-    "growth_bisect": _GROUND | {"records", "storage", "models", "analysis", "request", "revisions", "trending", "bisecting", "searched"},
+    "searches": _GROUND
+    | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "trending"},
 }
 # The same within the analysis, besides `findings`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.
@@ -251,6 +242,10 @@ def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> N
     asked = "import sys, perfdiff.outcome, perfdiff.report.explain; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
     assert "perfdiff.outcome" in loaded
-    assert not {"perfdiff.analysis.analysis", "perfdiff.models.fitting", "perfdiff.bench", "perfdiff.languages.registry", "pyarrow"} & set(
-        loaded
-    )
+    assert not {
+        "perfdiff.analysis.analysis",
+        "perfdiff.models.fitting",
+        "perfdiff.measuring.bench",
+        "perfdiff.languages.registry",
+        "pyarrow",
+    } & set(loaded)

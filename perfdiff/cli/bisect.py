@@ -86,7 +86,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = replace(overrides, cluster=cluster)
         with project.progress() as progress:
             request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
-            from perfdiff import bisecting
+            from perfdiff.searches import bisecting
 
             named = functools.partial(is_named, function) if function else None
             question = bisecting.Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))

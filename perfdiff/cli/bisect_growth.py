@@ -10,8 +10,8 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.search.growth import GrowthBisection
-    from perfdiff.bisecting import Question
     from perfdiff.progress import Progress
+    from perfdiff.searches.bisecting import Question
 
 FORMATS = (options.Format.TEXT, options.Format.MARKDOWN, options.Format.HTML, options.Format.JSON)
 
@@ -24,7 +24,7 @@ def check_format(chosen: options.Format) -> None:
 
 def found(question: Question, progress: Progress) -> GrowthBisection:
     """Search; raise PerfdiffError where there is nothing to find, or it cannot be counted."""
-    from perfdiff import growth_bisect
+    from perfdiff.searches import growth_bisect
 
     return growth_bisect.bisect(question, progress)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfdiff.bench import Bench, Recipe, Site, Variant
 from perfdiff.cluster import protocol, workers
 from perfdiff.cluster.apart import Apart
 from perfdiff.cluster.checkouts import checkout
@@ -23,7 +22,8 @@ from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError
-from perfdiff.making import Block, Made, Pair
+from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
+from perfdiff.measuring.making import Block, Made, Pair
 from perfdiff.progress import Progress
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Skipped

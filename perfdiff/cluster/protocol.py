@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.bench import Recipe
 from perfdiff.collect.subjects import Subjects
 from perfdiff.config import Config
 from perfdiff.errors import (
@@ -19,7 +18,8 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.making import Made, Pair
+from perfdiff.measuring.bench import Recipe
+from perfdiff.measuring.making import Made, Pair
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 

@@ -23,7 +23,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from perfdiff import storage
-from perfdiff.bench import Bench, Recipe
 from perfdiff.build.cache import BuildCache
 from perfdiff.cluster import protocol
 from perfdiff.cluster.deliveries import delivered
@@ -31,8 +30,9 @@ from perfdiff.cluster.protocol import Answer, Checkout, Commission, Delivery, Fa
 from perfdiff.collect import machine
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError, StoreError
-from perfdiff.making import OwnMachine
-from perfdiff.measuring import measure
+from perfdiff.measuring.bench import Bench, Recipe
+from perfdiff.measuring.making import OwnMachine
+from perfdiff.measuring.stages import measure
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import store
 from perfdiff.records.schema import Side

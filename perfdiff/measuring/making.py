@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfdiff.analysis.stats.pairs import next_look
-from perfdiff.bench import Bench, Recipe, Site, Variant
 from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.spread import Spread
-from perfdiff.duets import Duets
+from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
+from perfdiff.measuring.duets import Duets
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Machine, Note, Run
 

@@ -14,7 +14,6 @@ from perfdiff.analysis.search import growth
 from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, GrowthSymptom, WantedGrowth
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.bisecting import SHORT, Question
 from perfdiff.errors import BuildError, MeasurementError, RevisionError, WorkloadError
 from perfdiff.models.clusters import ALPHA
 from perfdiff.progress import Progress, Within
@@ -23,7 +22,8 @@ from perfdiff.request import Request
 from perfdiff.revisions.history import History, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
-from perfdiff.searched import reason_of
+from perfdiff.searches.bisecting import SHORT, Question
+from perfdiff.searches.state import reason_of
 
 
 def bisect(question: Question, progress: Progress) -> GrowthBisection:

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from perfdiff import __version__, pipeline, searched, storage
+from perfdiff import __version__, pipeline, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
@@ -43,7 +43,8 @@ from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
-from perfdiff.searched import Searched, Taken, Tried
+from perfdiff.searches import state
+from perfdiff.searches.state import Searched, Taken, Tried
 
 RUNS = 5  # of each side in one measurement: the least that the comparison can work with; weak evidence is measured again
 AGAIN = 0.5  # what measuring a commit again costs of measuring a new one: nothing is built
@@ -131,7 +132,7 @@ class Hunt:
                 self._measure_ahead(search, known, terms)
                 self._measure(step.commit)
             self._records = replace(self._records, spent_s=self._records.spent_s + time.monotonic() - started)
-            searched.save(self._state, self._records)
+            state.save(self._state, self._records)
             self._look_at_names()
 
     def conclude(self, answer: Answer) -> tuple[Bisection, Outcome]:
@@ -187,7 +188,7 @@ class Hunt:
             findings = self._compared((self._history.good, commit), seed, progress)
             reading = symptom.read(findings, self._symptom)
         except (BuildError, WorkloadError, MeasurementError, RevisionError) as error:
-            self._skip(commit, searched.reason_of(error))
+            self._skip(commit, state.reason_of(error))
             return
         if reading is None:
             self._skip(commit, f"{self._symptom.says} is not there to be measured")
@@ -392,7 +393,7 @@ class Hunt:
         """Return what an earlier search for the same left behind, as far as it still holds."""
         fresh = Searched(self._history.good, self._history.bad)
         try:
-            kept = searched.load(self._state)
+            kept = state.load(self._state)
         except RecordingError as error:
             self._progress.note(f"{error}; what was measured is kept")
             kept = None

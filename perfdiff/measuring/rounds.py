@@ -18,7 +18,6 @@ from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
-from perfdiff.bench import Bench, Site, Variant
 from perfdiff.collect import caveats, census, counterparts, counting, folding, placing, schedule, workloads
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
@@ -26,7 +25,8 @@ from perfdiff.collect.counted import Counted
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
-from perfdiff.making import Block, Makers, OwnMachine, PairMaker
+from perfdiff.measuring.bench import Bench, Site, Variant
+from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from perfdiff import unaltered
-from perfdiff.bench import Bench
 from perfdiff.errors import DiskFilledError
-from perfdiff.making import Makers, OwnMachine
-from perfdiff.rounds import Rounds
+from perfdiff.measuring import unaltered
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.making import Makers, OwnMachine
+from perfdiff.measuring.rounds import Rounds
 
 
 def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from perfdiff.bench import Bench, Site, Variant
 from perfdiff.collect import caveats, openings, remarks
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
@@ -13,6 +12,7 @@ from perfdiff.collect.openings import Decisive, Watching
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import BuildError, WorkloadError
 from perfdiff.languages.protocol import CodeComparison
+from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Run, Side
 
