@@ -343,11 +343,10 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are medians: of CPU time where runs do nothing but work, else by the clock. `ratio` is head over base of what
-    was judged, `by` CPU time or time, over as many pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many
-    pairs would decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these
-    `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest of all.
-    `by_layouts`: layouts of the code leave it open.
+    `base_ns` and `head_ns` are medians: of CPU time where runs only work, else by the clock. `ratio` is head over base of what was judged,
+    `by` CPU time or time, over as many pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would
+    decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these `disagree`
+    beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these decide.
     """
 
     point: Point
