@@ -89,8 +89,9 @@ class MetricFinding:
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
     are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
-    `typical` is what a typical call of base costs in the stratum, where that is not all calls. `machines` are the ratios of that stratum on
-    single machines, by name, where several measured, and `machines_q` is the q-value of no difference between them.
+    `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of it: `n = 2000`, "" where none is known.
+    `machines` are the ratios of that stratum on single machines, by name, where several measured, and `machines_q` is the q-value of no
+    difference between them.
     """
 
     metric: str
@@ -113,6 +114,7 @@ class MetricFinding:
     borders: tuple[BorderShift, ...] = ()
     points: Mapping[int, Ratio] = field(default_factory=dict)
     typical: float | None = None
+    typical_at: str = ""
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     machines_q: float = math.nan
 
