@@ -68,7 +68,12 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
         changed.extend([what] if what else [])
         return what is None
 
-    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"), is_whole)
+    def make(folder: Path) -> None:
+        _make(request, environment, folder, cache.logs / f"{key}.log")
+
+    # What is laid beside a tree, such as an environment of packages, leads to files of this machine.
+    neighbours = cache.neighbours if request.workplace is None else None
+    entry = cache.obtain(key, (lambda folder: neighbours.obtain(key, folder, make)) if neighbours else make, is_whole)
     built = _kept(entry, request.variant, request.pin.repository.folder)
     return replace(built, notes=(*built.notes, _changed(request, changed[0]))) if changed else built
 
