@@ -616,3 +616,19 @@ def test_interrupted_builds_of_both_sides_leave_nothing_behind(
     shells = [int(path.read_text()) for path in (*place.glob("*.part"), *place.glob("*.child"))]
     assert len(shells) == 4
     assert processes.holds(lambda: not any(is_alive(shell) for shell in shells), 20, 0.01)
+
+
+def test_units_that_both_sides_have_are_compiled_once(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    noting = f'case " $*" in *" -E"*) ;; *" -c "*) for last; do :; done; echo $last >> {calls};; esac'
+    (tools / "cc").write_text(f'#!/bin/sh\n{noting}\nexec {shutil.which("cc")} "$@"\n')
+    (tools / "cc").chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    built = build_all(both(commits({}), cache, "make CFLAGS=-g", PATH=path), cache, lambda _: None)
+    assert sorted(calls.read_text().split()) == ["main.c", "twice.c", "twice.c"]
+    assert [sources(each) for each in built.values()] == [["main.c", "twice.c"]] * 2
+    outputs = [subprocess.run([built[side].tree / "prog"], capture_output=True, check=True).stdout for side in Side]
+    assert outputs == [b"42\n", b"43\n"]
+    for side, other in zip(Side, reversed(Side), strict=True):
+        assert str(built[other].tree).encode() not in (built[side].tree / "main.o").read_bytes()

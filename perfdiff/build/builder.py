@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -15,6 +16,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
 from perfdiff.build.links import Link, read_links
+from perfdiff.build.masquerade import Partner
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand
@@ -70,7 +72,7 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
 
     As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache.
     """
-    order, told = list(requests), set[Side]()
+    requests, order, told = _partnered(requests, cache), list(requests), set[Side]()
 
     def tell(side: Side) -> None:
         if side not in told:
@@ -87,6 +89,15 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
         made[side] = build(requests[side], cache)
         tell(side)
     return {side: made[side] for side in requests}
+
+
+def _partnered(requests: Mapping[Side, BuildRequest], cache: BuildCache) -> Mapping[Side, BuildRequest]:
+    """Return requests of two sides that know of each other's builds; others as they are."""
+    if len(requests) != len(Side):
+        return requests
+    places = {side: cache.place(_key(request)) for side, request in requests.items()}
+    partners = {side: Partner(places[other] / BUILD, places[other] / SOURCE) for side, other in zip(Side, reversed(Side), strict=True)}
+    return {side: replace(request, partner=partners[side]) for side, request in requests.items()}
 
 
 def _changed(request: BuildRequest, what: str) -> Note:
@@ -162,9 +173,10 @@ def _make_together(requests: Sequence[BuildRequest], cache: BuildCache, ended: C
     if len(by_key) < 2:
         return None
     with suppress(_ApartError), ExitStack() as rooms:
+        claims = Path(rooms.enter_context(tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True)))
         entered = {key: rooms.enter_context(cache.making(key)) for key in sorted(by_key)}
         jobs = [
-            prepare(request, environment, folder, cache.logs / f"{key}.log")
+            prepare(_claiming(request, claims), environment, folder, cache.logs / f"{key}.log")
             for key, request in by_key.items()
             if (folder := entered[key]) is not None  # another process may have made it meanwhile
         ]
@@ -176,6 +188,10 @@ def _make_together(requests: Sequence[BuildRequest], cache: BuildCache, ended: C
         for job in jobs:
             job.finish(running_s / len(jobs))
     return failed.request.side if failed else None
+
+
+def _claiming(request: BuildRequest, claims: Path) -> BuildRequest:
+    return replace(request, partner=replace(request.partner, claims=claims)) if request.partner else request
 
 
 def _run_together(jobs: Sequence[Job], ended: Callable[[Side], None]) -> Job | None:
