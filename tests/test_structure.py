@@ -89,8 +89,10 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 # that is measured.
 STANDS_ALONE = {
     "build/compiling.py",
+    "build/reuse.py",
     "build/wrapper.py",
     "cluster/examination.py",
+    "cluster/hosting.py",
     "cluster/station.py",
     "collect/papi.py",
     "collect/proxy.py",
