@@ -62,7 +62,12 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
         changed.extend([what] if what else [])
         return what is None
 
-    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"), is_whole)
+    def make(folder: Path) -> None:
+        _make(request, environment, folder, cache.logs / f"{key}.log")
+
+    # What is laid beside a tree, such as an environment of packages, leads to files of this machine.
+    neighbours = cache.neighbours if request.workplace is None else None
+    entry = cache.obtain(key, (lambda folder: neighbours.obtain(key, folder, make)) if neighbours else make, is_whole)
     built = _kept(entry, request.variant, request.pin.repository.folder)
     return replace(built, notes=(*built.notes, _changed(request, changed[0]))) if changed else built
 
@@ -70,7 +75,8 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
 def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> dict[Side, Built]:
     """Return the builds of several sides, which are made at the same time if all they do is to compile; `ended` is called for each.
 
-    As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache.
+    As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache. What
+    neighbours may have is asked for one by one.
     """
     requests, order, told = _partnered(requests, cache), list(requests), set[Side]()
 
@@ -79,7 +85,8 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
             ended(side)
         told.add(side)
 
-    if not cache.apart and all(request.workplace is None and request.config.command for request in requests.values()):
+    is_compiled = all(request.workplace is None and request.config.command for request in requests.values())
+    if is_compiled and not cache.apart and cache.neighbours is None:
         failed = _make_together(list(requests.values()), cache, tell)
         if failed is not None:
             cache.apart = True

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from perfdiff.errors import StoreError, store_errors
 
-_FINISHED = "finished"
+_FINISHED, _TREES = "finished", "trees"
 _OWN = stat.S_IRWXU
 
 
@@ -30,17 +30,24 @@ class CacheEntry:
     used: float
 
 
+class Neighbours(Protocol):
+    """Other machines, which may have a build that is missing here."""
+
+    def obtain(self, key: str, folder: Path, make: Callable[[Path], None]) -> None:
+        """Fill a new, empty folder with the build of a key: with that of another machine of the same kind, or else by `make`."""
+
+
 class BuildCache:
     """Folders `<root>/trees/<key>`, each made once and then only read.
 
     A folder is finished when it holds the marker `finished`, which is written last. Every key has a lock file: its maker holds it
     alone, users share it, and `prune` leaves alone what is locked. Locks are the kernel's (`flock`), so they end with their process.
-
-    `apart` tells that builds have been seen which cannot be made at the same time.
+    `neighbours` are asked for a build before it is made. `apart` tells that builds have been seen which cannot be made at the same time.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, neighbours: Neighbours | None = None) -> None:
         self.root = root
+        self.neighbours = neighbours
         self.apart = False
         self._held: dict[str, int] = {}
         with store_errors(root):
@@ -57,7 +64,7 @@ class BuildCache:
 
     @property
     def _trees(self) -> Path:
-        return self.root / "trees"
+        return self.root / _TREES
 
     @property
     def _locks(self) -> Path:
@@ -195,6 +202,16 @@ class BuildCache:
         finally:
             os.close(lock)
         return True
+
+
+def place(root: Path, key: str) -> Path:
+    """Return where the folder of a key is in a cache, or would be."""
+    return root / _TREES / key
+
+
+def kept(root: Path) -> frozenset[str]:
+    """Return the keys of the finished folders of a cache, none where there is no cache yet."""
+    return frozenset(marker.parent.name for marker in (root / _TREES).glob(f"*/{_FINISHED}"))
 
 
 def claim(root: Path) -> None:
