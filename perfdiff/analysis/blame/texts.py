@@ -66,7 +66,7 @@ def only_sets_aside(info: FunctionInfo) -> bool:
 
 
 def _assigned(target: str) -> set[str]:
-    """Return the names that lead to what an assignment sets: of a declaration the variable, of a field the objects that it is reached by."""
+    """Return the names that lead to what an assignment sets: of a declaration the variable, of a field what it is reached by."""
     names = _WORD.findall(target)
     return set(names) - _ITSELF if _REACHED.search(target) else set(names[-1:])
 
