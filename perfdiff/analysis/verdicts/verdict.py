@@ -244,7 +244,8 @@ def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int
 def _is_material_in_all(case: Case, extra: Floats) -> bool:
     """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
     own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
-    clear = extra - sums_noise(frozenset({case.info.id}), case.ledger)
+    (noise,) = sums_noise([frozenset({case.info.id})], case.ledger)
+    clear = extra - noise
     return case.attribution.is_material(clear, case.config.min_effect, own)
 
 
