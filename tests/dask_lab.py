@@ -70,6 +70,12 @@ class Lab:
         command += ["--local-directory", str(self.folder / name), *(["--resources", resources] if resources else [])]
         self.workers[name] = self._started(name, command, own, prefix)
 
+    def add_alike(self, name: str, root: Path, *, variables: Mapping[str, str] | None = None) -> None:
+        """Start a worker that sees its own cache at the path `root`, as others do at the same one; see `obstacle`."""
+        own = self.folder / name / "cache"
+        seen = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', str(own), str(root))
+        self.add(name, variables={"PERFDIFF_CACHE": str(root)} | dict(variables or {}), prefix=seen)
+
     def _started(
         self, name: str, command: list[str], variables: Mapping[str, str], prefix: tuple[str, ...] = ()
     ) -> subprocess.Popen[bytes]:

@@ -87,7 +87,7 @@ class Crew:
         for post, answer in self._posts.ask_all(recipe):
             if isinstance(answer, Fitted):
                 skipped |= dict.fromkeys(answer.skipped)
-                self.bench.progress.advance(post.worker.name)
+                self.bench.progress.advance(self._posts.told(post))
         self._posts.require()
         return Variant(recipe.probes, {}, {}, skipped=tuple(skipped))
 
@@ -154,7 +154,7 @@ class Crew:
         for post, ready in self._posts.open(self.able, bundle, own):
             post.machine = len(self._machines)
             self._machines.append(Machine(post.name, ready.environment))
-            self.bench.progress.advance(post.name)
+            self.bench.progress.advance(self._posts.told(post))
 
     def _commission(self) -> tuple[Commission, Bundle]:
         request, pins = self.bench.request, self.bench.pins
