@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from perfdiff.analysis.blame.attribution import Attribution, sums_noise
 from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.compare.judgement import Direction, enough_runs
+from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
@@ -158,10 +157,7 @@ def _matters(case: Case) -> bool:
     """Return whether what the comparison cannot exclude would be material for a run."""
     cost = np.maximum(*(case.ledger.at_points("self_ns", side, case.info.id) for side in Side))
     own = case.study.comparisons.get("self_ns")
-    hidden = 1.0
-    if own is not None and own.overall is not None and enough_runs(own.overall):
-        hidden = math.expm1(min(max(own.floor, own.overall.interval(case.config.confidence)[1]), 50.0))
-    return case.attribution.is_material(cost * hidden, 0.0, np.zeros_like(cost))
+    return case.attribution.is_material(cost * (hidden(own, case.config) if own else 1.0), 0.0, np.zeros_like(cost))
 
 
 def _missing(case: Case) -> str:
@@ -259,7 +255,8 @@ def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int
 def _is_material_in_all(case: Case, extra: Floats) -> bool:
     """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
     own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
-    clear = extra - sums_noise(frozenset({case.info.id}), case.ledger)
+    (noise,) = sums_noise([frozenset({case.info.id})], case.ledger)
+    clear = extra - noise
     return case.attribution.is_material(clear, case.config.min_effect, own)
 
 
