@@ -91,6 +91,7 @@ STANDS_ALONE = {
     "build/compiling.py",
     "build/wrapper.py",
     "cluster/examination.py",
+    "cluster/hosting.py",
     "cluster/station.py",
     "collect/papi.py",
     "collect/proxy.py",
