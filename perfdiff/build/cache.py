@@ -42,12 +42,13 @@ class BuildCache:
 
     A folder is finished when it holds the marker `finished`, which is written last. Every key has a lock file: its maker holds it
     alone, users share it, and `prune` leaves alone what is locked. Locks are the kernel's (`flock`), so they end with their process.
-    `neighbours` are asked for a build before it is made.
+    `neighbours` are asked for a build before it is made. `apart` tells that builds have been seen which cannot be made at the same time.
     """
 
     def __init__(self, root: Path, neighbours: Neighbours | None = None) -> None:
         self.root = root
         self.neighbours = neighbours
+        self.apart = False
         self._held: dict[str, int] = {}
         with store_errors(root):
             claim(root)
@@ -113,14 +114,43 @@ class BuildCache:
             # The kernel lets go of the shared lock before it waits, so the folder is looked at again.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / _FINISHED).exists() or not is_whole(folder):
-                with _removed_on_failure(folder), store_errors(self.root):
-                    remove_folder(folder)
-                    folder.mkdir()
+                with self._room(folder):
                     make(folder)
-                    (folder / _FINISHED).touch()
             fcntl.flock(lock, fcntl.LOCK_SH)
         with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
             os.utime(folder / _FINISHED)
+
+    @contextmanager
+    def making(self, key: str) -> Iterator[Path | None]:
+        """Give a new, empty folder to make that of `key` in, which is kept if the block ends well; None where it is there already.
+
+        For several that are made at the same time: who enters such blocks in the order of keys waits for nobody who waits for him.
+        """
+        folder = self._trees / key
+        with store_errors(self.root):
+            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (folder / _FINISHED).exists():
+                yield None
+            else:
+                with self._room(folder):
+                    yield folder
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _room(self, folder: Path) -> Iterator[None]:
+        """Make a folder anew, and mark it as finished where the block ends well; else it is removed."""
+        with _removed_on_failure(folder), store_errors(self.root):
+            remove_folder(folder)
+            folder.mkdir()
+            yield
+            (folder / _FINISHED).touch()
+
+    def place(self, key: str) -> Path:
+        """Return where the folder of `key` is, or would be."""
+        return self._trees / key
 
     def has(self, key: str) -> bool:
         """Return whether the folder of `key` is finished."""

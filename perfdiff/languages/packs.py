@@ -198,6 +198,14 @@ class _Comparisons:
     def by_function(self) -> frozenset[str]:
         return frozenset(file for each in self.by_pack.values() for file in each.by_function)
 
+    @property
+    def alike(self) -> frozenset[str]:
+        return frozenset(file for each in self.by_pack.values() for file in each.alike)
+
+    @property
+    def may_be_copied(self) -> bool:
+        return any(each.may_be_copied for each in self.by_pack.values())
+
     def is_same(self, pair: Counterpart) -> bool:
         return self._asked(pair, CodeComparison.is_same)
 

@@ -222,6 +222,16 @@ class CodeComparison(Protocol):
         """Return the files of which all that differs and may run is told by functions that changed, or were added or removed."""
         ...
 
+    @property
+    def alike(self) -> Collection[str]:
+        """Return files of the trees that may differ, but in nothing that a program does with them."""
+        ...
+
+    @property
+    def may_be_copied(self) -> bool:
+        """Return whether runs may load other copies of what changed in its place, by the same names; probes in all functions tell."""
+        ...
+
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants; False where that is not known."""
         ...

@@ -15,7 +15,7 @@ from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, design, term_names
 from perfdiff.models.fitting import fit, refit
-from perfdiff.models.growth import growth_class
+from perfdiff.models.growth import growing_factors, growth_class
 from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
@@ -215,7 +215,8 @@ def _main_feature(head: Annotation, base: Annotation) -> str | None:
     """Return the numeric feature that the cost moves with most, head's first."""
     for annotation in (head, base):
         moved = {}
-        for name in {name for scope in annotation.scopes for term in scope.terms for name, _ in term.factors}:
+        terms = (growing_factors(term.factors, annotation.ranges) for scope in annotation.scopes for term in scope.terms)
+        for name in {name for factors in terms for name, _ in factors}:
             low, high = annotation.ranges.get(name, (0.0, 0.0))
             ends = annotation.predict({name: np.array([low, high])})
             moved[name] = abs(float(ends[1] - ends[0]))
