@@ -54,7 +54,7 @@ class Lab:
 
     def start(self) -> None:
         """Start the scheduler."""
-        with socket.create_server((self.host, 0)) as free:
+        with socket.create_server((self.host, self.port)) as free:  # the same one again, if it was started before
             self.port = free.getsockname()[1]
         self.scheduler = self._started(
             "scheduler", ["scheduler", "--host", self.address, "--no-dashboard", *self.options], without_perfdiff(self.folder)
@@ -168,7 +168,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
 
 def without_perfdiff(folder: Path) -> dict[str, str]:
     """Return the variables of schedulers: what is called perfdiff there is nothing of ours."""
-    (folder / "empty" / "perfdiff").mkdir(parents=True)
+    (folder / "empty" / "perfdiff").mkdir(parents=True, exist_ok=True)
     (folder / "empty" / "perfdiff" / "__init__.py").touch()
     return environment() | {"PYTHONPATH": str(folder / "empty")}
 

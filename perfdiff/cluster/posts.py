@@ -22,6 +22,7 @@ from perfdiff.revisions.bundles import Bundle
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+LOST = "scheduler-lost"  # what errors say of a scheduler that is gone, and its workers with it
 LOOK_S = 0.5  # between two looks whether workers that are waited for are still there
 
 T = TypeVar("T")
@@ -116,6 +117,10 @@ class Posts(Generic[T]):
                     return
                 if heard := self._heard(leaving_out=leaving_out):
                     yield heard
+        except MeasurementError as error:
+            if error.slug == LOST:
+                self._lose_all()
+            raise
         finally:
             self._is_patient = True
             for post in self._abandoned():
@@ -304,6 +309,15 @@ class Posts(Generic[T]):
         post.station.cancel()
         self._stop_handing(post.worker.address)
 
+    def _lose_all(self) -> None:
+        """Let all posts go, which end with the scheduler; what they had to do is given back."""
+        for post in self.here:
+            self.leaves(post)
+            post.now = None
+            post.rest.clear()
+        self.gone += self.here
+        self.here.clear()
+
     def _stop_handing(self, address: str) -> None:
         """See what others get that wait for a worker's builds, now that it is gone."""
         stopped = {future: given for future, given in self._fetching.items() if address in (given.who, given.source)}
@@ -315,7 +329,10 @@ class Posts(Generic[T]):
             self._give(self._handing.seek(given.who, given.key, self._busy, is_patient=self._is_patient))
 
     def _name(self, host: str, worker: Worker) -> str:
-        """Return a name for the machine of a worker that no other one has."""
+        """Return a name for the machine of a worker that no other one has: the same again where the worker was gone and is back."""
+        for post in self.gone:
+            if (post.worker.name, post.worker.host) == (worker.name, worker.host) and post.name:
+                return post.name
         name = next(name for name in (host, f"{host} ({worker.name})", f"{host} ({worker.address})") if name not in self.names)
         self.names.add(name)
         return name
@@ -323,6 +340,7 @@ class Posts(Generic[T]):
 
 def _gone(why: object) -> MeasurementError:
     return MeasurementError(
-        f"the scheduler of the cluster is gone ({why}); what was measured is lost, but builds are kept: ask again when it is back",
+        f"the scheduler of the cluster is gone ({why}); builds, and revisions of a history that were recorded, are kept: start it and its "
+        "workers again, then ask again",
         slug="scheduler-lost",
     )
