@@ -46,9 +46,8 @@ BATCH = 8  # functions that a task is given at a time
 # Of more functions than this, those that each are no material share of a run are not studied further than verdicts need: they are most
 # of an interpreter's, say, and take most of the time. Fewer take some seconds in any case.
 MANY = 100
-SEEN = (
-    0.1  # chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here
-)
+# Chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here.
+SEEN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
