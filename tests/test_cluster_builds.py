@@ -218,8 +218,8 @@ def test_a_build_is_made_once_for_workers_of_one_kind_and_kept_for_others(tmp_pa
     alike.wait()
     again = Comparison(project, tmp_path / "again", "v1", "v2", "--cluster", alike.address)
     assert again.end() == 1, again.told
-    assert {name: len(words) for name, words in built_by(log, "ended").items()} == builds
-    assert re.search(r"\(w3\)?.*; \d builds? handed on by w1", again.told)
+    opened = again.told.partition("comparing whole runs")[0]  # then other probes may be chosen than before
+    assert re.search(r"\(w3\); 2 builds handed on by w1", opened), again.told
 
 
 def test_where_the_worker_is_lost_that_makes_a_build_another_one_makes_it(tmp_path: Path, alike: Lab, root: Path) -> None:
