@@ -270,12 +270,12 @@ def _around(web: Web, function: int) -> Iterator[set[int]]:
 
 
 def _hands_out(web: Web, suspect: int) -> bool:
-    return web.has_new_text(suspect) and bool(web.texts.returned(suspect))
+    return web.has_new_text(suspect) and bool(web.texts.returned(suspect)) and not web.texts.only_sets_aside(suspect)
 
 
 def _hands_out_another(web: Web, suspect: int) -> bool:
     """Return whether the change touches what a suspect returns."""
-    return web.has_new_text(suspect) and not web.texts.returned(suspect).isdisjoint(web.texts.words(suspect))
+    return _hands_out(web, suspect) and not web.texts.returned(suspect).isdisjoint(web.texts.words(suspect))
 
 
 def _by_memory(web: Web, function: int) -> list[Link]:

@@ -16,6 +16,9 @@ _RETURN = re.compile(r"\breturn\b")
 # Statements end by a semicolon where a line of the text does; else with the line, but for what stands in brackets.
 _SEMICOLONS = re.compile(r";\s*(?:[}/]|$)", re.MULTILINE)
 _OPENED, _CLOSED = "([{", ")]}"
+_ASSIGNMENT = re.compile(r"(?P<target>[^=!<>()]+?)(?:[-+*/%&|^.]|\*\*|//|<<|>>|\?\?)?=(?![=>])[^()]*")
+_REACHED = re.compile(r"\.|->|::|\[")
+_ITSELF = frozenset(("this", "self"))
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Values that say how a call ended, not what it found.
 _STATUS = frozenset(("true", "false", "True", "False", "NULL", "nullptr", "None", "TRUE", "FALSE", "this", "self"))
@@ -53,6 +56,25 @@ def words_of(info: FunctionInfo) -> frozenset[str]:
     return frozenset(_WORD.findall("\n".join(lines)))
 
 
+def only_sets_aside(info: FunctionInfo) -> bool:
+    """Return whether all that changed are assignments, without a call, of what nothing else in the function names: it goes on as before."""
+    for source, lines in ((info.head, changed_lines(info)), (info.base, dropped_lines(info))):
+        if source is None:
+            return False
+        telling = {line: text for line, text in lines if any(map(str.isalnum, text))}
+        found = [_ASSIGNMENT.fullmatch(text) for text in telling.values()]
+        rest = frozenset(_WORD.findall("\n".join(text for line, text in source.code.items() if line not in telling)))
+        if not all(each is not None and rest.isdisjoint(_assigned(each["target"])) for each in found):
+            return False
+    return True
+
+
+def _assigned(target: str) -> set[str]:
+    """Return the names that lead to what an assignment sets: of a declaration the variable, of a field what it is reached by."""
+    names = _WORD.findall(target)
+    return set(names) - _ITSELF if _REACHED.search(target) else set(names[-1:])
+
+
 def returned_words(info: FunctionInfo) -> frozenset[str]:
     """Return the names in what head's function returns; none where it returns nothing, or only constants that say how it ended."""
     found = _returned("\n".join(info.head.code.values())) if info.head is not None else ()
@@ -88,6 +110,7 @@ class Texts:
         self._functions = functions
         self._words: dict[int, frozenset[str]] = {}
         self._returned: dict[int, frozenset[str]] = {}
+        self._set_aside: dict[int, bool] = {}
         self._added: dict[int, frozenset[str]] = {}
         self._dropped: dict[int, frozenset[str]] = {}
 
@@ -98,6 +121,10 @@ class Texts:
     def returned(self, function: int) -> frozenset[str]:
         """Return the `returned_words` of a function."""
         return self._once(self._returned, function, returned_words)
+
+    def only_sets_aside(self, function: int) -> bool:
+        """Return whether a function's change `only_sets_aside`."""
+        return self._once(self._set_aside, function, only_sets_aside)
 
     def added(self, function: int) -> frozenset[str]:
         """Return the texts of its `changed_lines`."""
