@@ -270,7 +270,7 @@ def _around(web: Web, function: int) -> Iterator[set[int]]:
 
 
 def _hands_out(web: Web, suspect: int) -> bool:
-    return web.has_new_text(suspect) and bool(web.texts.returned(suspect)) and not web.texts.set_aside(suspect)
+    return web.has_new_text(suspect) and bool(web.texts.returned(suspect)) and not web.texts.only_sets_aside(suspect)
 
 
 def _hands_out_another(web: Web, suspect: int) -> bool:

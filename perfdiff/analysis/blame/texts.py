@@ -110,9 +110,9 @@ class Texts:
         self._functions = functions
         self._words: dict[int, frozenset[str]] = {}
         self._returned: dict[int, frozenset[str]] = {}
+        self._set_aside: dict[int, bool] = {}
         self._added: dict[int, frozenset[str]] = {}
         self._dropped: dict[int, frozenset[str]] = {}
-        self._aside: dict[int, bool] = {}
 
     def words(self, function: int) -> frozenset[str]:
         """Return `words_of` a function."""
@@ -122,6 +122,10 @@ class Texts:
         """Return the `returned_words` of a function."""
         return self._once(self._returned, function, returned_words)
 
+    def only_sets_aside(self, function: int) -> bool:
+        """Return whether a function's change `only_sets_aside`."""
+        return self._once(self._set_aside, function, only_sets_aside)
+
     def added(self, function: int) -> frozenset[str]:
         """Return the texts of its `changed_lines`."""
         return self._once(self._added, function, lambda info: frozenset(line for _, line in changed_lines(info)))
@@ -129,10 +133,6 @@ class Texts:
     def dropped(self, function: int) -> frozenset[str]:
         """Return the texts of its `dropped_lines` that say enough to be recognised elsewhere."""
         return self._once(self._dropped, function, lambda info: frozenset(line for _, line in dropped_lines(info) if _tells(line)))
-
-    def set_aside(self, function: int) -> bool:
-        """Return whether its change `only_sets_aside`."""
-        return self._once(self._aside, function, only_sets_aside)
 
     def _once(self, known: dict[int, T], function: int, read: Callable[[FunctionInfo], T]) -> T:
         if function not in known:
