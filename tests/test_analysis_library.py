@@ -20,7 +20,7 @@ from perfdiff.analysis.telling.outside import entering, left, likeliest, prolong
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
-from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side, Source
+from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side, Source, Totals
 from test_analysis_counts import counted
 
 CALLS = 1000.0
@@ -197,3 +197,31 @@ def test_a_call_of_a_function_that_has_no_name_is_refused(tmp_path: Path) -> Non
     store.save(tmp_path / "kept", replace(experiment, library=replace(experiment.library, names=("strlen",))), ())
     with pytest.raises(RecordingError, match="library function 1"):
         store.load(tmp_path / "kept")
+
+
+def test_calls_explain_the_time_of_the_points_that_were_counted() -> None:
+    """Counted runs of the large points may exceed their budget: what the others tell is no part of those."""
+    scan = Made("scan", lambda side, inputs: 12e3 if side is HEAD else 2e3, Change.CHANGED, lambda side, n: {"visit": n})
+    visit = Made("visit", lambda side, inputs: 1e4, calls=lambda side, n: {"": 1})
+    world = World((visit, scan), sizes=(100, 1000, 10_000), runs=6)
+    made = counted(world, lambda name, side, n, rng: {"bytecode_blocks": 3 * n}, rounds=2)
+    assert made.counts is not None
+    larger = {run.id for run in made.runs if run.phase is Phase.COUNTED and run.point > 0}
+    kept = ~np.isin(made.counts.run, [*larger])
+    few = replace(made, runs=tuple(run for run in made.runs if run.id not in larger), counts=of_rows(made.counts, kept))
+    function = world.ids["scan"]
+    rows = [(run.id, 500.0 if run.side is HEAD else 0.0) for run in few.runs if run.phase is Phase.COUNTED]
+    run, calls = np.array(rows).T
+    callers, nothing = np.full(len(rows), function), np.zeros(len(rows))
+    library = LibraryCalls(run.astype(np.int64), callers, np.zeros(len(rows), np.int64), calls, ("q.Text.matches",), nothing, nothing)
+    findings = analyse(replace(few, library=library), world.samples, CompareConfig())
+    (found,) = [each for each in findings.functions if each.info.name == "scan"]
+    assert found.verdict is Verdict.REGRESSION
+    assert [cause.name for cause in found.causes][:1] == ["library-calls"]
+    assert "calls `q.Text.matches` 5 times a call" in found.causes[0].says
+
+
+def of_rows(totals: Totals, kept: np.ndarray) -> Totals:
+    """Return some rows of totals."""
+    columns = {name: getattr(totals, name)[kept] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
+    return Totals(**columns, other={name: values[kept] for name, values in totals.other.items()})

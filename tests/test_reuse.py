@@ -88,6 +88,7 @@ COMMANDS = [
     "cd src && gcc -O2 -g -c twice.c -o twice.o",
     "gcc -O2 -g -MD -MT src/twice.o -MF src/twice.d -o src/twice.o -c $PWD/src/twice.c",
     "cd src && gcc -O1 -MMD -c twice.c",
+    "cd src && gcc -O2 -MT twice.o -MD -MP -MF twice.Tpo -c -o twice.o twice.c && mv twice.Tpo twice.d",
     "g++ -O2 -g1 -c $PWD/src/twice.c -o src/twice.o",
     pytest.param(
         "clang -O2 -g -MD -c $PWD/src/twice.c -o src/twice.o", marks=pytest.mark.skipif(not shutil.which("clang"), reason="clang")
@@ -229,4 +230,4 @@ def test_object_taken_is_noted_for_the_next_build(sides: Sides) -> None:
     for side in (base, head):
         side.run("gcc -O2 -g -c src/twice.c -o t.o")
     note = next((head.beside / "build/objects").iterdir())
-    assert json.loads(note.read_text())["files"][0][0] == str(head.tree / "t.o")
+    assert json.loads(note.read_text())["object"][0] == str(head.tree / "t.o")

@@ -85,7 +85,9 @@ class Known:
         found = []
         for each in studies:
             function = each.info.id
-            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, self.leaving.get(function, ()))
+            points = tuple(self.counted.points) if self.counted is not None else ()
+            leaving = self.leaving.get(function, ())
+            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, leaving, points)
             found.append(
                 Case(
                     each,

@@ -138,15 +138,17 @@ class Reuse:
                 import json
 
                 note = json.load(file)
-            contents = [self._moved(*each) for each in note["files"]]
+            content = self._moved(*note["object"])
         except (OSError, ValueError):
             return None
-        targets = [self._output, *self._dependencies()]
-        if None in contents or len(targets) != len(contents):
+        target, dependencies = self._dependencies(), note["dependencies"]
+        if content is None or (target is None) != (dependencies is None):
             return None
-        for target, content in zip(targets, contents, strict=True):
-            with open(target, "wb") as output:
-                output.write(content or b"")
+        with open(self._output, "wb") as output:
+            output.write(content)
+        if target is not None:
+            with open(target, "w", encoding="utf-8", errors="surrogateescape") as output_:
+                output_.write(dependencies.replace(self._partner_tree, self._build.tree))
         return 0, note["dropped"], {file.replace(self._partner_tree, self._build.tree): says for file, says in note["uncounted"].items()}
 
     def _moved(self, file: str, size: int, checksum: int) -> bytes | None:
@@ -156,8 +158,6 @@ class Reuse:
         if (len(content), zlib.crc32(content)) != (size, checksum):
             return None
         theirs, ours = os.fsencode(self._partner_tree), os.fsencode(self._build.tree)
-        if not content.startswith(b"\x7fELF"):
-            return content.replace(theirs, ours)
         # Debugging information names the tree; where it does not, it is compressed.
         is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in (*self._added, *self._call.arguments))
         if is_hidden or b".gnu.lto_" in content or len(theirs) != len(ours):
@@ -168,32 +168,33 @@ class Reuse:
             return None
         return content.replace(theirs, ours)
 
-    def _dependencies(self) -> list[str]:
+    def _dependencies(self) -> str | None:
         """Return the file of dependencies that this call writes, if any."""
         arguments = self._call.arguments
         if not any(word in ("-MD", "-MMD") for word in arguments):
-            return []
+            return None
         named = [word[3:] or arguments[at + 1] for at, word in enumerate(arguments) if word.startswith("-MF")]
-        return [named[-1] if named else os.path.splitext(self._output)[0] + ".d"]
+        return named[-1] if named else os.path.splitext(self._output)[0] + ".d"
 
     def _leave(self, digest: str, outcome: Outcome) -> None:
         """Write down for the other side what has come out."""
-        files = []
-        try:
-            for name in (self._output, *self._dependencies()):
-                file = os.path.join(self._directory, name)
-                with open(file, "rb") as source:
-                    content = source.read()
-                files.append([file, len(content), zlib.crc32(content)])
-        except OSError:  # the compiler has written it elsewhere
-            return
         import json
 
-        os.makedirs(self._objects, exist_ok=True)
         draft = os.path.join(self._objects, f"{digest}.{os.getpid()}")
-        with open(draft, "w", encoding="utf-8") as note:
-            json.dump({"files": files, "dropped": outcome[1], "uncounted": outcome[2]}, note)
-        os.rename(draft, os.path.join(self._objects, digest))
+        try:
+            file, dependencies, text = os.path.join(self._directory, self._output), self._dependencies(), None
+            with open(file, "rb") as source:
+                content = source.read()
+            if dependencies is not None:  # as a text: automake's are moved away
+                with open(dependencies, encoding="utf-8", errors="surrogateescape") as listing:
+                    text = listing.read()
+            left = {"object": [file, len(content), zlib.crc32(content)], "dependencies": text}
+            os.makedirs(self._objects, exist_ok=True)
+            with open(draft, "w", encoding="utf-8") as note:
+                json.dump({**left, "dropped": outcome[1], "uncounted": outcome[2]}, note)
+            os.rename(draft, os.path.join(self._objects, digest))
+        except OSError:  # the compiler has written elsewhere, or the disk is full: the other side compiles for itself
+            return
 
 
 def _partner(build: Build) -> tuple[str, str, str]:

@@ -66,7 +66,7 @@ class Workshop:
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(inserted[side]),
-                insert=partial(self.packs.compiled.insert, probes=inserted[side]),
+                insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=FlagKind.COUNTED if phase is Phase.COUNTED else FlagKind.PROBED,
             )

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from perfdiff.analysis.blame.newcalls import NewCalls, new_calls
-from perfdiff.analysis.blame.texts import changed_lines, dropped_lines, frees, returned_words, words_of
+from perfdiff.analysis.blame.texts import changed_lines, dropped_lines, frees, only_sets_aside, returned_words, words_of
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
@@ -221,13 +221,14 @@ def _around(web: Web, function: int) -> Iterator[set[int]]:
 
 
 def _hands_out(web: Web, suspect: int) -> bool:
-    return web.has_new_text(suspect) and bool(returned_words(web.functions[suspect]))
+    info = web.functions[suspect]
+    return web.has_new_text(suspect) and bool(returned_words(info)) and not only_sets_aside(info)
 
 
 def _hands_out_another(web: Web, suspect: int) -> bool:
     """Return whether the change touches what a suspect returns."""
     info = web.functions[suspect]
-    return web.has_new_text(suspect) and bool(returned_words(info) & words_of(info))
+    return _hands_out(web, suspect) and bool(returned_words(info) & words_of(info))
 
 
 def _by_memory(web: Web, function: int) -> list[Link]:

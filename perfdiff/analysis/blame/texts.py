@@ -13,6 +13,9 @@ _RETURN = re.compile(r"\breturn\b")
 # Statements end by a semicolon where a line of the text does; else with the line, but for what stands in brackets.
 _SEMICOLONS = re.compile(r";\s*(?:[}/]|$)", re.MULTILINE)
 _OPENED, _CLOSED = "([{", ")]}"
+_ASSIGNMENT = re.compile(r"(?P<target>[^=!<>()]+?)(?:[-+*/%&|^.]|\*\*|//|<<|>>|\?\?)?=(?![=>])[^()]*")
+_REACHED = re.compile(r"\.|->|::|\[")
+_ITSELF = frozenset(("this", "self"))
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Values that say how a call ended, not what it found.
 _STATUS = frozenset(("true", "false", "True", "False", "NULL", "nullptr", "None", "TRUE", "FALSE", "this", "self"))
@@ -47,6 +50,25 @@ def words_of(info: FunctionInfo) -> frozenset[str]:
     """Return the names in the changed lines of either side."""
     lines = [line for _, line in (*changed_lines(info), *dropped_lines(info))]
     return frozenset(_WORD.findall("\n".join(lines)))
+
+
+def only_sets_aside(info: FunctionInfo) -> bool:
+    """Return whether all that changed are assignments, without a call, of what nothing else in the function names: it goes on as before."""
+    for source, lines in ((info.head, changed_lines(info)), (info.base, dropped_lines(info))):
+        if source is None:
+            return False
+        telling = {line: text for line, text in lines if any(map(str.isalnum, text))}
+        found = [_ASSIGNMENT.fullmatch(text) for text in telling.values()]
+        rest = frozenset(_WORD.findall("\n".join(text for line, text in source.code.items() if line not in telling)))
+        if not all(each is not None and rest.isdisjoint(_assigned(each["target"])) for each in found):
+            return False
+    return True
+
+
+def _assigned(target: str) -> set[str]:
+    """Return the names that lead to what an assignment sets: of a declaration the variable, of a field what it is reached by."""
+    names = _WORD.findall(target)
+    return set(names) - _ITSELF if _REACHED.search(target) else set(names[-1:])
 
 
 def returned_words(info: FunctionInfo) -> frozenset[str]:

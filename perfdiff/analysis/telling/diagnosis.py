@@ -243,7 +243,9 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
             yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
     before, after = found.base.growth, found.head.growth
-    counted = list(_by_counts(patient, ns, lines))
+    at_counted = guilt.own_ns(info.id, np.isin(patient.attribution.points, patient.places[0].points)) if patient.places else 0.0
+    part = at_counted if at_counted > 0 else ns  # of the points that were counted: counts explain none of the others
+    counted = [replace(each, ns=each.ns * ns / part) for each in _by_counts(patient, part, lines)]
     telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)

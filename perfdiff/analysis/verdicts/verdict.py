@@ -22,6 +22,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
+from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, Floats, Side
@@ -85,8 +86,11 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     """Return whether runs as a whole have materially more of a metric that callers share, and materially much of it is the function's.
 
     Where runs have less than half of what the function has more, it has moved: a function does now what another one did before. One call
-    that allocates once more is no share of a run, however much else others allocate.
+    that allocates once more is no share of a run, however much else others allocate, or how little: what all of it takes at the dearest
+    must be a material part of a run's time, too.
     """
+    if not any(_may_cost(case, each) for each in ALLOCATION):
+        return False
     ledger = case.ledger
     roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]
     base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
@@ -95,6 +99,17 @@ def _grows_the_run(case: Case, metric: str) -> bool:
         return True
     more = own[1] - own[0]
     return more >= MATERIAL * base and head - base >= max(more / 2, MATERIAL * base)
+
+
+def _may_cost(case: Case, metric: str) -> bool:
+    """Return whether what a function has more of a metric takes a material part of some run's time at the dearest."""
+    ledger, column = case.ledger, case.ledger.place[case.info.id]
+    for point in ledger.points:
+        base, head = (book.medians.get(metric) for book in ledger.pair(point))
+        more = 0.0 if base is None or head is None else float(head[column] - base[column])
+        if more * DEAREST_NS[metric] >= MATERIAL * ledger.cost_ns(point):
+            return True
+    return False
 
 
 def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
