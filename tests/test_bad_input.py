@@ -293,6 +293,17 @@ def test_workload_that_fails_on_head_alone_is_neither_slower_nor_fine(
     assert list(place.cache.glob("experiments/*")) == []
 
 
+def test_workload_whose_program_is_not_there_is_told_where_programs_are_looked_for(place: Place, perfdiff: Run) -> None:
+    words = ("exited 127", "name it by its path in the built tree", "`overlay` under [build]")
+    answer = perfdiff(place, "base", "head", *QUICK, "--", "./porg 20000")
+    answer.refuses(3, "workload-failed", *words)
+    assert "exit_codes" not in answer.err
+
+
+def test_workload_whose_file_is_not_there_is_told_of_the_overlay(place: Place, perfdiff: Run) -> None:
+    perfdiff(place, "base", "head", *QUICK, "--", "cat gone.txt").refuses(3, "workload-failed", "exited 1", "`overlay` under [build]")
+
+
 def test_program_that_is_not_the_built_one_is_an_error_and_not_a_verdict(place: Place, perfdiff: Run) -> None:
     perfdiff(place, "base", "head", *QUICK, "--", "true").refuses(3, "nothing-called", "functions probed in base", "./build/program")
 

@@ -94,7 +94,7 @@ def test_documentation_overlay_reverts_and_empty_commits_are_the_same_as_a_neigh
     commit(project, {"bench/driver.c": "1"})
     commit(project, {"src/a.c": "1"})
     commit(project, {})
-    commit(project, {"LICENSE": "free"})
+    commit(project, {"LICENSE": "free", "README": "1", "NEWS.txt": "1"})
     commit(project, {"src/a.c": "2"})
     assert between(project).same == (None, None, 2, 2, 2, 5)
 

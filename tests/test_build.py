@@ -255,6 +255,8 @@ def test_build_does_not_inherit_what_disturbs() -> None:
         ({"Makefile": MAKEFILE}, "make LDFLAGS=-lnosuchlibrary CC=clang", "library 'nosuchlibrary' not found"),
         ({"Makefile": "prog: gone.c\n"}, "make", "no rule to make 'gone.c'"),
         ({}, "make", "no makefile"),
+        ({}, "gcc -c gone.c", "'gone.c' not found; this revision may be built by another command"),
+        ({}, "echo 'curl: (6) Could not resolve host: no.example'; exit 6", "host no.example was not found; if it needs the network"),
     ],
 )
 def test_failed_build_names_what_is_missing(project: Project, cache: BuildCache, files: dict[str, str], command: str, says: str) -> None:
@@ -262,6 +264,20 @@ def test_failed_build_names_what_is_missing(project: Project, cache: BuildCache,
     assert error.slug == "build-failed"
     assert says in str(error)
     assert trees(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "command", "overlay"), [("perf/drive.c", "gcc -c perf/drive.c", "perf/"), ("drive.c", "make drive.o", "drive.c")]
+)
+def test_failed_build_says_that_only_the_checkout_has_a_file(
+    project: Project, cache: BuildCache, file: str, command: str, overlay: str
+) -> None:
+    folder = project({"Makefile": "drive.o: drive.c\n"})
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text("int main(void) { return 0; }\n")
+    said = str(failure(folder, cache, command))
+    assert f'your checkout has it, this revision does not: `overlay = ["{overlay}"]` under [build] copies it into both revisions' in said
+    assert "install the package" not in said
 
 
 def test_failed_build_names_side_command_and_status_and_shows_the_end_of_the_log(project: Project, cache: BuildCache) -> None:

@@ -12,8 +12,11 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Prediction, Ratio, Verdict
+from perfdiff.cli.explain import explanation
+from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side, Skipped
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
@@ -367,6 +370,15 @@ def test_probes_that_cost_more_than_the_effects_looked_for_are_doubted() -> None
     assert "added 48 % CPU time, more than the smallest effect looked for" in text(replace(quiet, overhead=0.48, min_effect=0.05))
 
 
+def test_probes_that_cost_one_side_much_more_than_all_runs_together_are_told_for_both() -> None:
+    quiet = made.findings(Verdict.UNCHANGED, made.others()[1:2])
+    dear = replace(quiet.end_to_end[0], overhead=0.54)
+    told = text(replace(quiet, overhead=0.012, min_effect=0.05, end_to_end=(dear,)))
+    assert "added 1.2 % CPU time to all runs together, 54 % to one side's of a point" in " ".join(told.split())
+    near = text(replace(quiet, overhead=0.2, min_effect=0.3, end_to_end=(replace(dear, overhead=0.5),)))
+    assert "added 20 % CPU time\n" in near
+
+
 def test_a_long_list_of_reasons_for_a_change_is_cut() -> None:
     info = made.regressed().info
     assert change(replace(info, change=Change.REMOVED, reasons=("removed",))) == "removed"
@@ -401,3 +413,11 @@ def test_the_cost_that_stands_beside_a_ratio_is_that_of_the_calls_it_is_of() -> 
     assert (wording.costs(steady), wording.cost_at(steady)) == ("429 µs → 25.3 ms", "n = 20,000")
     of_sums = replace(steady, typical=None, typical_at="", stratum="")
     assert (wording.costs(of_sums), wording.cost_at(of_sums)) == ("871 µs → 21.5 ms", "n = 20,000")
+
+
+def test_a_function_that_was_not_looked_at_is_refused_with_which_ones_are() -> None:
+    outcome = Outcome(made.findings(), samples=lambda _function, _side: None)
+    with pytest.raises(UsageError, match="changed functions and callers of these are"):
+        explanation(outcome, "nothing_like_it")
+    with pytest.raises(UsageError, match="did you mean"):
+        explanation(outcome, f"{made.regressed().info.name}x")

@@ -239,6 +239,15 @@ def test_unknown_revision_offers_the_nearest_names(project: Path) -> None:
     assert "did you mean feature/parser?" in str(error)
 
 
+def test_revision_before_the_first_commit_is_told_by_the_length_of_the_history(project: Path) -> None:
+    git(project, "checkout", "-q", "v2")
+    count = git(project, "rev-list", "--count", "--first-parent", "HEAD")
+    error = refused(project, "HEAD~50", "v2")
+    assert error.slug == "unknown-revision"
+    assert f"the history of HEAD has {count} commits" in str(error)
+    assert "did you mean" not in str(error)
+
+
 @pytest.mark.parametrize("name", ["nothing-like-it", "v2:main.c", "--all", ""])
 def test_what_is_no_commit_is_refused(project: Path, name: str) -> None:
     assert refused(project, name, "v2").slug == "unknown-revision"

@@ -15,7 +15,13 @@ _FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven's, which believes in terminals
 _FETCH = "builds fetch nothing: build the project once by hand without `-o` or `--offline`, so that it lies in the local repository"
 _NEWER_JDK = "name a newer JDK as `home` under [java]"
+_NETWORK = "if it needs the network, download it by hand once and let [build] overlay copy it into both revisions"
 _CAUSES = (
+    (
+        r"fatal error: (\S+\.(?:c|cc|cpp|cxx|C|m|S|s)): No such file or directory",
+        "'{}' not found",
+        "this revision may be built by another command",
+    ),
     (r"fatal error: (\S+): No such file or directory", "'{}' not found", "install the package that holds this header"),
     (r"fatal error: '([^']+)' file not found", "'{}' not found", "install the package that holds this header"),
     (
@@ -50,17 +56,25 @@ _CAUSES = (
     ),
     (r"(JAVA_HOME is not (?:set|defined correctly))", "{}", "name the folder of a JDK as `home` under [java]"),
     (r"(No space left on device)", "{}", "free space, or put the cache elsewhere"),
+    (r"[Cc]ould not resolve host(?:name)?:? '?([\w.-]+)", "host {} was not found", _NETWORK),
+    (r"unable to resolve host address [‘'`]([\w.-]+)", "host {} was not found", _NETWORK),
+    (r"(Temporary failure in name resolution|Name or service not known)", "{}", _NETWORK),
+    (r"ERROR: No matching distribution found for (\S+)", "pip found no {}", _NETWORK),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The end of a build's log, and its cause in words with a remedy, "" where the log does not say; `excerpt` has the cause's lines."""
+    """The end of a build's log, and its cause in words with a remedy, "" where the log does not say; `excerpt` has the cause's lines.
+
+    `missing` is what was not found, as the log names it.
+    """
 
     tail: str
     cause: str
     remedy: str
     excerpt: str
+    missing: str = ""
 
 
 def read_failure(log: Path, tree: Path) -> Failure:
@@ -73,7 +87,7 @@ def read_failure(log: Path, tree: Path) -> Failure:
     for pattern, says, remedy in _CAUSES:
         found = re.search(pattern, text, re.MULTILINE)
         if found:
-            return Failure(tail, says.format(found[1]), remedy, _excerpt(lines, text[: found.start()].count("\n")))
+            return Failure(tail, says.format(found[1]), remedy, _excerpt(lines, text[: found.start()].count("\n")), found[1])
     error = _FIRST_ERROR.search(text)
     if error is None:
         return Failure(tail, "", "", tail)

@@ -73,13 +73,27 @@ class Job:
         ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
         why = f": {failure.cause}" if failure.cause else ""
         # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
-        told = (failure.remedy, *(note.text for note in self.notes if failure.remedy or not failure.cause))
+        told = (
+            self._from_checkout(failure.missing) or failure.remedy,
+            *(note.text for note in self.notes if failure.remedy or not failure.cause),
+        )
         hints = "".join(f"; {text}" for text in told if text)
         return BuildError(
             f"'{command}' {ended} in {where}{why}{hints} (excerpt below, whole log: {log})",
             slug="build-failed",
             detail=failure.excerpt,
         )
+
+    def _from_checkout(self, missing: str) -> str:
+        """Return how a file that was not found comes from the checkout, "" where the checkout lacks it or the tree has it."""
+        repository = self.request.pin.repository
+        if not missing or repository.top is None or (self.place / missing).exists():
+            return ""
+        if not (repository.top / repository.folder / missing).is_file():
+            return ""
+        path = Path(missing)
+        named = f"{path.parts[0]}/" if len(path.parts) > 1 else missing
+        return f'your checkout has it, this revision does not: `overlay = ["{named}"]` under [build] copies it into both revisions'
 
     def writes_elsewhere(self) -> bool:
         """Return whether a compiler of the command worked in a folder that is not this build's own."""

@@ -121,4 +121,6 @@ def is_named(given: str, name: str, file: str) -> bool:
 def _unknown(function: str, findings: Findings) -> str:
     names = {finding.info.name for finding in findings.functions}
     compared = f"{findings.base.rev} and {findings.head.rev}"
-    return f"'{function}' is no function that the comparison of {compared} looked at{configuration.nearest(function, names)}"
+    near = configuration.nearest(function, names)
+    listed = near or "; changed functions and callers of these are, as far as probes there cost little: the report's table lists them"
+    return f"'{function}' is no function that the comparison of {compared} looked at{listed}"

@@ -32,6 +32,7 @@ _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahe
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
+_ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
@@ -324,6 +325,20 @@ def _keep_tail(tail: bytearray, chunk: bytes) -> None:
     del tail[:-TAIL_BYTES]
 
 
+def _remedy(command: Command, status: int, tail: str) -> str:
+    """Return what helps where a workload ended with another code than those of success, by what it printed last."""
+    if status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]:
+        return "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
+    if status == _NOT_FOUND:
+        return (
+            f"install the program that was not found, or name it by its path in the built tree, {command.directory}; what only your "
+            "checkout has needs `overlay` under [build]"
+        )
+    if any(words in tail for words in _ABSENT_FILE):
+        return f"{command.by_hand}; a file that only your checkout has needs `overlay` under [build]"
+    return f"{command.by_hand}, or list {status} in exit_codes if that is its way to succeed"
+
+
 def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
@@ -377,11 +392,8 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         raise WorkloadError(
             f"{what} exited {status} ({command.where}): {complaint.says}; {complaint.remedy}", slug=complaint.slug, detail=tail
         )
-    unfilled = status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]
-    remedy = "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
     raise WorkloadError(
-        f"{what} exited {status} ({command.where}); "
-        + (remedy if unfilled else f"{by_hand}, or list {status} in exit_codes if that is its way to succeed"),
+        f"{what} exited {status} ({command.where}); {_remedy(command, status, tail)}",
         slug="workload-failed",
         detail=tail,
     )

@@ -30,6 +30,7 @@ _BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown"
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
 _MOST_DRAWN = 50
+_STANDS_OUT = 5  # times as much as overall: from there on, the table of whole runs would seem to contradict it
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,8 @@ def _coverage(findings: Findings) -> Facts:
     if findings.skipped:
         facts.append(Fact("not measured", _not_measured(findings)))
     if findings.overhead is not None:
-        facts.append(Fact("probes", _probes(findings.overhead, findings.min_effect)))
+        most = max((row.overhead for row in findings.end_to_end if row.overhead is not None), default=findings.overhead)
+        facts.append(Fact("probes", _probes(findings.overhead, most, findings.min_effect)))
     return Facts(tuple(facts))
 
 
@@ -193,10 +195,13 @@ def _effect(floor: float) -> str:
     return wording.percent(floor) if floor <= 1 else units.ratio(1 + floor)
 
 
-def _probes(overhead: float, min_effect: float) -> str:
+def _probes(overhead: float, most: float, min_effect: float) -> str:
+    """Say what probes cost over all runs, and the `most` that they cost one side of a point, where that is much more."""
     if overhead <= 0:
         return "added less CPU time than runs vary by"
     added = f"added {wording.percent(overhead)} CPU time"
+    if most > max(_STANDS_OUT * overhead, min_effect):
+        added += f" to all runs together, {wording.percent(most)} to one side's of a point"
     if overhead <= min_effect:
         return added
     return f"{added}, more than the smallest effect looked for: where calls are short, trust whole runs first, which have no probes"

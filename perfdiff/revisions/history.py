@@ -12,7 +12,8 @@ from perfdiff.revisions.repository import Repository
 
 # Text for readers. A file that a command of the configuration names is none, whatever its suffix.
 _DOCUMENTATION = (".md", ".markdown", ".rst", ".adoc", ".org", ".pod", ".texi")
-_DOCUMENTS = ("license", "licence", "copying", "authors", "contributors", "changelog", "changes", "news", ".gitignore", ".gitattributes")
+_DOCUMENTS = ("readme", "license", "licence", "copying", "authors", "contributors", "changelog", "changes", "news")
+_GIT_FILES = (".gitignore", ".gitattributes")
 # What only services that watch the repository read.
 _SERVICES = (".github", ".gitlab", ".gitlab-ci", ".circleci")
 _SERVICE_FILES = (".gitlab-ci.yml", ".travis.yml", ".cirrus.yml", "appveyor.yml", ".appveyor.yml")
@@ -93,7 +94,8 @@ def inert_files(repository: Repository, overlay: Sequence[str], commands: Sequen
         path = PurePosixPath(file)
         if any(path.is_relative_to(place) for place in replaced):
             return True
-        is_document = path.suffix.lower() in _DOCUMENTATION or path.name.lower() in _DOCUMENTS
+        is_named = path.name.lower().removesuffix(".txt") in _DOCUMENTS or path.name in _GIT_FILES
+        is_document = path.suffix.lower() in _DOCUMENTATION or is_named
         is_service = path.parts[0] in _SERVICES or file in _SERVICE_FILES
         return (is_document or is_service) and not any(_names(command, path) for command in commands)
 

@@ -121,6 +121,15 @@ def _unknown(repository: Repository, name: str) -> RevisionError:
         )
     if _parse(repository, "HEAD") is None:
         return RevisionError(f"'{name}' is unknown: the repository has no commits yet", slug="unknown-revision")
+    stem = re.split(r"[~^]", name)[0]
+    if stem not in ("", name) and _parse(repository, f"{stem}^{{commit}}") is not None:
+        first, known = repository.tell("rev-list", "--count", "--first-parent", stem).strip(), repository.top or repository.git_dir
+        commits = "commit" if first == "1" else "commits"
+        return RevisionError(
+            f"'{name}' is not a revision of {known}: the history of {stem} has {first} {commits}, along first parents; "
+            f"'git log --oneline --first-parent {stem}' lists them",
+            slug="unknown-revision",
+        )
     refs = repository.tell("for-each-ref", "--format=%(refname:short)").split()
     near = difflib.get_close_matches(re.split(r"[~^@:]", name)[0] or name, ["HEAD", *refs], n=3)
     offer = f"; did you mean {' or '.join(near)}?" if near else "; 'git log --oneline --all' lists what there is"
