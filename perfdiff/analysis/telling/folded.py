@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
@@ -125,12 +126,16 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     """Return the folded functions behind a slower caller, most first: those that execute more, else the only one, or the one called more.
 
     One whose own text changed comes before others that are only affected, by a type's size as a rule, and who makes the calls before who
-    is called: more calls of a function are its caller's doing.
+    is called: more calls of a function are its caller's doing. What is executed says nothing of a caller that allocates more: only a
+    change of the text does.
     """
     if finding.info.change is not Change.AFFECTED:
         return []
     held = [each for each in folded if finding.info.id in each.hosts and each.info.change.is_suspect]
-    held = [each for each in held if each.info.change is not Change.AFFECTED] or held
+    rewritten = [each for each in held if each.info.change is not Change.AFFECTED]
+    if finding.rests_on in ALLOCATION:
+        held, works = rewritten, {}
+    held = rewritten or held
     working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
     if working:
         least = NAMED * works[working[0].info.id].total_ns
