@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
+from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import NAMED
 from perfdiff.analysis.sums.ledger import open_counts
@@ -18,11 +18,14 @@ from perfdiff.records.schema import Change, Experiment, Folded
 PASSED_ON = 0.5
 
 
-def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
-    """Return the folded functions that execute more in a run, most first; `leaving` are calls by function that leave the project's code."""
+def folded_work(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
+    """Return the folded functions that execute more or less in a run, those that execute most more first.
+
+    `leaving` are calls by function that leave the project's code.
+    """
     alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
     counted = open_counts(alone) if alone.functions else None
-    return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
+    return work_by_counts(counted, counted, alone.functions, leaving) if counted else ()
 
 
 def named(functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:

@@ -81,14 +81,14 @@ def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
     """
     heavy = {case.info.id: metrics for case in cases if (metrics := heavier(case))}
     by_id = {case.info.id: case for case in cases}
-    for function in heavy:
-        if heavy[function] != decisions[function].heavier:
+    for function, metrics in heavy.items():
+        if metrics != decisions[function].heavier:
             continue
         callees = by_id[function].attribution.web.callees
         below = {each: reached(callees, each) for each in reached(callees, function) & heavy.keys()}
         below = {each: further for each, further in below.items() if function not in further}
         nested = set().union(*below.values())
-        outermost = {metric: sum(_extra(by_id[each], metric) for each in below.keys() - nested) for metric in heavy[function]}
+        outermost = {metric: sum(_extra(by_id[each], metric) for each in below.keys() - nested) for metric in metrics}
         if below and all(more >= OWNED * _extra(by_id[function], metric) for metric, more in outermost.items()):
             decisions[function] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
     return decisions
